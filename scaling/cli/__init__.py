@@ -1,0 +1,1 @@
+"""A file a command: arguments in, calls, printing, exit status."""

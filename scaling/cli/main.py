@@ -1,0 +1,36 @@
+"""The program `scaling`: its commands, and the one place where a user's mistake becomes a line and a status."""
+
+import sys
+
+import typer
+
+from scaling.cli import place, topology
+from scaling.errors import ScalingError
+
+app = typer.Typer(
+    name="scaling",
+    help="How does this program scale on this CPU, and so how many cores should it get?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("topology")(topology.topology)
+app.command("place")(place.place)
+
+
+def main() -> None:
+    """Run one command: status 0 done, 1 the answer is no, 2 the user can put it right, 130 interrupted."""
+    try:
+        app()
+    except ScalingError as error:
+        print(f"scaling: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("scaling: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; without this Python complains again while closing stdout.
+        sys.stderr.close()
+        sys.exit(141)

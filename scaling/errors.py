@@ -1,0 +1,33 @@
+"""The errors a user can cause, and nothing else.
+
+Each carries one sentence: what was asked, what there is, what to do. The command line prints it and exits 2;
+any other exception is a mistake of ours and keeps its traceback.
+"""
+
+
+class ScalingError(Exception):
+    """Something a user can put right."""
+
+
+class MachineError(ScalingError):
+    """The machine, or the recording of one, cannot be read."""
+
+
+class PlacementError(ScalingError):
+    """A run asks for CPUs this machine cannot give it."""
+
+
+class StudyError(ScalingError):
+    """A study that cannot be understood or carried out."""
+
+
+class WorkloadError(ScalingError):
+    """A workload that is not there, or is asked for in a way it does not know."""
+
+
+class StoreError(ScalingError):
+    """A results folder that cannot be read, written or continued."""
+
+
+class BusyError(ScalingError):
+    """Another sweep is measuring on this machine."""

@@ -1,0 +1,1 @@
+"""What the machine is, and where a run is put."""

@@ -1,0 +1,76 @@
+"""Reads what control groups, version 1 and 2, allow this process: CPU quota, CPU set, throttling.
+
+A quota is invisible to affinity masks and to os.cpu_count, so it has to be read here.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from scaling.machine.cpulist import CpuSet, parse_list
+
+MOUNT = Path("sys/fs/cgroup")
+
+
+def quota_cpus(root: Path) -> float | None:
+    """How many CPUs' worth of time the tightest group on our way up may use; None without a quota."""
+    quotas = [
+        quota for folder in _folders(root, "cpu") if (quota := _quota_v2(folder) or _quota_v1(folder)) is not None
+    ]
+    return min(quotas, default=None)
+
+
+def cpuset(root: Path) -> CpuSet | None:
+    """The CPUs our group may ever use; None where no group says."""
+    for folder in _folders(root, "cpuset"):
+        for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):
+            if text := _text(folder / name):
+                return parse_list(text)
+    return None
+
+
+def throttled_periods(root: Path) -> int | None:
+    """How often our group has run into its quota so far; None where it is not told."""
+    for folder in _folders(root, "cpu"):
+        for line in (_text(folder / "cpu.stat") or "").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "nr_throttled":
+                return int(value)
+    return None
+
+
+def _quota_v2(folder: Path) -> float | None:
+    quota, _, period = (_text(folder / "cpu.max") or "max").partition(" ")
+    return None if quota == "max" else int(quota) / int(period or 100_000)
+
+
+def _quota_v1(folder: Path) -> float | None:
+    quota = int(_text(folder / "cpu.cfs_quota_us") or -1)
+    period = int(_text(folder / "cpu.cfs_period_us") or 100_000)
+    return quota / period if quota > 0 else None
+
+
+def _folders(root: Path, controller: str) -> Iterator[Path]:
+    """The folders of our group and of every group above it that can be seen from here, ours first.
+
+    Inside a container the path in /proc/self/cgroup may lead outside what is mounted: then only the
+    mount's own folder exists, and it is the container's group.
+    """
+    for line in (_text(root / "proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mounts = [root / MOUNT, root / MOUNT / "unified"]
+        elif controller in controllers.split(","):
+            mounts = [root / MOUNT / controllers, root / MOUNT / controller]
+        else:
+            continue
+        mount = next((mount for mount in mounts if mount.is_dir()), None)
+        if mount is not None:
+            own = mount / path.strip("/")
+            yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(mount))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text().strip("\0\n ")
+    except OSError:
+        return None

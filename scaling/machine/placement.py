@@ -1,0 +1,249 @@
+"""Named policies that put a machine's cores in an order; a run takes the first few. Pure.
+
+compact          fill a cluster, then its L3, its node, its socket
+scatter          round-robin at every level, outermost first
+scatter:LEVEL    round-robin over all groups of one level, compact inside each
+cpus:LIST        the user's own CPUs, in the user's order
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from scaling.errors import PlacementError
+from scaling.machine.cpulist import CpuSet, format_list, ordered_list
+from scaling.machine.topology import Cpus, Topology
+
+POLICIES = ("compact", "scatter", "scatter:socket", "scatter:numa", "scatter:l3", "scatter:cluster")
+EXPLICIT = "cpus:"
+DOMAINS = {"N": "the machine", "S": "socket", "D": "die", "M": "NUMA node", "C": "last-level cache"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a run asks for: so many cores, so many hardware threads of each, chosen so."""
+
+    cores: int
+    smt: int = 1
+    placement: str = "compact"
+    within: str | None = None
+    reserve: CpuSet = frozenset()
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The CPUs a run gets: one group a core, in the policy's order."""
+
+    cpus: tuple[Cpus, ...]
+    short: str
+    cautions: tuple[str, ...]
+
+    @property
+    def flat(self) -> Cpus:
+        """All CPUs, core by core."""
+        return tuple(cpu for group in self.cpus for cpu in group)
+
+
+def place(topology: Topology, request: Request) -> Placement:
+    """The CPUs for a request, or a refusal that says what there is; never a part of what was asked."""
+    if request.cores < 1 or request.smt < 1:
+        raise PlacementError(
+            f"{request.cores} cores with {request.smt} threads each were asked for; "
+            "a run needs at least one core and one thread"
+        )
+    candidates = usable_cores(topology, request)
+    if len(candidates) < request.cores:
+        raise PlacementError(_refusal(topology, request, len(candidates)))
+    chosen = candidates[: request.cores]
+    return Placement(chosen, _short(topology, chosen), _cautions(topology, chosen))
+
+
+def usable_cores(topology: Topology, request: Request) -> tuple[Cpus, ...]:
+    """Every core that could serve a request, in its policy's order, each cut to the threads asked for."""
+    ordered, usable = _ordered_cores(topology, request.placement)
+    usable &= _domain(topology, request.within) & _of_kind(topology, request.kind)
+    core_of = topology.core_of()
+
+    def threads(core: Cpus) -> Cpus:
+        return tuple(cpu for cpu in core if cpu in usable)[: request.smt]
+
+    def serves(core: Cpus) -> bool:
+        return request.reserve.isdisjoint(core_of[core[0]]) and len(threads(core)) == request.smt
+
+    return tuple(map(threads, ordered(serves)))
+
+
+Keep = Callable[[Cpus], bool]
+Ordering = Callable[[Keep], list[Cpus]]
+
+
+def _ordered_cores(topology: Topology, placement: str) -> tuple[Ordering, CpuSet]:
+    """A policy, and the CPUs it may choose from."""
+    if placement.startswith(EXPLICIT):
+        listed = _explicit(topology, placement.removeprefix(EXPLICIT))
+        core_of = topology.core_of()
+        by_core: dict[Cpus, list[int]] = {}
+        for cpu in listed:
+            by_core.setdefault(core_of[cpu], []).append(cpu)
+        return (lambda keep: list(filter(keep, map(tuple, by_core.values())))), frozenset(listed)
+    if placement not in POLICIES:
+        raise PlacementError(
+            f"unknown placement '{placement}'; there are {', '.join(POLICIES)} and cpus:LIST, such as cpus:0,2,4"
+        )
+    policy, _, level = placement.partition(":")
+    levels = _levels(topology)
+    if level:
+        groups = _split(topology.cores, levels[level])
+        branches = [_tree(group, tuple(levels.values())) for group in groups]
+        return (lambda keep: _round_robin(list(_leaves(branch, keep)) for branch in branches)), topology.allowed
+    tree = _tree(topology.cores, tuple(levels.values()))
+    if policy == "scatter":
+        return (lambda keep: _scattered(tree, keep)), topology.allowed
+    return (lambda keep: list(_leaves(tree, keep))), topology.allowed
+
+
+# A machine as nested groups; a leaf is a core.
+Tree = Cpus | list["Tree"]
+
+
+def _levels(topology: Topology) -> dict[str, tuple[Cpus, ...]]:
+    return {
+        "socket": topology.sockets,
+        "numa": tuple(node.cpus for node in topology.nodes if node.cpus),
+        "l3": topology.l3s,
+        "cluster": topology.clusters,
+    }
+
+
+def _tree(cores: Sequence[Cpus], levels: Sequence[Sequence[Cpus]]) -> Tree:
+    """Cores nested by whichever level splits them into the widest groups, again and again.
+
+    No order of levels is taken for granted: a node can hold two sockets, and an L3 two nodes.
+    """
+    splits = [split for groups in levels if len(split := _split(cores, groups)) > 1]
+    if not splits:
+        return sorted(cores)
+    widest = max(splits, key=lambda split: max(map(len, split)))
+    return [_tree(group, levels) for group in widest]
+
+
+def _split(cores: Sequence[Cpus], groups: Sequence[Cpus]) -> list[list[Cpus]]:
+    """Cores by the group their lowest CPU is in, lowest CPU first; those in no group stay together."""
+    group_of = {cpu: number for number, group in enumerate(groups) for cpu in group}
+    parts: dict[int | None, list[Cpus]] = {}
+    for core in sorted(cores):
+        parts.setdefault(group_of.get(core[0]), []).append(core)
+    return list(parts.values())
+
+
+def _leaves(tree: Tree, keep: Keep) -> Iterator[Cpus]:
+    if isinstance(tree, tuple):
+        if keep(tree):
+            yield tree
+        return
+    for branch in tree:
+        yield from _leaves(branch, keep)
+
+
+def _scattered(tree: Tree, keep: Keep) -> list[Cpus]:
+    if isinstance(tree, tuple):
+        return [tree] if keep(tree) else []
+    return _round_robin(_scattered(branch, keep) for branch in tree)
+
+
+def _round_robin(lists: Iterable[list[Cpus]]) -> list[Cpus]:
+    return [core for turn in zip_longest(*lists) for core in turn if core is not None]
+
+
+def _explicit(topology: Topology, text: str) -> Cpus:
+    """The user's own list, checked; isolated CPUs are allowed here, since they were named."""
+    try:
+        listed = ordered_list(text)
+    except ValueError as error:
+        raise PlacementError(f"placement 'cpus:{text}': {error}") from error
+    if not listed:
+        raise PlacementError("placement 'cpus:' names no CPU; write for example cpus:0,2,4")
+    if offline := set(listed) - topology.online:
+        raise PlacementError(
+            f"placement 'cpus:{text}': CPU {format_list(offline)} is not online; "
+            f"this machine has {format_list(topology.online)}"
+        )
+    limit = topology.allowed | (topology.isolated & topology.reachable)
+    if outside := set(listed) - limit:
+        raise PlacementError(
+            f"placement 'cpus:{text}': CPU {format_list(outside)} is outside the CPUs this process may use, "
+            f"{format_list(limit)}; choose among those or widen the mask (taskset, cpuset, scheduler)"
+        )
+    return listed
+
+
+def _domain(topology: Topology, within: str | None) -> CpuSet:
+    """The CPUs of a domain: N, S0, D1, M8 (the kernel's node number), C3."""
+    if within is None or within == "N":
+        return topology.online
+    letter, number = within[:1], within[1:]
+    last_level = topology.l3s or topology.clusters
+    groups: dict[str, dict[int, Cpus]] = {
+        "S": dict(enumerate(topology.sockets)),
+        "D": dict(enumerate(topology.dies)),
+        "M": {node.number: node.cpus for node in topology.nodes},
+        "C": dict(enumerate(last_level)),
+    }
+    if letter not in groups or not number.isdecimal():
+        raise PlacementError(f"unknown domain '{within}'; write N, or S, D, M or C and a number, such as S0 or M8")
+    if int(number) not in groups[letter]:
+        known = ", ".join(f"{letter}{each}" for each in groups[letter]) or "none"
+        raise PlacementError(f"no {DOMAINS[letter]} '{within}' on this machine; there is {known}")
+    return frozenset(groups[letter][int(number)])
+
+
+def _of_kind(topology: Topology, kind: str | None) -> CpuSet:
+    if kind is None:
+        return topology.online
+    cpus = {each.name: each.cpus for each in topology.kinds}
+    if kind not in cpus:
+        raise PlacementError(
+            f"no core of kind '{kind}' on this machine; "
+            f"its kinds are {', '.join(cpus) if cpus else 'not told by the kernel, leave kind out'}"
+        )
+    return frozenset(cpus[kind])
+
+
+def _refusal(topology: Topology, request: Request, found: int) -> str:
+    conditions = [f"placement {request.placement}"]
+    conditions += [f"within {request.within}"] if request.within else []
+    conditions += [f"kind {request.kind}"] if request.kind else []
+    conditions += [f"CPU {format_list(request.reserve)} reserved"] if request.reserve else []
+    conditions += [f"CPUs {format_list(topology.allowed)} allowed"] if topology.allowed != topology.online else []
+    widths = Counter(map(len, topology.cores))
+    has = ", ".join(f"{count} with {smt}" for smt, count in sorted(widths.items()))
+    return (
+        f"{request.cores} cores with {request.smt} threads each were asked for ({', '.join(conditions)}), "
+        f"but only {found} such cores can be used; the machine has {len(topology.cores)} cores by threads: {has}; "
+        "ask for fewer cores or threads"
+    )
+
+
+def _short(topology: Topology, chosen: Sequence[Cpus]) -> str:
+    """Sockets, cores a socket and threads a core, as in '2s,10c,8t'; uneven counts are joined by '+'."""
+    socket_of = {cpu: number for number, socket in enumerate(topology.sockets) for cpu in socket}
+    counts = Counter(socket_of[group[0]] for group in chosen)
+    cores = list(dict.fromkeys(counts.values())) if len(set(counts.values())) == 1 else list(counts.values())
+    return f"{len(counts)}s,{'+'.join(map(str, cores))}c,{len(chosen[0])}t"
+
+
+def _cautions(topology: Topology, chosen: Sequence[Cpus]) -> tuple[str, ...]:
+    cautions = []
+    kind_of = {cpu: kind.name for kind in topology.kinds for cpu in kind.cpus}
+    kinds = Counter(kind_of.get(group[0], "unknown") for group in chosen)
+    if len(kinds) > 1:
+        mixed = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        cautions.append(f"mixes kinds of core ({mixed}); choose one with kind")
+    cpus = {cpu for group in chosen for cpu in group}
+    if topology.quota_cpus is not None and topology.quota_cpus < len(cpus):
+        cautions.append(f"the CPU quota gives {topology.quota_cpus:g} CPUs' worth of time to {len(cpus)} CPUs")
+    if isolated := cpus & topology.isolated:
+        cautions.append(f"CPU {format_list(isolated)} is isolated: the kernel does not balance threads over it")
+    return tuple(cautions)

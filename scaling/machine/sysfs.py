@@ -1,0 +1,142 @@
+"""Reads a machine's CPUs from sysfs and procfs, below any root folder: '/' for this machine, a dump for another.
+
+Text in, masks out; what they mean is topology's business.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from scaling.errors import MachineError
+from scaling.machine import cgroups
+from scaling.machine.cpulist import CpuSet, parse_list, parse_mask
+from scaling.machine.topology import CpuMasks, Topology, topology
+
+HERE = Path("/")
+
+# An Intel hybrid names its kinds of core by the counters that serve them.
+HYBRID_KINDS = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lowpower"}
+
+# The line of /proc/cpuinfo that names the processor: x86, POWER and MIPS, older arm, RISC-V, s390.
+MODEL_LINES = ("model name", "cpu", "cpu model", "Hardware", "uarch", "processor 0")
+
+
+def read_topology(root: Path = HERE) -> Topology:
+    """The machine below a root folder."""
+    cpu_folder = root / "sys/devices/system/cpu"
+    folders = _numbered(cpu_folder, "cpu")
+    if not folders:
+        raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; give the folder that holds sys/")
+    kinds = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_KINDS.items()}
+    online = _online(cpu_folder, folders)
+    everything = frozenset(folders)
+    return topology(
+        (_masks(cpu, folder, kinds) for cpu, folder in folders.items() if cpu in online),
+        {number: _listed(folder, "cpulist", "cpumap") or frozenset() for number, folder in _nodes(root).items()},
+        online=online,
+        present=_cpus(cpu_folder / "present") or everything,
+        possible=_cpus(cpu_folder / "possible") or everything,
+        isolated=_cpus(cpu_folder / "isolated") or frozenset(),
+        mask=_own_mask(root),
+        cpuset=cgroups.cpuset(root),
+        quota_cpus=cgroups.quota_cpus(root),
+        cpu_model=_cpu_model(root),
+    )
+
+
+def _online(cpu_folder: Path, folders: dict[int, Path]) -> CpuSet:
+    """CPUs that are on. Some dumps lack cpu/online; an offline CPU then shows by having no topology folder."""
+    listed = _cpus(cpu_folder / "online")
+    if listed is None:
+        described = {cpu for cpu, folder in folders.items() if (folder / "topology").is_dir()}
+        listed = frozenset(described or folders)
+    return frozenset(cpu for cpu in listed if cpu not in folders or _text(folders[cpu] / "online") != "0")
+
+
+def _masks(cpu: int, folder: Path, hybrid: dict[str, CpuSet | None]) -> CpuMasks:
+    part = folder / "topology"
+    caches = _caches(folder)
+    return CpuMasks(
+        cpu,
+        core=_listed(part, "core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"),
+        socket=_listed(part, "package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"),
+        die=_listed(part, "die_cpus_list", "die_cpus"),
+        cluster=_listed(part, "cluster_cpus_list", "cluster_cpus") or caches.get(2),
+        l3=caches.get(3),
+        kind=next((name for name, cpus in hybrid.items() if cpus and cpu in cpus), None)
+        or _text(folder / "regs/identification/midr_el1"),
+    )
+
+
+def _caches(folder: Path) -> dict[int, CpuSet]:
+    """Who shares each level of data cache with this CPU."""
+    shared: dict[int, CpuSet] = {}
+    for index in _numbered(folder / "cache", "index").values():
+        level, kind = _text(index / "level"), _text(index / "type")
+        cpus = _listed(index, "shared_cpu_list", "shared_cpu_map")
+        if level and level.isdecimal() and kind != "Instruction" and cpus:
+            shared.setdefault(int(level), cpus)
+    return shared
+
+
+def _nodes(root: Path) -> dict[int, Path]:
+    return _numbered(root / "sys/devices/system/node", "node")
+
+
+def _own_mask(root: Path) -> CpuSet | None:
+    """The CPUs this process may run on; None below a dump that recorded no process."""
+    for line in (_text(root / "proc/self/status") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "Cpus_allowed_list":
+            return parse_list(value)
+    return None
+
+
+def _cpu_model(root: Path) -> str | None:
+    """The processor's name; on arm64, which gives none, its implementer and part numbers."""
+    lines = {
+        name.strip(): value.strip()
+        for line in reversed((_text(root / "proc/cpuinfo") or "").splitlines())
+        for name, colon, value in [line.partition(":")]
+        if colon
+    }
+    named = next((lines[name] for name in MODEL_LINES if lines.get(name)), None)
+    if named is None and "CPU part" in lines:
+        named = f"implementer {lines.get('CPU implementer', '?')} part {lines['CPU part']}"
+    return named
+
+
+def _numbered(folder: Path, name: str) -> dict[int, Path]:
+    """The folders below one that are called name0, name1, …, by number."""
+    if not folder.is_dir():
+        return {}
+    found = ((re.fullmatch(name + r"(\d+)", path.name), path) for path in folder.iterdir())
+    return dict(sorted((int(match[1]), path) for match, path in found if match))
+
+
+def _listed(folder: Path, *names: str) -> CpuSet | None:
+    """The CPUs in the first of these files that is there; names without 'list' hold a hexadecimal mask."""
+    for name in names:
+        if text := _text(folder / name):
+            return _parsed(folder / name, text, parse_list if name.endswith("list") else parse_mask)
+    return None
+
+
+def _cpus(path: Path) -> CpuSet | None:
+    text = _text(path)
+    return None if text is None else _parsed(path, text, parse_list)
+
+
+def _parsed(path: Path, text: str, parse: Callable[[str], CpuSet]) -> CpuSet:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise MachineError(f"{path} holds no CPU list: {error}; the recording is damaged") from error
+
+
+def _text(path: Path) -> str | None:
+    """A file's text without the NULs that some dumps are padded with; None where it cannot be read."""
+    try:
+        return path.read_text(errors="replace").strip("\0\n ")
+    except OSError:
+        return None

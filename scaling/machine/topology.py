@@ -1,0 +1,178 @@
+"""The CPUs of a machine as values: cores, sockets, dies, NUMA nodes, shared caches, kinds of core.
+
+Pure: it is handed the masks the kernel published and understands them. Cores and groups come from masks alone;
+core_id and package id repeat, skip and lie (per socket, per die, per CPU type), so they are never looked at.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scaling.machine.cpulist import CpuSet, format_list
+
+Cpus = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuMasks:
+    """What the kernel says of one CPU: which CPUs share its core, socket, die, cluster and L3 (None: not told)."""
+
+    cpu: int
+    core: CpuSet | None = None
+    socket: CpuSet | None = None
+    die: CpuSet | None = None
+    cluster: CpuSet | None = None
+    l3: CpuSet | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A NUMA node by the kernel's number; it may have memory and no CPU."""
+
+    number: int
+    cpus: Cpus
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The CPUs of one kind of core: 'core' and 'atom' on Intel hybrids, the MIDR on arm64."""
+
+    name: str
+    cpus: Cpus
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A machine. Every group is a sorted tuple of online CPUs; groups are ordered by their lowest CPU."""
+
+    online: CpuSet
+    present: CpuSet
+    possible: CpuSet
+    isolated: CpuSet
+    allowed: CpuSet
+    reachable: CpuSet
+    cores: tuple[Cpus, ...]
+    sockets: tuple[Cpus, ...]
+    dies: tuple[Cpus, ...]
+    l3s: tuple[Cpus, ...]
+    clusters: tuple[Cpus, ...]
+    nodes: tuple[Node, ...]
+    kinds: tuple[Kind, ...]
+    quota_cpus: float | None
+    cpu_model: str | None
+
+    @property
+    def widest_smt(self) -> int:
+        """Hardware threads of the widest core."""
+        return max(map(len, self.cores))
+
+    def core_of(self) -> Mapping[int, Cpus]:
+        """Each online CPU's core."""
+        return {cpu: core for core in self.cores for cpu in core}
+
+    def facts(self) -> dict[str, object]:
+        """The machine as JSON facts."""
+        in_a_node = {cpu for node in self.nodes for cpu in node.cpus}
+        return {
+            "cpu_model": self.cpu_model,
+            "online": format_list(self.online),
+            "n_online": len(self.online),
+            "present": format_list(self.present),
+            "possible": format_list(self.possible),
+            "sockets": len(self.sockets),
+            "cores": len(self.cores),
+            "cores_by_smt": {str(smt): n for smt, n in sorted(Counter(map(len, self.cores)).items())},
+            "numa_nodes": {str(node.number): format_list(node.cpus) for node in self.nodes},
+            "cpus_without_node": format_list(self.online - in_a_node),
+            "l3_groups": len(self.l3s),
+            "cluster_or_l2_groups": len(self.clusters),
+            "core_kinds": max(1, len(self.kinds)),
+            "socket_cpus": [format_list(cpus) for cpus in self.sockets],
+            "die_cpus": [format_list(cpus) for cpus in self.dies],
+            "l3_cpus": [format_list(cpus) for cpus in self.l3s],
+            "core_cpus": [format_list(cpus) for cpus in self.cores],
+            "kinds": {kind.name: format_list(kind.cpus) for kind in self.kinds},
+            "allowed": format_list(self.allowed),
+            "isolated": format_list(self.isolated),
+            "quota_cpus": self.quota_cpus,
+        }
+
+
+def topology(
+    cpus: Iterable[CpuMasks],
+    nodes: Mapping[int, CpuSet],
+    *,
+    online: CpuSet,
+    present: CpuSet,
+    possible: CpuSet,
+    isolated: CpuSet = frozenset(),
+    mask: CpuSet | None = None,
+    cpuset: CpuSet | None = None,
+    quota_cpus: float | None = None,
+    cpu_model: str | None = None,
+) -> Topology:
+    """The machine these masks describe; whatever is offline is left out of every group."""
+    masks = {each.cpu: each for each in cpus if each.cpu in online}
+    reachable = online if cpuset is None else online & cpuset
+    return Topology(
+        online=online,
+        present=present,
+        possible=possible,
+        isolated=isolated & online,
+        allowed=_allowed(online, isolated, mask),
+        reachable=reachable,
+        cores=_groups(online, {cpu: each.core or frozenset({cpu}) for cpu, each in masks.items()}, rest="own"),
+        sockets=_groups(online, {cpu: each.socket for cpu, each in masks.items()}, rest="one"),
+        dies=_groups(online, {cpu: each.die for cpu, each in masks.items()}),
+        l3s=_groups(online, {cpu: each.l3 for cpu, each in masks.items()}),
+        clusters=_groups(online, {cpu: each.cluster for cpu, each in masks.items()}),
+        nodes=_nodes(online, nodes),
+        kinds=_kinds({cpu: each.kind for cpu, each in masks.items()}),
+        quota_cpus=quota_cpus,
+        cpu_model=cpu_model,
+    )
+
+
+def _allowed(online: CpuSet, isolated: CpuSet, mask: CpuSet | None) -> CpuSet:
+    """What a policy may hand out: our own mask, without isolated CPUs unless the mask holds nothing else."""
+    ours = online if mask is None else online & mask
+    return ours - isolated or ours
+
+
+def _groups(online: CpuSet, masks: Mapping[int, CpuSet | None], rest: str = "none") -> tuple[Cpus, ...]:
+    """The groups these masks make, no CPU in two of them: where masks disagree, the lowest CPU's is believed.
+
+    CPUs without a mask are left out, or make one group together ('one'), or one each ('own').
+    """
+    left = set(online)
+    groups: list[Cpus] = []
+    for cpu in sorted(online):
+        mask = masks.get(cpu)
+        if cpu in left and mask is not None:
+            group = (mask & left) | {cpu}
+            left -= group
+            groups.append(tuple(sorted(group)))
+    if rest == "own":
+        groups.extend((cpu,) for cpu in left)
+    elif rest == "one" and left:
+        groups.append(tuple(sorted(left)))
+    return tuple(sorted(groups))
+
+
+def _nodes(online: CpuSet, nodes: Mapping[int, CpuSet]) -> tuple[Node, ...]:
+    """NUMA nodes with the CPUs they have to themselves: firmware that lists a CPU twice means its lowest node."""
+    left = set(online)
+    found = []
+    for number, cpus in sorted(nodes.items()):
+        found.append(Node(number, tuple(sorted(cpus & left))))
+        left -= cpus
+    return tuple(found)
+
+
+def _kinds(kinds: Mapping[int, str | None]) -> tuple[Kind, ...]:
+    by_name: dict[str, list[int]] = {}
+    for cpu, name in sorted(kinds.items()):
+        if name is not None:
+            by_name.setdefault(name, []).append(cpu)
+    return tuple(Kind(name, tuple(cpus)) for name, cpus in by_name.items())

@@ -1,0 +1,1 @@
+"""Tables, figures and pages; prints and saves nothing by itself."""

@@ -1,0 +1,72 @@
+"""Tables for the terminal."""
+
+from rich.table import Table
+from rich.text import Text
+
+from scaling.machine.cpulist import format_list
+from scaling.machine.placement import Placement
+from scaling.machine.topology import Cpus, Topology
+
+
+def _plain_table(*headers: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=bool(headers))
+    for header in headers:
+        table.add_column(header.lstrip(">"), justify="right" if header.startswith(">") else "left")
+    return table
+
+
+def machine_table(machine: Topology) -> Table:
+    """A machine, a line a fact."""
+    table = _plain_table()
+    table.add_column()
+    table.add_column()
+    for name, value in _machine_lines(machine).items():
+        table.add_row(Text(name, style="bold"), Text(value))
+    return table
+
+
+def _machine_lines(machine: Topology) -> dict[str, str]:
+    widths = {smt: sum(len(core) == smt for core in machine.cores) for smt in set(map(len, machine.cores))}
+    quota = machine.quota_cpus
+    return {
+        "processor": machine.cpu_model or "not told",
+        "online CPUs": f"{format_list(machine.online)} ({len(machine.online)})",
+        "sockets": _groups(machine.sockets),
+        "cores": ", ".join(f"{count} with {smt} thread(s)" for smt, count in sorted(widths.items())),
+        "NUMA nodes": "; ".join(f"{node.number}: {format_list(node.cpus) or 'no CPU'}" for node in machine.nodes)
+        or "not told",
+        "shared L3": _groups(machine.l3s),
+        "clusters (or shared L2)": _groups(machine.clusters),
+        "kinds of core": "; ".join(f"{kind.name}: {format_list(kind.cpus)}" for kind in machine.kinds)
+        or "one, or not told",
+        "allowed CPUs": format_list(machine.allowed),
+        "isolated CPUs": format_list(machine.isolated) or "none",
+        "CPU quota": "none" if quota is None else f"{quota:g} CPUs' worth of time",
+    }
+
+
+def _groups(groups: tuple[Cpus, ...]) -> str:
+    """How many groups, and which while they are few."""
+    if not groups:
+        return "not told"
+    listed = "; ".join(map(format_list, groups))
+    return f"{len(groups)} ({listed})" if len(groups) <= 8 else str(len(groups))
+
+
+def placement_table(machine: Topology, placement: Placement) -> Table:
+    """A placement, a line a core, with where on the machine that core is."""
+    table = _plain_table(">core", "cpus", ">socket", ">node", ">L3", "kind")
+    table.title = Text(f"{placement.short}: {','.join(map(str, placement.flat))}")
+    table.title_justify = "left"
+    for number, cpus in enumerate(placement.cpus):
+        table.add_row(str(number), ",".join(map(str, cpus)), *_position(machine, cpus[0]))
+    return table
+
+
+def _position(machine: Topology, cpu: int) -> list[str]:
+    def number(groups: tuple[Cpus, ...]) -> str:
+        return next((str(index) for index, group in enumerate(groups) if cpu in group), "-")
+
+    node = next((str(node.number) for node in machine.nodes if cpu in node.cpus), "-")
+    kind = next((kind.name for kind in machine.kinds if cpu in kind.cpus), "")
+    return [number(machine.sockets), node, number(machine.l3s), kind]

@@ -1,0 +1,1 @@
+"""The question: a study, and the runs it spreads out into."""

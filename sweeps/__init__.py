@@ -1,0 +1,1 @@
+"""Ready-made studies in TOML: one question a file."""

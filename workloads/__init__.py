@@ -1,0 +1,1 @@
+"""What can be measured. A workload knows no engine."""
