@@ -50,8 +50,7 @@ def place(topology: Topology, request: Request) -> Placement:
     """The CPUs for a request, or a refusal that says what there is; never a part of what was asked."""
     if request.cores < 1 or request.smt < 1:
         raise PlacementError(
-            f"{request.cores} cores with {request.smt} threads each were asked for; "
-            "a run needs at least one core and one thread"
+            f"cores={request.cores} with smt={request.smt} was asked for; a run needs at least one of each"
         )
     candidates = usable_cores(topology, request)
     if len(candidates) < request.cores:
@@ -218,11 +217,10 @@ def _refusal(topology: Topology, request: Request, found: int) -> str:
     conditions += [f"CPU {format_list(request.reserve)} reserved"] if request.reserve else []
     conditions += [f"CPUs {format_list(topology.allowed)} allowed"] if topology.allowed != topology.online else []
     widths = Counter(map(len, topology.cores))
-    has = ", ".join(f"{count} with {smt}" for smt, count in sorted(widths.items()))
+    has = ", ".join(f"{count} core(s) of {smt} thread(s)" for smt, count in sorted(widths.items()))
     return (
-        f"{request.cores} cores with {request.smt} threads each were asked for ({', '.join(conditions)}), "
-        f"but only {found} such cores can be used; the machine has {len(topology.cores)} cores by threads: {has}; "
-        "ask for fewer cores or threads"
+        f"cores={request.cores} with smt={request.smt} was asked for ({', '.join(conditions)}), but there are only "
+        f"{found} such cores to use; this machine has {has}; ask for fewer cores or threads"
     )
 
 

@@ -1,0 +1,170 @@
+"""Study and machine in, runs out, in the order they will be made. Pure: the only chance in it is the study's seed."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+from scaling.errors import PlacementError, StudyError
+from scaling.machine.placement import Placement, Request, place, usable_cores
+from scaling.machine.topology import Cpus, Topology
+from scaling.study.spec import Items, Study, Threads
+
+# A guess for a run nobody has made yet: interpreter, imports, building and the first step.
+START_UP_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of the axes, as the study asked for it."""
+
+    workload: str
+    mode: str
+    size: str
+    items: Items
+    scale: str
+    framework: str
+    device: str
+    jit: bool
+    cores: int
+    smt: int
+    placement: str
+    memory: str
+    intra: Threads
+    inter: Threads
+
+    @property
+    def baseline(self) -> "Point":
+        """The point this one's speedup is against: one core, all else the same."""
+        return replace(self, cores=1)
+
+    def threads(self, asked: Threads) -> int:
+        """How many threads a setting means here; 0 leaves it to the framework."""
+        if isinstance(asked, int):
+            return asked
+        return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[asked]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One process that will measure a point, on these CPUs."""
+
+    point: Point
+    cpus: tuple[Cpus, ...]
+    launch: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[Point, int]:
+        """What makes this run this run: no two rows of a folder share it."""
+        return self.point, self.launch
+
+    @property
+    def flat_cpus(self) -> Cpus:
+        """All CPUs, core by core."""
+        return tuple(cpu for group in self.cpus for cpu in group)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every run of a study on a machine, in order, and what was left out."""
+
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...]
+
+
+def plan(study: Study, topology: Topology) -> Plan:
+    """The runs of a study in randomised complete blocks: every point once a block, shuffled anew.
+
+    After the last block every one-core point is measured once more, so that drift shows in the baseline.
+    """
+    notes: dict[str, None] = {}
+    try:
+        placed = [(point, _placed(study, topology, point)) for point in _points(study, topology, notes)]
+    except PlacementError as error:
+        raise StudyError(f"study '{study.name}': {error}") from error
+    order = random.Random(study.seed)
+    runs: list[Run] = []
+    for launch in range(1, study.launches + 1):
+        runs.extend(Run(point, cpus, launch, study.seed) for point, cpus in _shuffled(order, placed))
+    baselines = [(point, cpus) for point, cpus in placed if point.cores == 1]
+    runs.extend(Run(point, cpus, study.launches + 1, study.seed) for point, cpus in _shuffled(order, baselines))
+    return Plan(tuple(runs), tuple(notes))
+
+
+def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
+    """How long these runs should take: as long as each point took before, else at most its limit."""
+    unknown = START_UP_SECONDS + study.max_seconds
+    return sum(walls.get(run.point, unknown) for run in runs)
+
+
+def _shuffled(
+    order: random.Random, placed: Sequence[tuple[Point, tuple[Cpus, ...]]]
+) -> list[tuple[Point, tuple[Cpus, ...]]]:
+    return order.sample(placed, len(placed))
+
+
+def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
+    for placement, smt in product(study.placements, _smt_widths(study, topology)):
+        for cores in _core_counts(study, topology, placement, smt, notes):
+            for workload, mode, items, intra, inter in product(
+                study.workloads, study.modes, study.items, study.intra, study.inter
+            ):
+                yield Point(
+                    workload=workload,
+                    mode=mode,
+                    size=study.size,
+                    items=items,
+                    scale=study.scale,
+                    framework=study.framework,
+                    device=study.device,
+                    jit=study.jit,
+                    cores=cores,
+                    smt=smt,
+                    placement=placement,
+                    memory=study.memory,
+                    intra=intra,
+                    inter=inter,
+                )
+
+
+def _smt_widths(study: Study, topology: Topology) -> tuple[int, ...]:
+    return tuple(range(1, topology.widest_smt + 1)) if study.smt == "all" else study.smt
+
+
+def _core_counts(study: Study, topology: Topology, placement: str, smt: int, notes: dict[str, None]) -> list[int]:
+    """The core counts a study means on this machine, one core always among them."""
+    if isinstance(study.cores, tuple):
+        return sorted({1, *study.cores})
+    most = len(usable_cores(topology, _request(study, 1, smt, placement)))
+    if topology.quota_cpus is not None and topology.quota_cpus < most * smt:
+        most = max(1, int(topology.quota_cpus // smt))
+        notes[
+            f"the CPU quota gives {topology.quota_cpus:g} CPUs' worth of time, so the study goes up to "
+            f"{most} core(s) with {smt} thread(s) each"
+        ] = None
+    if study.cores == "all":
+        return list(range(1, most + 1)) or [1]
+    doubling = [2**power for power in range(most.bit_length()) if 2**power <= most]
+    return sorted({1, *doubling, most} - {0})
+
+
+def _request(study: Study, cores: int, smt: int, placement: str) -> Request:
+    return Request(cores, smt, placement, study.within, frozenset(study.reserve), study.kind)
+
+
+def _placed(study: Study, topology: Topology, point: Point) -> tuple[Cpus, ...]:
+    chosen = _place(topology, _request(study, point.cores, point.smt, point.placement))
+    asked = point.cores * point.smt
+    if topology.quota_cpus is not None and topology.quota_cpus < asked:
+        raise PlacementError(
+            f"{asked} CPUs were asked for, but the CPU quota of this control group gives only "
+            f"{topology.quota_cpus:g} CPUs' worth of time; raise the quota or ask for fewer cores"
+        )
+    return chosen.cpus
+
+
+@cache
+def _place(topology: Topology, request: Request) -> Placement:
+    return place(topology, request)

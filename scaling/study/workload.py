@@ -1,0 +1,128 @@
+"""What a study's `workloads` entries say: a name with parameters, a user's own file, or any program. Pure.
+
+calibrated serial=0.2          a workload of ours, with parameters
+net.py:factory width=64        a factory in a user's own file
+command: ./prog -t {intra}     any program; no shell, only these places are filled in
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from scaling.errors import StudyError
+
+PLACES = ("cores", "smt", "intra", "inter")
+COMMAND = "command:"
+
+Parameter = bool | int | float | str
+Parameters = tuple[tuple[str, Parameter], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A workload of ours."""
+
+    name: str
+    parameters: Parameters = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A factory in a user's Python file."""
+
+    path: str
+    factory: str
+    parameters: Parameters = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Any program, its places not yet filled in."""
+
+    argv: tuple[str, ...]
+
+
+Workload = Named | OwnFile | Command
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the catalogue says of a workload of ours."""
+
+    name: str
+    about: str
+    paper: str
+    modes: tuple[str, ...]
+    sizes: tuple[str, ...]
+    items: Mapping[str, int]
+    parameters: Mapping[str, Parameter]
+
+
+def workload(text: str) -> Workload:
+    """What an entry of `workloads` means."""
+    if text.startswith(COMMAND):
+        return Command(_argv(text))
+    name, *settings = text.split()
+    parameters = tuple(_parameter(text, setting) for setting in settings)
+    path, colon, factory = name.rpartition(":")
+    if colon:
+        if not (path.endswith(".py") and factory.isidentifier()):
+            raise StudyError(f"workload '{text}': write a file and a function in it, such as net.py:factory")
+        return OwnFile(path, factory, parameters)
+    return Named(name, parameters)
+
+
+def checked(text: str, catalogue: Mapping[str, Entry]) -> Workload:
+    """What an entry means, refused where our catalogue has no such workload or parameter."""
+    parsed = workload(text)
+    if isinstance(parsed, Named):
+        if parsed.name not in catalogue:
+            raise StudyError(
+                f"unknown workload '{parsed.name}'{did_you_mean(parsed.name, catalogue)}; there are "
+                f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program as 'command: …'"
+            )
+        known = catalogue[parsed.name].parameters
+        for name, _ in parsed.parameters:
+            if name not in known:
+                raise StudyError(
+                    f"workload '{text}': unknown parameter '{name}'{did_you_mean(name, known)}; "
+                    f"{parsed.name} takes {', '.join(known) or 'none'}"
+                )
+    return parsed
+
+
+def did_you_mean(word: str, known: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
+    """'; did you mean …?' where something known is close, else nothing."""
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def _argv(text: str) -> tuple[str, ...]:
+    try:
+        argv = tuple(shlex.split(text.removeprefix(COMMAND)))
+    except ValueError as error:
+        raise StudyError(f"workload '{text}': the command line does not end well ({error})") from error
+    if not argv:
+        raise StudyError(f"workload '{text}': no program after 'command:'")
+    for place in re.findall(r"\{(\w+)\}", " ".join(argv)):
+        if place not in PLACES:
+            raise StudyError(
+                f"workload '{text}': unknown place {{{place}}}; there are {', '.join(f'{{{p}}}' for p in PLACES)}"
+            )
+    return argv
+
+
+def _parameter(text: str, setting: str) -> tuple[str, Parameter]:
+    name, equals, value = setting.partition("=")
+    if not (equals and name.isidentifier() and value):
+        raise StudyError(f"workload '{text}': '{setting}' is not a parameter; write name=value")
+    if value in ("true", "false"):
+        return name, value == "true"
+    for number in (int, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    return name, value
