@@ -4,7 +4,8 @@ import sys
 
 import typer
 
-from scaling.cli import place, topology
+from scaling.cli import export, place, show, sweep, topology, workloads
+from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
 app = typer.Typer(
@@ -18,6 +19,10 @@ app = typer.Typer(
 )
 app.command("topology")(topology.topology)
 app.command("place")(place.place)
+app.command("workloads")(workloads.workloads)
+app.command("sweep")(sweep.sweep)
+app.command("show")(show.show)
+app.command("export")(export.export)
 
 
 def main() -> None:
@@ -25,12 +30,5 @@ def main() -> None:
     try:
         app()
     except ScalingError as error:
-        print(f"scaling: {error}", file=sys.stderr)
+        print_note(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("scaling: interrupted", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; without this Python complains again while closing stdout.
-        sys.stderr.close()
-        sys.exit(141)

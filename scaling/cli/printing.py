@@ -4,7 +4,10 @@ import json
 import sys
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+
+WIDEST_TABLE = 4096
 
 
 def print_json(facts: object) -> None:
@@ -15,8 +18,9 @@ def print_json(facts: object) -> None:
 def print_table(table: Table) -> None:
     """A table on stdout; piped, as wide as it needs to be, so that no cell is cut."""
     console = Console(highlight=False, emoji=False)
-    if not sys.stdout.isatty():
-        console.width = max(console.width, console.measure(table).maximum)
+    if not console.is_terminal:
+        unlimited = console.options.update(max_width=WIDEST_TABLE)
+        console.width = max(console.width, Measurement.get(console, unlimited, table).maximum)
     console.print(table)
 
 

@@ -1,11 +1,16 @@
 """Tables for the terminal."""
 
+from collections.abc import Iterable, Sequence
+
 from rich.table import Table
 from rich.text import Text
 
+from scaling.analysis.speedup import Scaled
 from scaling.machine.cpulist import format_list
 from scaling.machine.placement import Placement
 from scaling.machine.topology import Cpus, Topology
+from scaling.showing.words import duration, share
+from scaling.study.workload import Entry
 
 
 def _plain_table(*headers: str) -> Table:
@@ -70,3 +75,53 @@ def _position(machine: Topology, cpu: int) -> list[str]:
     node = next((str(node.number) for node in machine.nodes if cpu in node.cpus), "-")
     kind = next((kind.name for kind in machine.kinds if cpu in kind.cpus), "")
     return [number(machine.sockets), node, number(machine.l3s), kind]
+
+
+# Settings that earn a column only where a study varies them, or sets them apart from the usual.
+USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
+
+
+def points_table(points: Sequence[Scaled]) -> Table:
+    """Every point: step time, spread over launches, speedup and efficiency."""
+    unusual = [
+        name for name, usual in USUAL.items() if {getattr(each.summary.point, name) for each in points} != {usual}
+    ]
+    table = _plain_table(
+        "workload", *unusual, ">cores", ">step", ">spread", ">items/s", ">speedup", ">efficiency", ">launches", ""
+    )
+    for each in points:
+        point = each.summary.point
+        settings = [Text(str(getattr(point, name))) for name in unusual]
+        table.add_row(Text(point.workload), *settings, str(point.cores), *_figures(each), Text(_remarks(each)))
+    return table
+
+
+def _figures(each: Scaled) -> list[str]:
+    summary = each.summary
+    if summary.seconds is None or summary.low is None or summary.high is None:
+        return ["-"] * 5 + [f"{summary.launches}"]
+    rate, speedup, efficiency = summary.items_per_second, each.speedup, each.efficiency
+    return [
+        duration(summary.seconds),
+        share((summary.high - summary.low) / summary.seconds),
+        "-" if rate is None else f"{rate:.4g}",
+        "-" if speedup is None else f"{speedup:.3f}",
+        "-" if efficiency is None else share(efficiency),
+        f"{summary.launches}",
+    ]
+
+
+def _remarks(each: Scaled) -> str:
+    summary = each.summary
+    return f"{summary.failed} failed: {'; '.join(summary.reasons)}" if summary.failed else ""
+
+
+def workloads_table(entries: Iterable[Entry]) -> Table:
+    """What can be measured, a line a workload."""
+    table = _plain_table("workload", "what it is", "paper", ">items", "modes", "sizes", "parameters")
+    for entry in entries:
+        items = "/".join(str(entry.items[size]) for size in entry.sizes)
+        parameters = " ".join(f"{name}={value}" for name, value in entry.parameters.items())
+        row = (entry.name, entry.about, entry.paper, items, ", ".join(entry.modes), ", ".join(entry.sizes), parameters)
+        table.add_row(*map(Text, row))
+    return table

@@ -94,9 +94,13 @@ def plan(study: Study, topology: Topology) -> Plan:
 
 
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
-    """How long these runs should take: as long as each point took before, else at most its limit."""
-    unknown = START_UP_SECONDS + study.max_seconds
-    return sum(walls.get(run.point, unknown) for run in runs)
+    """How long these runs should take: as long as their point took before, or its workload, else at most its limit."""
+    by_workload: dict[str, list[float]] = {}
+    for point, wall in walls.items():
+        by_workload.setdefault(point.workload, []).append(wall)
+    known = {name: sum(seconds) / len(seconds) for name, seconds in by_workload.items()}
+    limit = START_UP_SECONDS + study.max_seconds
+    return sum(walls.get(run.point, known.get(run.point.workload, limit)) for run in runs)
 
 
 def _shuffled(

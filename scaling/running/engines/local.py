@@ -1,0 +1,107 @@
+"""Makes runs on this machine, one after another."""
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from platform import python_version
+from types import TracebackType
+from typing import Any
+
+from scaling.machine.cpulist import CpuSet
+from scaling.machine.identity import Machine
+from scaling.machine.topology import Topology
+from scaling.results.rows import Row
+from scaling.running import memory, processes
+from scaling.running.environment import environment, recorded
+from scaling.running.guardian import Guardian
+from scaling.running.launcher import Order, launch
+from scaling.study.planning import Run
+from scaling.study.spec import Study
+from scaling.study.workload import Command, Named, workload
+
+
+class LocalEngine:
+    """Fresh pinned processes on this machine; whatever they start is gone when the engine is closed or killed."""
+
+    def __init__(self, study: Study, topology: Topology, machine: Machine, held_open: tuple[int, ...] = ()) -> None:
+        self.study = study
+        self.topology = topology
+        self.machine = machine
+        self.mark = uuid.uuid4().hex
+        self.own_cpus = os.sched_getaffinity(0)
+        self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
+        processes.adopt_orphans()
+        self.guardian = Guardian(self.mark, held_open)
+
+    def __enter__(self) -> "LocalEngine":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.sched_setaffinity(0, self.own_cpus)
+        self.guardian.close()
+
+    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
+        """Make each run and hand on its row."""
+        for run in runs:
+            yield self._row(run)
+
+    def _row(self, run: Run) -> Row:
+        cpus = frozenset(run.flat_cpus)
+        # We keep off the measured CPUs where there are others to be on.
+        os.sched_setaffinity(0, self.own_cpus - cpus or self.own_cpus)
+        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        variables = environment(run, os.environ, self.mark)
+        launched = launch(self._order(run, cpus, variables))
+        return Row(
+            run=run,
+            outcome=launched.outcome,
+            witness=launched.witness,
+            machine=self.machine,
+            versions=tuple({**self.versions, **launched.versions}.items()),
+            started_at=started_at,
+            environment=recorded(variables),
+        )
+
+    def _order(self, run: Run, cpus: CpuSet, variables: Mapping[str, str]) -> Order:
+        point = run.point
+        return Order(
+            workload=_named(point.workload),
+            setting={
+                "mode": point.mode,
+                "size": point.size,
+                "items": None if point.items == "default" else point.items,
+                "times": point.cores if point.scale == "weak" else 1,
+                "cores": point.cores,
+                "smt": point.smt,
+                "intra": point.threads(point.intra),
+                "inter": point.threads(point.inter),
+                "seed": run.seed,
+            },
+            cpus=cpus,
+            siblings=self._idle_siblings(cpus),
+            memory=point.memory,
+            policy=memory.policy(point.memory, cpus, self.topology.nodes),
+            precision=self.study.precision,
+            max_seconds=self.study.max_seconds,
+            timeout_seconds=self.study.timeout_seconds,
+            environment=variables,
+        )
+
+    def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
+        """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
+        core_of = self.topology.core_of()
+        return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
+
+
+def _named(text: str) -> dict[str, Any]:
+    """A workload as the worker is told of it: where its factory is, and what to call it with."""
+    parsed = workload(text)
+    if isinstance(parsed, Command):
+        return {"file": None, "name": "command", "parameters": {"argv": list(parsed.argv)}}
+    if isinstance(parsed, Named):
+        return {"file": None, "name": parsed.name, "parameters": dict(parsed.parameters)}
+    return {"file": parsed.path, "name": parsed.factory, "parameters": dict(parsed.parameters)}

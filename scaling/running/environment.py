@@ -1,0 +1,41 @@
+"""The environment a run gets: an allow-list of the user's, and the run's own settings. Pure."""
+
+import random
+from collections.abc import Mapping
+
+from scaling.running.guardian import MARK
+from scaling.study.planning import Run
+
+# What a program needs to find itself, its libraries and its language. Everything else, thread variables above all,
+# would make a run depend on the shell it was started from.
+KEPT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"),
+    *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
+)
+INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
+PADDING = "SCALING_PADDING"
+
+# The size of the environment shifts the stack, and with it cache and alignment luck by several percent; a different
+# length every launch turns that bias into noise that repeated launches can see.
+LONGEST_PADDING = 4096
+
+
+def environment(run: Run, inherited: Mapping[str, str], mark: str) -> dict[str, str]:
+    """The variables of a run's process."""
+    kept = {name: value for name, value in inherited.items() if name in KEPT or name.startswith("LC_")}
+    intra, inter = run.point.threads(run.point.intra), run.point.threads(run.point.inter)
+    length = random.Random(repr(run.key) + str(run.seed)).randrange(LONGEST_PADDING)
+    return {
+        **kept,
+        **({name: str(intra) for name in INTRA_VARIABLES} if intra else {}),
+        **({name: str(inter) for name in INTER_VARIABLES} if inter else {}),
+        MARK: mark,
+        PADDING: "x" * length,
+    }
+
+
+def recorded(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The variables as a row keeps them: the padding by its length, the mark not at all."""
+    told = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
+    return tuple((name, told[name]) for name in sorted(told) if name != MARK)

@@ -1,0 +1,76 @@
+"""One sweep at a time on a machine: a lock shared by all users of the program.
+
+The lock is the kernel's (flock), so a holder that dies in any way gives it back. The file only says who holds it.
+"""
+
+import fcntl
+import getpass
+import json
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from scaling.errors import BusyError
+
+# One path for every user, so not below TMPDIR. SCALING_LOCK names another for machines cut into partitions.
+DEFAULT_PATH = "/tmp/cpu-scaling.lock"
+
+
+class MachineLock:
+    """Held while measuring; its file descriptor may be shared with a child that should hold it too."""
+
+    def __init__(self, purpose: str, wait: bool, say: Callable[[str], None]) -> None:
+        path = Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH))
+        self.fd = _opened(path)
+        try:
+            self._take(path, wait, say)
+        except BaseException:
+            os.close(self.fd)
+            raise
+        holder = {"pid": os.getpid(), "user": getpass.getuser(), "purpose": purpose}
+        text = json.dumps({**holder, "since": datetime.now().astimezone().isoformat(timespec="seconds")}).encode()
+        os.ftruncate(self.fd, 0)
+        os.pwrite(self.fd, text, 0)
+
+    def _take(self, path: Path, wait: bool, say: Callable[[str], None]) -> None:
+        try:
+            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not wait:
+                raise BusyError(f"{_holder(path)}; leave out --no-wait to wait for it") from None
+            say(f"{_holder(path)}; waiting for it to end")
+            fcntl.flock(self.fd, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Let the next sweep begin; a child that shares the lock still holds it until it ends."""
+        os.close(self.fd)
+
+
+def _opened(path: Path) -> int:
+    """The lock file, made for everybody where it is not there.
+
+    First without O_CREAT: in /tmp the kernel refuses to "create" a file that another user already owns.
+    """
+    for flags in (os.O_RDWR, os.O_RDWR | os.O_CREAT):
+        try:
+            fd = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise BusyError(f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK") from error
+        if os.fstat(fd).st_uid == os.getuid():
+            os.fchmod(fd, 0o666)
+        return fd
+    raise BusyError(f"the lock file {path} cannot be made; set SCALING_LOCK to a file in a folder that exists")
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text())
+        return (
+            f"another sweep is measuring on this machine: {holder['purpose']} "
+            f"of user {holder['user']}, process {holder['pid']}, since {holder['since']}"
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another sweep is measuring on this machine"

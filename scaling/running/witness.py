@@ -1,0 +1,217 @@
+"""What else happened while steps were timed: threads, CPUs visited, waiting, steal, pressure, clocks, energy.
+
+Read without privileges, in the worker itself, outside the timed steps. What the machine does not tell is None.
+Imports nothing heavy: the worker pays for it at every start.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from scaling.machine import cgroups
+from scaling.machine.cpulist import CpuSet, format_list
+
+ROOT = Path("/")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+# A thread counts as busy from this share of the busiest thread's CPU time: pools keep helpers that only wake up.
+BUSY_SHARE = 0.05
+
+# Looking at every thread costs tens of microseconds each; this keeps it far below one percent of the time.
+SECONDS_BETWEEN_LOOKS = 0.1
+
+
+class Reading(NamedTuple):
+    """Counters at one moment; a witness is the difference of two."""
+
+    cpu_seconds: float
+    waits: dict[int, tuple[int, int]]
+    involuntary_switches: int
+    voluntary_switches: int
+    busy_ticks: int | None
+    sibling_busy_ticks: int | None
+    steal_ticks: int | None
+    pressure_microseconds: int | None
+    throttled_periods: int | None
+    energy_microjoules: int | None
+
+
+class Visits:
+    """Which CPUs each thread was last seen on, looked at now and then between steps."""
+
+    def __init__(self) -> None:
+        self.cpus: dict[int, set[int]] = {}
+        self.next_look = 0.0
+
+    def look(self) -> None:
+        """Note where every thread is, unless it was only just done."""
+        now = time.perf_counter()
+        if now >= self.next_look:
+            self.next_look = now + SECONDS_BETWEEN_LOOKS
+            for thread in _threads():
+                stat = _text(f"/proc/self/task/{thread}/stat")
+                if stat is not None:
+                    self.cpus.setdefault(thread, set()).add(int(stat.rpartition(")")[2].split()[36]))
+
+
+def read(cpus: CpuSet, siblings: CpuSet) -> Reading:
+    """The counters now."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Reading(
+        cpu_seconds=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
+        waits=_waits(),
+        involuntary_switches=own.ru_nivcsw + children.ru_nivcsw,
+        voluntary_switches=own.ru_nvcsw + children.ru_nvcsw,
+        **_processor_ticks(cpus, siblings),
+        pressure_microseconds=_pressure(),
+        throttled_periods=cgroups.throttled_periods(ROOT),
+        energy_microjoules=_energy(),
+    )
+
+
+def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> dict[str, object]:
+    """What happened between two readings, under the names a row has."""
+    used = {thread: ran - before.waits.get(thread, (0, 0))[0] for thread, (ran, _) in after.waits.items()}
+    busiest = max(used.values(), default=0)
+    busy = [thread for thread, ran in used.items() if ran > 0 and ran >= BUSY_SHARE * busiest]
+    waited = sum(wait - before.waits.get(thread, (0, 0))[1] for thread, (_, wait) in after.waits.items())
+    visited = set().union(*(visits.cpus.get(thread, set()) for thread in busy))
+    return {
+        "threads": len(after.waits),
+        "busy_threads": len(busy),
+        "cpus_visited": format_list(visited),
+        "cpu_seconds": after.cpu_seconds - before.cpu_seconds,
+        "run_queue_wait_seconds": waited / 1e9,
+        "busy_seconds": _ticked(before.busy_ticks, after.busy_ticks),
+        "sibling_busy_seconds": _ticked(before.sibling_busy_ticks, after.sibling_busy_ticks),
+        "steal_seconds": _ticked(before.steal_ticks, after.steal_ticks),
+        "pressure_seconds": _both(before.pressure_microseconds, after.pressure_microseconds, 1e-6),
+        "throttled_periods": _both(before.throttled_periods, after.throttled_periods, 1),
+        "involuntary_switches": after.involuntary_switches - before.involuntary_switches,
+        "voluntary_switches": after.voluntary_switches - before.voluntary_switches,
+        "mhz": _mhz(cpus),
+        "temperature_celsius": _temperature(),
+        "energy_joules": _both(before.energy_microjoules, after.energy_microjoules, 1e-6),
+    }
+
+
+def memory_policy() -> str | None:
+    """The policy this process was born with ('default', 'bind:0', …); None without NUMA support."""
+    text = _text("/proc/self/numa_maps")
+    return text.split(maxsplit=2)[1] if text else None
+
+
+def max_rss_bytes() -> int:
+    """The most memory this process, or a program it started, has had at once.
+
+    Not ru_maxrss for ourselves: over an exec that keeps the size of the parent we were forked from.
+    """
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    for line in (_text("/proc/self/status") or "").splitlines():
+        if line.startswith("VmHWM:"):
+            return max(int(line.split()[1]), children) * 1024
+    return children * 1024
+
+
+def _threads() -> list[int]:
+    return [int(name) for name in os.listdir("/proc/self/task")]
+
+
+def _waits() -> dict[int, tuple[int, int]]:
+    """Nanoseconds every thread has run, and has waited for a CPU."""
+    waits = {}
+    for thread in _threads():
+        text = _text(f"/proc/self/task/{thread}/schedstat")
+        if text:
+            ran, waited, _ = text.split()
+            waits[thread] = (int(ran), int(waited))
+    return waits
+
+
+def _processor_ticks(cpus: CpuSet, siblings: CpuSet) -> dict[str, int | None]:
+    """Ticks the point's CPUs and their idle siblings were busy, by anybody, and were stolen by the hypervisor."""
+    busy = sibling_busy = stolen = 0
+    text = _text("/proc/stat")
+    if text is None:
+        return {"busy_ticks": None, "sibling_busy_ticks": None, "steal_ticks": None}
+    for line in text.splitlines():
+        name, *ticks = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            cpu = int(name[3:])
+            user, nice, system, _, _, irq, softirq, steal = map(int, ticks[:8])
+            ran = user + nice + system + irq + softirq
+            busy += ran * (cpu in cpus)
+            sibling_busy += ran * (cpu in siblings)
+            stolen += steal * (cpu in cpus)
+    return {"busy_ticks": busy, "sibling_busy_ticks": sibling_busy if siblings else None, "steal_ticks": stolen}
+
+
+def _pressure() -> int | None:
+    """Microseconds in which somebody on the machine waited for a CPU."""
+    text = _text("/proc/pressure/cpu")
+    return int(text.splitlines()[0].rpartition("total=")[2]) if text else None
+
+
+def _energy() -> int | None:
+    """Microjoules all processor packages have counted so far; usually for root's eyes only."""
+    packages = [
+        _number(str(folder / "energy_uj"))
+        for folder in _glob("/sys/class/powercap", "intel-rapl:*")
+        if (_text(str(folder / "name")) or "").startswith("package")
+    ]
+    return _sum(packages)
+
+
+def _mhz(cpus: CpuSet) -> float | None:
+    """The mean clock the point's CPUs are running at; None where none is measured, as in most virtual machines."""
+    clocks = [_number(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in cpus]
+    total = _sum(clocks)
+    return None if total is None else total / len(clocks) / 1000
+
+
+def _temperature() -> float | None:
+    """The hottest processor sensor."""
+    zones = [
+        _number(str(zone / "temp"))
+        for zone in _glob("/sys/class/thermal", "thermal_zone*")
+        if any(word in (_text(str(zone / "type")) or "").lower() for word in ("cpu", "pkg", "core", "soc"))
+    ]
+    known = [zone for zone in zones if zone is not None]
+    return max(known) / 1000 if known else None
+
+
+def _ticked(before: int | None, after: int | None) -> float | None:
+    return _both(before, after, 1 / TICKS_PER_SECOND)
+
+
+def _both(before: int | None, after: int | None, unit: float) -> float | None:
+    """The difference in a unit; None where either is unknown or the counter began anew."""
+    if before is None or after is None or after < before:
+        return None
+    return (after - before) * unit
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _glob(folder: str, pattern: str) -> Iterable[Path]:
+    return sorted(Path(folder).glob(pattern))
+
+
+def _number(path: str) -> int | None:
+    text = _text(path)
+    return int(text) if text and text.strip().lstrip("-").isdecimal() else None
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return None

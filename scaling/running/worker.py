@@ -1,0 +1,168 @@
+"""The child: checks where it is pinned, builds a workload, times its steps, answers on a pipe of its own.
+
+Started by the launcher as `python -c "…; main(born)" ORDER`. Never prints: networks and libraries do, so stdout
+means nothing. It imports little, because every start pays for it.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from scaling.machine.cpulist import format_list, parse_list
+from scaling.running import stopping, witness
+
+# Packages whose version explains a result, where a workload has imported them.
+NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax")
+
+
+def main(born: int) -> None:
+    """Carry out the order on the command line and leave at once: tearing a framework down can take a second."""
+    order = json.loads(sys.argv[1])
+    if os.getppid() != order["parent"]:
+        os._exit(1)  # the sweep was killed while we were being born
+    os.set_inheritable(order["answer_fd"], False)
+    try:
+        answer = carry_out(order, born)
+    except BaseException as error:
+        traceback.print_exc()
+        answer = {"status": "failed", "reason": _reason(error)}
+    text = json.dumps(answer, allow_nan=False).encode()
+    while text:
+        text = text[os.write(order["answer_fd"], text) :]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
+    """Measure one run: everything its row should say that only the child can know."""
+    at_start = os.sched_getaffinity(0)
+    if at_start != parse_list(order["cpus"]):
+        raise RuntimeError(f"asked for CPUs {order['cpus']}, but the kernel gave {format_list(at_start)}")
+    policy = witness.memory_policy() if order["memory"] != "none" else None
+
+    # Only here is anything of `workloads` imported: threads inherit the CPUs they are born with.
+    factory, setting = _factory(order["workload"]), _setting(order["setting"])
+    imported = time.monotonic_ns()
+    workload = factory(setting, **order["workload"]["parameters"])
+    built = time.monotonic_ns()
+    workload.prepare()
+    first, *steps = _timed(workload.step)
+    ready = time.monotonic_ns()
+    limits = stopping.Limits(order["precision"], order["max_seconds"])
+    steps, ended, seen = _steps(workload, steps, limits, at_start, parse_list(order["siblings"]))
+    end = time.monotonic_ns()
+    return {
+        "status": "ok",
+        "reason": None,
+        "born": born,
+        "first_step_seconds": first,
+        "step_seconds": steps,
+        "ended_by": ended,
+        "items_per_step": workload.items_per_step,
+        "sections": {
+            "import": (imported - born) / 1e9,
+            "init": (built - imported) / 1e9,
+            "setup": (ready - built) / 1e9,
+            "first_step": first,
+            "run": (end - ready) / 1e9,
+            "main": (end - imported) / 1e9,
+        },
+        "witness": {
+            "cpus_at_start": format_list(at_start),
+            "cpus_at_end": format_list(os.sched_getaffinity(0)),
+            "memory_policy": policy,
+            "max_rss_bytes": witness.max_rss_bytes(),
+            **seen,
+        },
+        "versions": _versions(),
+    }
+
+
+def _steps(
+    workload: Any,
+    steps: list[float],
+    limits: stopping.Limits,
+    cpus: frozenset[int] | set[int],
+    siblings: frozenset[int],
+) -> tuple[list[float], str, dict[str, object]]:
+    """Take steps until there are enough; what they took, why they ended, and what was seen meanwhile."""
+    visits = witness.Visits()
+    before = witness.read(frozenset(cpus), siblings)
+    start = time.perf_counter()
+    look_at, ended = 1, None
+    while ended is None:
+        steps += _timed(workload.step)
+        visits.look()
+        elapsed = time.perf_counter() - start
+        if len(steps) >= look_at or elapsed >= limits.max_seconds:
+            ended = stopping.ended_by(steps, elapsed, limits)
+            look_at = stopping.next_look(len(steps))
+    after = witness.read(frozenset(cpus), siblings)
+    seen = witness.witness(before, after, visits, frozenset(cpus))
+    return steps, ended, {**seen, **_of_a_program(workload)}
+
+
+def _timed(step: Callable[[], Any]) -> list[float]:
+    """One call of a step: the seconds it took, or those it says its own steps took."""
+    start = time.perf_counter()
+    told = step()
+    seconds = time.perf_counter() - start
+    return [seconds] if told is None else list(told)
+
+
+def _of_a_program(workload: Any) -> dict[str, object]:
+    """A program of the user's has threads of its own, which are gone by now: only its last CPU is known."""
+    last_cpu = getattr(workload, "last_cpu", None)
+    if last_cpu is None:
+        return {}
+    return {"threads": None, "busy_threads": None, "run_queue_wait_seconds": None, "cpus_visited": str(last_cpu)}
+
+
+def _factory(named: dict[str, Any]) -> Callable[..., Any]:
+    if named["file"] is None:
+        module = importlib.import_module(f"workloads.{named['name']}")
+        return module.build  # type: ignore[no-any-return]
+    factory = getattr(_module_from(named["file"]), named["name"], None)
+    if factory is None:
+        raise AttributeError(f"{named['file']} has no function '{named['name']}'")
+    return factory  # type: ignore[no-any-return]
+
+
+def _module_from(path: str) -> ModuleType:
+    """A user's own file as a module, with its neighbours importable, as if Python had been started on it."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location(os.path.basename(path).removesuffix(".py"), path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _setting(values: dict[str, Any]) -> Any:
+    from workloads.base import Setting
+
+    return Setting(**values)
+
+
+def _versions() -> dict[str, str]:
+    return {
+        name: str(getattr(sys.modules[name], "__version__", "unknown"))
+        for name in NAMED_VERSIONS
+        if name in sys.modules
+    }
+
+
+def _reason(error: BaseException) -> str:
+    """An error in one line, with where in the user's code it came from."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    told = " ".join(str(error).split()) or "no message"
+    return f"{type(error).__name__}: {told} ({os.path.basename(frame.filename)} line {frame.lineno})"

@@ -1,0 +1,40 @@
+"""Points, times and ratios in words, the same everywhere."""
+
+from scaling.study.planning import Point
+
+
+def point_words(point: Point) -> str:
+    """A point in one line; settings nobody changed are left out."""
+    words = [f"{point.workload} {point.mode}", count(point.cores, "core"), point.placement]
+    words += [f"smt {point.smt}"] if point.smt > 1 else []
+    words += [f"items {point.items}"] if point.items != "default" else []
+    words += [f"intra {point.intra}"] if point.intra != "auto" else []
+    words += [f"inter {point.inter}"] if point.inter != "auto" else []
+    return ", ".join(words)
+
+
+def count(number: int, noun: str) -> str:
+    """'1 core', '2 cores'."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """A step time with the unit that fits it."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= factor:
+            return f"{seconds / factor:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def long_duration(seconds: float) -> str:
+    """How long something will take, as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def share(ratio: float) -> str:
+    """A ratio as a percentage."""
+    return f"{100 * ratio:.1f} %"
