@@ -45,6 +45,7 @@ def place(
             }
         )
     else:
+        print(f"{chosen.short}: {','.join(map(str, chosen.flat))}")
         print_table(placement_table(machine, chosen))
         for caution in chosen.cautions:
             print_note(f"caution: {caution}")

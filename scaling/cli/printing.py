@@ -1,27 +1,22 @@
-"""How commands print: facts as JSON, tables through rich, no colour when piped."""
+"""How commands print: facts as JSON and tables on stdout, sentences on stderr, no colour when piped."""
 
 import json
 import sys
 
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-
-WIDEST_TABLE = 4096
+from scaling.showing.tables import Table, text_lines
 
 
 def print_json(facts: object) -> None:
-    """Facts on stdout, for scripts."""
-    print(json.dumps(facts, indent=1, allow_nan=False))
+    """Facts on stdout: one line for scripts, indented where a person reads it."""
+    print(json.dumps(facts, indent=1 if sys.stdout.isatty() else None, allow_nan=False))
 
 
 def print_table(table: Table) -> None:
-    """A table on stdout; piped, as wide as it needs to be, so that no cell is cut."""
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        unlimited = console.options.update(max_width=WIDEST_TABLE)
-        console.width = max(console.width, Measurement.get(console, unlimited, table).maximum)
-    console.print(table)
+    """A table on stdout, its headers in bold where a person reads it."""
+    first, *rest = text_lines(table)
+    if sys.stdout.isatty() and any(table.headers):
+        first = f"\x1b[1m{first}\x1b[0m"
+    print(first, *rest, sep="\n")
 
 
 def print_note(sentence: str) -> None:

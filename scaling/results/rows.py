@@ -4,10 +4,11 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 """
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from scaling.analysis.summary import Launch, launch_seconds
 from scaling.errors import StoreError
@@ -126,17 +127,13 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     }
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
-
-
-class _Asked(_Line):
+class _Asked(TypedDict):
     items: Items
     intra: Threads
     inter: Threads
 
 
-class _RunLine(_Line):
+class _RunLine(TypedDict):
     workload: str
     mode: str
     size: str
@@ -157,21 +154,26 @@ class _RunLine(_Line):
     asked: _Asked
 
 
-class _SectionsLine(_Line):
-    spawn: float | None
-    imports: float | None = Field(alias="import")
-    init: float | None
-    setup: float | None
-    first_step: float | None
-    run: float | None
-    main: float | None
-    wall: float | None
+Seconds = FiniteFloat | None
+_SectionsLine = TypedDict(
+    "_SectionsLine",
+    {
+        "spawn": Seconds,
+        "import": Seconds,
+        "init": Seconds,
+        "setup": Seconds,
+        "first_step": Seconds,
+        "run": Seconds,
+        "main": Seconds,
+        "wall": Seconds,
+    },
+)
 
 
-class _OutcomeLine(_Line):
+class _OutcomeLine(TypedDict):
     status: Status
     reason: str | None
-    step_seconds: tuple[float, ...]
+    step_seconds: tuple[FiniteFloat, ...]
     warmup_steps: int
     ended_by: str | None
     items_per_step: int | None
@@ -180,10 +182,10 @@ class _OutcomeLine(_Line):
     stderr_tail: str | None
 
 
-class _RowLine(_Line):
+class _RowLine(TypedDict):
     """A line of `rows.jsonl` as it must look; a key this version does not know is left alone."""
 
-    schema_: Literal[1] = Field(alias="schema")
+    schema: Literal[1]
     run: _RunLine
     outcome: _OutcomeLine
     witness: Witness
@@ -193,31 +195,34 @@ class _RowLine(_Line):
     environment: dict[str, str]
 
 
+_LINE = TypeAdapter(_RowLine)
+
+
 def row_from_json(line: str | bytes) -> Row:
     """The row a line of JSON describes."""
     try:
-        parsed = _RowLine.model_validate_json(line)
+        parsed = _LINE.validate_json(line)
     except ValidationError as error:
         raise StoreError(_sentence(error)) from error
-    outcome = parsed.outcome
     return Row(
-        run=_run(parsed.run),
-        outcome=Outcome(**{**_values(outcome, Outcome), "sections": Sections(**_values(outcome.sections, Sections))}),
-        witness=parsed.witness,
-        machine=parsed.machine,
-        versions=tuple(parsed.versions.items()),
-        started_at=parsed.started_at,
-        environment=tuple(parsed.environment.items()),
+        run=_run(dict(parsed["run"])),
+        outcome=_outcome(dict(parsed["outcome"])),
+        witness=parsed["witness"],
+        machine=parsed["machine"],
+        versions=tuple(parsed["versions"].items()),
+        started_at=parsed["started_at"],
+        environment=tuple(parsed["environment"].items()),
     )
 
 
-def _run(line: _RunLine) -> Run:
-    asked = {"items": line.asked.items, "intra": line.asked.intra, "inter": line.asked.inter}
-    return Run(Point(**{**_values(line, Point), **asked}), line.cpus, line.launch, line.seed)
+def _run(line: dict[str, Any]) -> Run:
+    asked, cpus, launch, seed = (line.pop(name) for name in ("asked", "cpus", "launch", "seed"))
+    return Run(Point(**{**line, **asked}), cpus, launch, seed)
 
 
-def _values(line: BaseModel, kind: type[Any]) -> dict[str, Any]:
-    return {field.name: getattr(line, field.name) for field in fields(kind)}
+def _outcome(line: dict[str, Any]) -> Outcome:
+    sections = line.pop("sections")
+    return Outcome(**line, sections=Sections(imports=sections.pop("import"), **sections))
 
 
 def _sentence(error: ValidationError) -> str:

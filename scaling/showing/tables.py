@@ -1,9 +1,9 @@
-"""Tables for the terminal."""
+"""Tables for the terminal, as plain lines: a study may have ten thousand points."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len
 
 from scaling.analysis.speedup import Scaled
 from scaling.machine.cpulist import format_list
@@ -13,21 +13,31 @@ from scaling.showing.words import duration, share
 from scaling.study.workload import Entry
 
 
-def _plain_table(*headers: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=bool(headers))
-    for header in headers:
-        table.add_column(header.lstrip(">"), justify="right" if header.startswith(">") else "left")
-    return table
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells under headers; a column whose header begins with '>' is set to the right."""
+
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def text_lines(table: Table) -> list[str]:
+    """A table as lines of text, the headers first where there are any."""
+    rows = [tuple(header.removeprefix(">") for header in table.headers), *table.rows]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    right = [header.startswith(">") for header in table.headers]
+    lines = ["  ".join(map(_padded, row, widths, right)).rstrip() for row in rows]
+    return lines if any(table.headers) else lines[1:]
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    space = " " * (width - cell_len(cell))
+    return space + cell if right else cell + space
 
 
 def machine_table(machine: Topology) -> Table:
     """A machine, a line a fact."""
-    table = _plain_table()
-    table.add_column()
-    table.add_column()
-    for name, value in _machine_lines(machine).items():
-        table.add_row(Text(name, style="bold"), Text(value))
-    return table
+    return Table(("", ""), list(_machine_lines(machine).items()))
 
 
 def _machine_lines(machine: Topology) -> dict[str, str]:
@@ -60,12 +70,11 @@ def _groups(groups: tuple[Cpus, ...]) -> str:
 
 def placement_table(machine: Topology, placement: Placement) -> Table:
     """A placement, a line a core, with where on the machine that core is."""
-    table = _plain_table(">core", "cpus", ">socket", ">node", ">L3", "kind")
-    table.title = Text(f"{placement.short}: {','.join(map(str, placement.flat))}")
-    table.title_justify = "left"
-    for number, cpus in enumerate(placement.cpus):
-        table.add_row(str(number), ",".join(map(str, cpus)), *_position(machine, cpus[0]))
-    return table
+    rows = [
+        (str(number), ",".join(map(str, cpus)), *_position(machine, cpus[0]))
+        for number, cpus in enumerate(placement.cpus)
+    ]
+    return Table((">core", "cpus", ">socket", ">node", ">L3", "kind"), rows)
 
 
 def _position(machine: Topology, cpu: int) -> list[str]:
@@ -86,14 +95,13 @@ def points_table(points: Sequence[Scaled]) -> Table:
     unusual = [
         name for name, usual in USUAL.items() if {getattr(each.summary.point, name) for each in points} != {usual}
     ]
-    table = _plain_table(
-        "workload", *unusual, ">cores", ">step", ">spread", ">items/s", ">speedup", ">efficiency", ">launches", ""
-    )
+    rows = []
     for each in points:
         point = each.summary.point
-        settings = [Text(str(getattr(point, name))) for name in unusual]
-        table.add_row(Text(point.workload), *settings, str(point.cores), *_figures(each), Text(_remarks(each)))
-    return table
+        settings = [str(getattr(point, name)) for name in unusual]
+        rows.append((point.workload, *settings, str(point.cores), *_figures(each), _remarks(each)))
+    figures = (">cores", ">step", ">spread", ">items/s", ">speedup", ">efficiency", ">launches", "")
+    return Table(("workload", *unusual, *figures), rows)
 
 
 def _figures(each: Scaled) -> list[str]:
@@ -118,10 +126,10 @@ def _remarks(each: Scaled) -> str:
 
 def workloads_table(entries: Iterable[Entry]) -> Table:
     """What can be measured, a line a workload."""
-    table = _plain_table("workload", "what it is", "paper", ">items", "modes", "sizes", "parameters")
+    rows = []
     for entry in entries:
         items = "/".join(str(entry.items[size]) for size in entry.sizes)
         parameters = " ".join(f"{name}={value}" for name, value in entry.parameters.items())
-        row = (entry.name, entry.about, entry.paper, items, ", ".join(entry.modes), ", ".join(entry.sizes), parameters)
-        table.add_row(*map(Text, row))
-    return table
+        modes, sizes = ", ".join(entry.modes), ", ".join(entry.sizes)
+        rows.append((entry.name, entry.about, entry.paper, items, modes, sizes, parameters))
+    return Table(("workload", "what it is", "paper", ">items", "modes", "sizes", "parameters"), rows)

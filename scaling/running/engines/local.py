@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from platform import python_version
@@ -41,7 +42,7 @@ class LocalEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.sched_setaffinity(0, self.own_cpus)
+        _move_to(self.own_cpus)
         self.guardian.close()
 
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
@@ -52,7 +53,7 @@ class LocalEngine:
     def _row(self, run: Run) -> Row:
         cpus = frozenset(run.flat_cpus)
         # We keep off the measured CPUs where there are others to be on.
-        os.sched_setaffinity(0, self.own_cpus - cpus or self.own_cpus)
+        _move_to(self.own_cpus - cpus or self.own_cpus)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         variables = environment(run, os.environ, self.mark)
         launched = launch(self._order(run, cpus, variables))
@@ -95,6 +96,12 @@ class LocalEngine:
         """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
         core_of = self.topology.core_of()
         return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
+
+
+def _move_to(cpus: set[int]) -> None:
+    """Run on these CPUs from now on; where they have gone meanwhile, the kernel has already moved us."""
+    with suppress(OSError):
+        os.sched_setaffinity(0, cpus)
 
 
 def _named(text: str) -> dict[str, Any]:

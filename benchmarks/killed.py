@@ -1,0 +1,156 @@
+"""Sweeps killed with SIGKILL at random moments and resumed: is every run there once, and nothing else?
+
+    python -m benchmarks.killed [--rounds 50] [--seed 1]
+
+A round is one kill, of the sweep (parent), of the run it is making (child), or of both at once. Rounds go on over
+one results folder until its study is complete, then over a new one. After every kill the file must parse and no
+process may be left; a complete folder must hold every planned run exactly once.
+"""
+
+import argparse
+import fcntl
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scaling.machine.sysfs import read_topology
+from scaling.results.store import read_rows
+from scaling.study.planning import plan
+from scaling.study.spec import study_from_toml
+
+WORKLOAD = """
+class Brief:
+    items_per_step = 1
+    def prepare(self): pass
+    def step(self): sum(range(2000))
+
+def build(setting):
+    return Brief()
+"""
+STUDY = 'workloads = ["{path}:build"]\nmodes = ["train", "infer"]\ncores = "all"\nlaunches = 6\nmax_seconds = 0.02\n'
+
+# Once a sweep is up, a run takes about a tenth of a second; the first kills fall while it is still starting.
+LONGEST_WAIT_SECONDS = 1.5
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the kills came to."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    folders: int = 0
+    rows: int = 0
+    failed_rows: int = 0
+    torn_lines: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def kill_and_resume(rounds: int, seed: int, folder: Path) -> Tally:
+    """Kill and resume so many times, finishing each folder that was begun."""
+    chance = random.Random(seed)
+    tally = Tally()
+    while tally.kills.total() < rounds:
+        _one_folder(folder / str(tally.folders), chance, rounds, tally)
+        tally.folders += 1
+    return tally
+
+
+def _one_folder(folder: Path, chance: random.Random, rounds: int, tally: Tally) -> None:
+    folder.mkdir(parents=True)
+    (folder / "brief.py").write_text(WORKLOAD)
+    (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py"))
+    complete = False
+    while not complete:
+        victim = chance.choice(["parent", "child", "both"]) if tally.kills.total() < rounds else None
+        complete = _one_sweep(folder, victim, chance.uniform(0, LONGEST_WAIT_SECONDS), tally)
+        tally.problems += _look(folder)
+    tally.problems += _complete(folder)
+    rows = list(read_rows(folder / "results"))
+    tally.rows += len(rows)
+    tally.failed_rows += sum(row.outcome.status != "ok" for row in rows)
+    torn = folder / "results/rows.torn"
+    tally.torn_lines += len(torn.read_bytes().splitlines()) if torn.exists() else 0
+
+
+def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Tally) -> bool:
+    """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
+    environment = {**os.environ, "SCALING_LOCK": str(folder / "lock")}
+    command = [str(Path(sys.executable).with_name("scaling")), "sweep", str(folder / "study.toml")]
+    with subprocess.Popen([*command, "-o", str(folder / "results")], env=environment, **_QUIET) as sweep:
+        if victim is not None:
+            with suppress(subprocess.TimeoutExpired):
+                sweep.wait(after_seconds)
+            if sweep.poll() is None:
+                tally.kills[victim] += 1
+                _kill(sweep.pid, victim, folder)
+    # The guardian shares the lock: once we have it, everything that will be ended has been.
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return sweep.returncode == 0
+
+
+_QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def _kill(sweep: int, victim: str, folder: Path) -> None:
+    workers = [pid for pid, command in _processes() if str(folder / "brief.py").encode() in command]
+    for pid in ([sweep] if victim != "child" else []) + (workers if victim != "parent" else []):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _processes() -> Iterator[tuple[int, bytes]]:
+    for path in Path("/proc").iterdir():
+        with suppress(OSError):
+            if path.name.isdecimal():
+                yield int(path.name), (path / "cmdline").read_bytes()
+
+
+def _look(folder: Path) -> list[str]:
+    """What is wrong after a kill: a file that does not parse, a run twice, a process left."""
+    problems = []
+    rows = folder / "results/rows.jsonl"
+    if rows.exists():
+        counts = Counter(row.run.key for row in read_rows(folder / "results"))
+        problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
+    left = [pid for pid, command in _processes() if str(folder).encode() in command]
+    return problems + [f"{folder}: process {pid} is left" for pid in left]
+
+
+def _complete(folder: Path) -> list[str]:
+    study = study_from_toml((folder / "study.toml").read_text(), str(folder / "study.toml"))
+    planned = {run.key for run in plan(study, read_topology()).runs}
+    found = {row.run.key for row in read_rows(folder / "results")}
+    return (
+        [] if found == planned else [f"{folder}: {len(planned - found)} runs missing, {len(found - planned)} too many"]
+    )
+
+
+def main() -> None:
+    """Print what came of it; status 1 when anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder))
+    print(f"| kills | {tally.kills.total()} ({', '.join(f'{k} {n}' for k, n in sorted(tally.kills.items()))}) |")
+    print(f"| folders completed | {tally.folders} |\n| rows, each planned run once | {tally.rows} |")
+    print(f"| of them failed, because their child was killed | {tally.failed_rows} |")
+    print(f"| torn lines set aside | {tally.torn_lines} |\n| problems | {len(tally.problems)} |")
+    print(*tally.problems, f"({time.monotonic() - start:.0f} s)", sep="\n")
+    sys.exit(bool(tally.problems))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What a launch of ours costs, beside a bare interpreter and beside the workload's own imports.
+
+    python -m benchmarks.launch [--rounds 40]
+
+All four kinds of start are made in turn, round after round, on the same CPU, so that drift falls on all alike:
+a bare `python -c pass`, the imports `calibrated` needs, our launch of the smallest `calibrated` run, and a long run
+for the share of CPU the parent takes.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from statistics import median
+
+from scaling.machine.identity import read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import plan
+from scaling.study.spec import study_from_toml
+
+OWN_IMPORTS = "import workloads.calibrated"
+SMALLEST = 'workloads = ["calibrated work=0.001 serial=1"]\ncores = 1\nlaunches = 1\nmax_seconds = 1e-9'
+LONG = 'workloads = ["calibrated work=4"]\ncores = 1\nlaunches = 1\nprecision = 1e-9\nmax_seconds = 3'
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds = parser.parse_args().rounds
+    topology = read_topology()
+    machine = read_machine(topology)
+    smallest, long = study_from_toml(SMALLEST, "smallest"), study_from_toml(LONG, "long")
+    run = plan(smallest, topology).runs[0]
+    with LocalEngine(smallest, topology, machine) as engine:
+        kinds = {
+            "python -c pass": lambda: _started("pass", run.flat_cpus),
+            f"python -c '{OWN_IMPORTS}'": lambda: _started(OWN_IMPORTS, run.flat_cpus),
+            "our launch, to the child's exit": lambda: engine._row(run).outcome.sections.wall,
+            "our launch, to the row": lambda: _timed(lambda: engine._row(run)),
+        }
+        seconds = {name: [] for name in kinds}
+        for _ in range(rounds):
+            for name, start in kinds.items():
+                seconds[name].append(start())
+    with LocalEngine(long, topology, machine) as engine:
+        row = next(engine.make(plan(long, topology).runs))
+    bare, imports, child, whole = (1000 * median(each) for each in seconds.values())
+    print("| start | median ms | over the workload's own imports | over bare Python |\n|---|---|---|---|")
+    for name, each in zip(seconds, (bare, imports, child, whole), strict=True):
+        print(f"| {name} | {each:.1f} | {each - imports:+.1f} ms | × {each / bare:.2f} |")
+    share = row.witness.parent_cpu_seconds / row.witness.cpu_seconds
+    print(f"\nparent CPU during a run of {row.outcome.sections.wall:.1f} s: {100 * share:.2f} % of the child's")
+
+
+def _started(code: str, cpus: tuple[int, ...]) -> float:
+    """Seconds from start to exit of a plain interpreter on the same CPUs."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        return _timed(lambda: subprocess.run([sys.executable, "-P", "-c", code], check=True))
+    finally:
+        os.sched_setaffinity(0, own)
+
+
+def _timed(action: object) -> float:
+    start = time.monotonic()
+    action()
+    return time.monotonic() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Machines, rows and engines that need no machine and no clock."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from scaling.machine.identity import Machine
+from scaling.machine.topology import CpuMasks, Topology, topology
+from scaling.results.rows import Outcome, Row, Sections, Witness
+from scaling.study.planning import Run, plan
+from scaling.study.spec import Study, study_from_toml
+
+HOST = Machine(host="pretend", cpu_model="Amdahl 470", arch="x86_64", kernel="6.0", fingerprint="0123456789abcdef")
+
+
+def machine(cores: int = 8, smt: int = 1, quota_cpus: float | None = None) -> Topology:
+    """One socket of so many cores; siblings are numbered core by core."""
+    online = frozenset(range(cores * smt))
+
+    def core(cpu: int) -> frozenset[int]:
+        first = cpu - cpu % smt
+        return frozenset(range(first, first + smt))
+
+    masks = [CpuMasks(cpu, core=core(cpu), socket=online, l3=online) for cpu in online]
+    return topology(masks, {0: online}, online=online, present=online, possible=online, quota_cpus=quota_cpus)
+
+
+def study(toml: str = "", **keys: str) -> Study:
+    """A study of the calibrated workload, with further TOML."""
+    workloads = "" if "workloads" in toml else 'workloads = ["calibrated"]\n'
+    return study_from_toml(workloads + toml, "test.toml", [f"{key}={value}" for key, value in keys.items()])
+
+
+def first_run(toml: str = "", cores: int = 8) -> Run:
+    return plan(study(toml), machine(cores)).runs[0]
+
+
+def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1), **outcome: object) -> Row:
+    """A row that went well."""
+    made = Outcome("ok", step_seconds=step_seconds, items_per_step=1, ended_by="precision", sections=Sections(wall=1.0))
+    return Row(
+        run=run or first_run(),
+        outcome=replace(made, **outcome),
+        witness=Witness(cpus_at_start="0", cpus_at_end="0", threads=3, cpu_seconds=0.3),
+        machine=HOST,
+        versions=(("scaling", "0"), ("python", "3.11")),
+        started_at="2026-01-01T00:00:00.000+00:00",
+        environment=(("PATH", "/usr/bin"),),
+    )
+
+
+class AmdahlMachine:
+    """Runs nothing: every step takes as long as Amdahl's law says."""
+
+    def __init__(self, serial: float = 0.1, one_core_seconds: float = 1.0) -> None:
+        self.serial = serial
+        self.one_core_seconds = one_core_seconds
+
+    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
+        for run in runs:
+            cores = run.point.cores
+            seconds = self.one_core_seconds * (self.serial + (1 - self.serial) / cores)
+            yield row(run, step_seconds=(seconds,) * 20)

@@ -1,0 +1,25 @@
+"""Real runs on this machine, as small as they come."""
+
+import json
+
+from scaling.machine.identity import read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.results.rows import Row
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import plan
+from tests.pretend import study
+
+
+def rows_of(workload: str, **keys: object) -> list[Row]:
+    """Every run of a study of one workload, made on this machine; one core unless said otherwise."""
+    topology = read_topology()
+    settings = {"cores": 1, "launches": 1, "max_seconds": 0.05, "timeout_seconds": 60, **keys}
+    toml = f"workloads = {json.dumps([workload])}"
+    question = study(toml, **{key: str(value) for key, value in settings.items()})
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        return list(engine.make(plan(question, topology).runs))
+
+
+def row_of(workload: str, **keys: object) -> Row:
+    """The first run of such a study."""
+    return rows_of(workload, **keys)[0]

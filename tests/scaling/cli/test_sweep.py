@@ -1,0 +1,237 @@
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scaling.machine.sysfs import read_topology
+from scaling.results.store import read_rows
+from tests.conftest import need
+from tests.scaling.cli.scaling import SCALING, scaling
+
+CORES = len(read_topology().cores)
+SMALL = ["--set", "workloads=calibrated work=0.2", "--set", "max_seconds=0.05", "--set", "launches=1"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "results"
+
+
+def complaint(*arguments: object, **options: object) -> str:
+    """The one line a command that was got wrong prints, with status 2."""
+    told = scaling(*arguments, **options)
+    assert told.returncode == 2, told
+    assert told.stderr.startswith("scaling: ")
+    assert told.stderr.count("\n") == 1
+    return told.stderr
+
+
+def test_a_sweep_ends_with_a_table_of_speedup_and_efficiency(folder):
+    told = scaling("sweep", "quick", *SMALL, "-o", folder)
+    assert told.returncode == 0, told.stderr
+    header, *lines = told.stdout.splitlines()
+    assert {"workload", "cores", "step", "speedup", "efficiency", "launches"} <= set(header.split())
+    assert "calibrated work=0.2" in lines[0]
+    assert f"results are in {folder}" in told.stderr
+    assert "\x1b" not in told.stdout + told.stderr
+
+
+def test_progress_is_a_line_a_run_when_piped(folder):
+    told = scaling("sweep", *SMALL, "-o", folder)
+    runs = [line for line in told.stderr.splitlines() if re.match(r"\[\d+/\d+\] ", line)]
+    assert len(runs) == len(list(read_rows(folder)))
+    assert "left)" in runs[0]
+
+
+def test_the_same_command_again_measures_nothing_twice(folder):
+    scaling("sweep", *SMALL, "-o", folder)
+    before = (folder / "rows.jsonl").read_bytes()
+    told = scaling("sweep", *SMALL, "-o", folder)
+    assert told.returncode == 0
+    assert "are there already" in told.stderr
+    assert (folder / "rows.jsonl").read_bytes() == before
+
+
+def test_a_new_value_on_an_axis_adds_only_its_runs(folder):
+    scaling("sweep", *SMALL, "-o", folder)
+    before = list(read_rows(folder))
+    assert scaling("sweep", *SMALL, "--set", 'modes=["train", "infer"]', "-o", folder).returncode == 0
+    after = list(read_rows(folder))
+    assert after[: len(before)] == before
+    assert {row.run.point.mode for row in after[len(before) :]} == {"infer"}
+
+
+def test_a_changed_study_is_refused_with_the_difference(folder):
+    scaling("sweep", *SMALL, "-o", folder)
+    told = complaint("sweep", *SMALL, "--set", "seed=2", "-o", folder)
+    assert f"{folder} holds another study: seed was 1 and is now 2" in told
+
+
+def test_another_machine_is_refused_with_the_difference(folder):
+    scaling("sweep", *SMALL, "-o", folder)
+    facts = json.loads((folder / "machine.json").read_text())
+    (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
+    told = complaint("sweep", *SMALL, "-o", folder)
+    assert "holds the results of another machine: host was 'elsewhere' and is now" in told
+
+
+def test_the_study_is_kept_as_it_was_given(folder, tmp_path):
+    study = tmp_path / "mine.toml"
+    study.write_text('# why?\nworkloads = ["calibrated work=0.2"]\ncores = 1\nlaunches = 1\nmax_seconds = 0.05\n')
+    scaling("sweep", study, "-o", folder)
+    assert (folder / "study.toml").read_text() == study.read_text()
+
+
+def test_a_dry_run_prints_every_run_with_its_cpus_and_makes_none(folder):
+    told = scaling("sweep", "calibrated", "--set", "launches=2", "-o", folder, "--dry-run")
+    *runs, summary = told.stdout.splitlines()
+    assert len(runs) == 2 * CORES + 1
+    assert all("on CPUs" in line for line in runs)
+    assert re.fullmatch(rf"{2 * CORES + 1} runs, at most about .*", summary)
+    assert not folder.exists()
+
+
+def test_a_failed_run_is_a_row_and_the_sweep_goes_on(folder):
+    told = scaling("sweep", *SMALL, "--set", 'workloads=["calibrated serial=7", "calibrated work=0.2"]', "-o", folder)
+    assert told.returncode == 0
+    assert "ValueError: serial=7 is not a fraction from 0 to 1" in told.stdout
+    assert {row.outcome.status for row in read_rows(folder)} == {"ok", "failed"}
+
+
+def test_a_sweep_of_which_nothing_came_says_no(folder):
+    assert scaling("sweep", *SMALL, "--set", "workloads=calibrated serial=7", "-o", folder).returncode == 1
+
+
+def test_failed_runs_are_made_again_only_when_asked_for(folder, tmp_path):
+    switch = tmp_path / "fixed"
+    program = ["--set", f"workloads=command: test -e {switch}"]
+    scaling("sweep", *SMALL, *program, "-o", folder)
+    switch.touch()
+    assert scaling("sweep", *SMALL, *program, "-o", folder).returncode == 1
+    assert scaling("sweep", *SMALL, *program, "-o", folder, "--retry-failed").returncode == 0
+    assert {row.outcome.status for row in read_rows(folder)} == {"ok"}
+
+
+@pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, request_to_stop):
+    command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sweep:
+        assert sweep.stderr.readline().startswith("[1/")
+        sweep.send_signal(request_to_stop)
+        told = sweep.stderr.read()
+    assert sweep.returncode == 130
+    kept = len(list(read_rows(folder)))
+    assert f"interrupted; {kept} of" in told
+    assert "give the same command to go on" in told
+
+
+def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
+    command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as first:
+        first.stderr.readline()
+        told = complaint("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait")
+        first.send_signal(signal.SIGINT)
+        first.stderr.read()
+    assert "another sweep is measuring on this machine: study 'quick' of user" in told
+    assert f"process {first.pid}" in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (["smt=8"], "smt=8 was asked for"),
+        (["cores=0"], "key 'cores' cannot be [0]"),
+        (["placements=cpus:0,4095"], "CPU 4095 is not online"),
+        (["workloads=alexnot"], "unknown workload 'alexnot'"),
+        (["workloads=command: ./nowhere"], "no program './nowhere'"),
+        (["core=2"], "did you mean 'cores'?"),
+    ],
+)
+def test_an_impossible_study_is_refused_before_its_first_run(folder, settings, told):
+    assert told in complaint("sweep", *(word for each in settings for word in ("--set", each)), "-o", folder)
+    assert not folder.exists()
+
+
+def test_a_list_outside_the_mask_is_refused(folder):
+    need(CORES > 1, "two cores")
+    first, second = sorted(read_topology().allowed)[:2]
+    told = complaint(
+        "sweep", *SMALL, "--set", f"placements=cpus:{second}", "-o", folder,
+        preexec_fn=lambda: os.sched_setaffinity(0, {first}),
+    )  # fmt: skip
+    assert f"CPU {second} is outside the CPUs this process may use, {first}" in told
+
+
+def test_a_mask_makes_the_machine_smaller(folder):
+    first = min(read_topology().allowed)
+    told = scaling("sweep", "calibrated", "--dry-run", preexec_fn=lambda: os.sched_setaffinity(0, {first}))
+    assert "on CPUs" in told.stdout
+    assert "2 cores" not in told.stdout
+
+
+def test_a_study_that_cannot_be_read_is_refused(tmp_path):
+    assert "cannot be read: No such file" in complaint("sweep", tmp_path / "none.toml")
+
+
+def test_show_and_export_read_what_sweep_wrote(folder, tmp_path):
+    scaling("sweep", *SMALL, "-o", folder)
+    points = json.loads(scaling("show", folder, "--json").stdout)["points"]
+    assert points[0]["speedup"] == points[0]["efficiency"] == 1.0
+    assert scaling("export", folder, "--format", "csv", "-o", tmp_path / "rows.csv").returncode == 0
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == len(list(read_rows(folder))) + 1
+
+
+@pytest.mark.parametrize("command", [["show"], ["export", "--format", "csv"]])
+def test_a_folder_without_results_is_refused(tmp_path, command):
+    assert "no results in" in complaint(*command, tmp_path)
+
+
+def test_workloads_are_listed():
+    listed = {entry["name"]: entry for entry in json.loads(scaling("workloads", "--json").stdout)}
+    assert listed["calibrated"]["parameters"]["serial"] == 0.1
+    assert "calibrated" in scaling("workloads").stdout
+
+
+@pytest.mark.parametrize("command", ["topology", "place", "workloads", "sweep", "show", "export"])
+def test_every_command_has_help_with_an_example(command):
+    assert "Example: scaling " in scaling(command, "--help").stdout
+
+
+@pytest.fixture
+def one_cpu_quota():
+    """A control group that gives one CPU's worth of time, made at the top."""
+    made = None
+    for base, files in (
+        ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "100000"}),
+        ("/sys/fs/cgroup", {"cpu.max": "100000 100000"}),
+    ):
+        group = Path(base, f"scaling-quota-{os.getpid()}")
+        try:
+            group.mkdir()
+            for name, text in files.items():
+                (group / name).write_text(text)
+            made = group
+            break
+        except OSError:
+            if group.is_dir():
+                group.rmdir()
+    need(made is not None, "the right to make a CPU control group")
+    yield made
+    made.rmdir()
+
+
+def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
+    need(CORES > 1, "two cores")
+
+    def join() -> None:
+        (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
+
+    told = complaint("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join)
+    assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in told
+    told = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
+    assert "so the study goes up to 1 core(s)" in told.stderr
+    assert {row.run.point.cores for row in read_rows(folder)} == {1}

@@ -1,0 +1,88 @@
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scaling.errors import StoreError
+from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json
+from tests.pretend import first_run, row
+
+times = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+
+
+@given(
+    steps=st.lists(times, max_size=5).map(tuple),
+    reason=st.none() | st.text(),
+    status=st.sampled_from(["ok", "failed", "timeout", "interrupted"]),
+    wall=st.none() | times,
+)
+@settings(derandomize=True, deadline=None)
+def test_a_row_reads_back_as_it_was_written(steps, reason, status, wall):
+    one = row(step_seconds=steps, reason=reason, status=status, sections=Sections(wall=wall), stderr_tail=reason)
+    line = row_to_json(one)
+    assert "\n" not in line
+    assert row_from_json(line) == one
+
+
+def test_a_row_has_the_keys_of_the_contract():
+    facts = json.loads(row_to_json(row(first_run('intra = "cores"'))))
+    assert facts["schema"] == 1
+    assert set(facts) == {"schema", "run", "outcome", "witness", "machine", "versions", "started_at", "environment"}
+    assert {"workload", "mode", "size", "items", "framework", "device", "jit", "cores", "smt", "placement"} <= set(
+        facts["run"]
+    )
+    assert {"cpus", "intra", "inter", "launch", "seed"} <= set(facts["run"])
+    assert facts["run"]["inter"] == 0
+    assert facts["run"]["asked"]["intra"] == "cores"
+    assert set(facts["outcome"]["sections"]) == {
+        "spawn",
+        "import",
+        "init",
+        "setup",
+        "first_step",
+        "run",
+        "main",
+        "wall",
+    }
+    assert set(facts["machine"]) == {"host", "cpu_model", "arch", "kernel", "fingerprint"}
+
+
+def test_what_is_not_known_is_null():
+    facts = json.loads(row_to_json(row()))
+    assert facts["witness"]["mhz"] is None
+    assert facts["witness"]["energy_joules"] is None
+
+
+def test_no_row_can_hold_a_nan():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        row_to_json(row(step_seconds=(math.nan,)))
+
+
+def test_a_key_from_a_later_version_is_left_alone():
+    facts = json.loads(row_to_json(row()))
+    facts["run"]["colour"] = facts["weather"] = "blue"
+    assert row_from_json(json.dumps(facts)) == row()
+
+
+@pytest.mark.parametrize("line", ["", "{", "[]", "null", '{"schema": 1}', b"\x00\x00"])
+def test_a_line_that_is_no_row_is_refused_in_one_sentence(line):
+    with pytest.raises(StoreError) as refused:
+        row_from_json(line)
+    assert "\n" not in str(refused.value)
+
+
+def test_another_schema_is_refused():
+    facts = json.loads(row_to_json(row()))
+    with pytest.raises(StoreError, match="schema"):
+        row_from_json(json.dumps({**facts, "schema": 2}))
+
+
+def test_a_launch_stands_for_the_median_of_its_steady_steps():
+    assert launch_of(row(step_seconds=(9.0, 1.0, 2.0, 3.0), warmup_steps=1)).seconds == 2.0
+
+
+def test_a_failed_run_has_no_seconds_but_a_reason():
+    launch = launch_of(row(status="failed", reason="exited with status 3"))
+    assert (launch.seconds, launch.reason) == (None, "exited with status 3")

@@ -1,0 +1,116 @@
+"""Workloads that go wrong, each in a way of its own, and a few that do not."""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+
+class Steps:
+    items_per_step = 1
+
+    def __init__(self, step=lambda: None):
+        self._step = step
+
+    def prepare(self):
+        pass
+
+    def step(self):
+        self._step()
+
+
+def brief(setting):
+    """A step of a fraction of a millisecond."""
+    return Steps(lambda: sum(range(2000)))
+
+
+def leaves_with(setting, status):
+    return Steps(lambda: os._exit(status))
+
+
+def leaves_politely(setting):
+    return Steps(lambda: sys.exit("enough"))
+
+
+def raises(setting):
+    return Steps(lambda: 1 / 0)
+
+
+def segfaults(setting):
+    return Steps(lambda: ctypes.string_at(0))
+
+
+def signals_itself(setting, number):
+    return Steps(lambda: os.kill(os.getpid(), number))
+
+
+def hangs(setting):
+    return Steps(lambda: signal.pause())
+
+
+def hangs_deaf(setting):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return Steps(lambda: time.sleep(3600))
+
+
+def floods(setting, megabytes):
+    line = b"x" * (1 << 20)
+    for _ in range(megabytes):
+        os.write(1, line)
+    os.write(2, b"the last words\n")
+    return brief(setting)
+
+
+def floods_and_fails(setting, megabytes):
+    floods(setting, megabytes)
+    os._exit(4)
+
+
+def forks_a_daemon(setting, pids):
+    """Leaves the session, the group and the parent, holds every pipe open, and would live for an hour."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            Path(pids, "daemon").write_text(str(os.getpid()))
+            time.sleep(3600)
+        os._exit(0)
+    while not Path(pids, "daemon").exists():
+        time.sleep(0.001)
+    return brief(setting)
+
+
+def answer_fd():
+    return json.loads(sys.argv[1])["answer_fd"]
+
+
+def answers_half(setting):
+    os.write(answer_fd(), b'{"status": "ok", "step_sec')
+    os._exit(0)
+
+
+def answers_rubbish(setting):
+    os.write(answer_fd(), b"\xff\x00<html>")
+    os._exit(0)
+
+
+def answers_an_array(setting):
+    os.write(answer_fd(), b"[1, 2]")
+    os._exit(0)
+
+
+def eats_memory(setting, group):
+    """Joins a control group with little memory, and takes more."""
+    Path(group, "cgroup.procs").write_text(str(os.getpid()))
+    return Steps(lambda: bytearray(os.urandom(1 << 20) * 1000))
+
+
+def unpins_itself(setting):
+    return Steps(lambda: os.sched_setaffinity(0, range(os.cpu_count())))
+
+
+def not_a_workload(setting):
+    return 42

@@ -1,0 +1,42 @@
+import sys
+
+from scaling.running.environment import environment, recorded
+from tests.pretend import first_run
+from tests.runs import row_of
+
+SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND": "x", "LD_PRELOAD": "/evil.so"}
+
+
+def test_only_an_allow_list_of_the_shell_reaches_a_run():
+    variables = environment(first_run(), SHELL, "mark")
+    assert {name for name in variables if not name.startswith("SCALING_")} == {"PATH", "LC_ALL"}
+
+
+def test_threads_asked_for_are_set_and_automatic_ones_are_not():
+    variables = environment(first_run("intra = 2\ninter = 3"), SHELL, "mark")
+    assert variables["OMP_NUM_THREADS"] == variables["TF_NUM_INTRAOP_THREADS"] == "2"
+    assert variables["TF_NUM_INTEROP_THREADS"] == "3"
+
+
+def test_the_padding_differs_from_run_to_run_and_not_from_time_to_time():
+    one, other = first_run("launches = 2"), first_run("launches = 2\nseed = 5")
+    assert environment(one, {}, "a") == environment(one, {}, "a")
+    assert environment(one, {}, "a") != environment(other, {}, "a")
+
+
+def test_a_row_keeps_the_padding_by_its_length_and_not_the_mark():
+    variables = environment(first_run(), SHELL, "mark")
+    told = dict(recorded(variables))
+    assert told["SCALING_PADDING"] == f"{len(variables['SCALING_PADDING'])} characters"
+    assert "SCALING_SWEEP" not in told
+
+
+def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    shown = tmp_path / "seen"
+    row = row_of(
+        f"command: {sys.executable} -c \"import os; open('{shown}', 'w').write(' '.join(os.environ))\"", intra=2
+    )
+    seen = set(shown.read_text().split())
+    assert seen - {"SCALING_SWEEP", "LC_CTYPE"} == {name for name, _ in row.environment} - {"LC_CTYPE"}
+    assert dict(row.environment)["OMP_NUM_THREADS"] == "2"

@@ -1,0 +1,186 @@
+"""One run, and everything that can go wrong with it: a row with a clear reason, and no process left."""
+
+import errno
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scaling.machine.sysfs import read_topology
+from scaling.running import processes
+from tests.conftest import need
+from tests.runs import row_of, rows_of
+
+FAULTY = Path(__file__).with_name("faulty.py")
+
+
+def faulty(call: str) -> str:
+    return f"{FAULTY}:{call}"
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left_behind():
+    before = processes.children()
+    yield
+    assert processes.children() == before
+
+
+def test_a_run_is_timed_and_its_sections_add_up():
+    row = row_of(faulty("brief"))
+    sections = row.outcome.sections
+    assert row.outcome.status == "ok"
+    assert row.outcome.ended_by in ("precision", "max_seconds")
+    assert all(seconds > 0 for seconds in row.outcome.step_seconds)
+    assert sections.spawn + sections.imports + sections.main <= sections.wall
+    assert sections.init + sections.setup + sections.run == pytest.approx(sections.main)
+    assert sum(row.outcome.step_seconds) <= sections.run
+
+
+@pytest.mark.parametrize("cpu", sorted(read_topology().allowed)[-2:])
+def test_the_witness_agrees_with_the_request(cpu):
+    row = row_of("calibrated work=1", placements=f"cpus:{cpu}")
+    witness = row.witness
+    assert row.run.flat_cpus == (cpu,)
+    assert (witness.cpus_at_start, witness.cpus_at_end, witness.cpus_visited) == (str(cpu),) * 3
+    assert witness.busy_threads == 1
+    assert 0 < witness.cpu_seconds <= 1.1 * row.outcome.sections.run
+    assert witness.max_rss_bytes > 1 << 20
+    assert witness.parent_cpu_seconds > 0
+    assert dict(row.versions)["numpy"]
+
+
+def test_every_core_is_used_where_every_core_was_asked_for():
+    rows = rows_of("calibrated work=8 serial=0", cores="all", max_seconds=0.5)
+    wide = max(rows, key=lambda row: row.run.point.cores)
+    assert wide.witness.busy_threads == wide.run.point.cores == len(read_topology().cores)
+    assert wide.witness.threads >= wide.run.point.cores
+
+
+def test_the_parent_is_where_it_was_after_a_sweep():
+    before = os.sched_getaffinity(0)
+    row_of(faulty("brief"))
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "reason"),
+    [
+        ("leaves_with status=3", "failed", "exited with status 3 without an answer"),
+        ("leaves_with status=0", "failed", "exited with status 0 without an answer"),
+        ("leaves_politely", "failed", "SystemExit: enough"),
+        ("raises", "failed", "ZeroDivisionError: division by zero (faulty.py line "),
+        ("segfaults", "failed", "killed by signal 11 (SIGSEGV)"),
+        ("signals_itself number=9", "failed", "killed by signal 9 (SIGKILL) (out of memory?)"),
+        ("signals_itself number=15", "interrupted", "killed by signal 15 (SIGTERM)"),
+        ("signals_itself number=40", "failed", "killed by signal 40"),
+        ("answers_half", "failed", 'after 26 bytes that are no answer: b\'{"status": "ok", "step_sec\''),
+        ("answers_rubbish", "failed", "that are no answer"),
+        ("answers_an_array", "failed", "that are no answer"),
+        ("nothing_here", "failed", "has no function 'nothing_here'"),
+        ("not_a_workload", "failed", "AttributeError"),
+        ("brief width=3", "failed", "unexpected keyword argument 'width'"),
+    ],
+)
+def test_a_run_that_ends_badly_is_a_row_with_a_reason(call, status, reason):
+    outcome = row_of(faulty(call)).outcome
+    assert outcome.status == status
+    assert reason in outcome.reason
+    assert "\n" not in outcome.reason
+    assert outcome.sections.wall > 0
+
+
+def test_a_file_that_cannot_be_imported_is_a_row_with_a_reason(tmp_path):
+    (tmp_path / "bad.py").write_text("import nowhere_at_all")
+    assert "ModuleNotFoundError: No module named 'nowhere_at_all'" in row_of(f"{tmp_path}/bad.py:build").outcome.reason
+
+
+@pytest.mark.parametrize("call", ["hangs", "hangs_deaf"])
+def test_a_run_that_hangs_is_ended_at_its_time(call):
+    outcome = row_of(faulty(call), timeout_seconds=0.5).outcome
+    assert outcome.status == "timeout"
+    assert outcome.reason == "no answer within 0.5 s, so it was ended"
+
+
+def test_a_flood_on_stdout_does_not_drown_the_answer():
+    row = row_of(faulty("floods megabytes=100"))
+    assert row.outcome.status == "ok"
+    assert row.outcome.stdout_tail is None
+
+
+def test_of_a_flood_before_a_failure_the_tail_is_kept():
+    outcome = row_of(faulty("floods_and_fails megabytes=3")).outcome
+    assert outcome.reason == "exited with status 4 without an answer"
+    assert outcome.stdout_tail == "x" * 4096
+    assert outcome.stderr_tail == "the last words\n"
+
+
+def test_a_daemon_does_not_outlive_its_run(tmp_path):
+    row = row_of(faulty(f"forks_a_daemon pids={tmp_path}"))
+    assert row.outcome.status == "ok"
+    assert not psutil.pid_exists(int((tmp_path / "daemon").read_text()))
+
+
+def test_a_run_killed_for_want_of_memory_says_so(small_memory_group):
+    outcome = row_of(faulty(f"eats_memory group={small_memory_group}")).outcome
+    assert outcome.status == "failed"
+    assert outcome.reason == "killed by signal 9 (SIGKILL): the machine or its control group ran out of memory"
+
+
+@pytest.fixture
+def small_memory_group():
+    """A control group that may hold 100 MB, made below this process's own."""
+    made = None
+    for base, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = Path(base, f"scaling-test-{os.getpid()}")
+        try:
+            group.mkdir()
+            (group / limit).write_text("100000000")
+            made = group
+            break
+        except OSError:
+            if group.is_dir():
+                group.rmdir()
+    need(made is not None, "the right to make a memory control group")
+    yield made
+    made.rmdir()
+
+
+def test_a_mask_that_changed_during_the_run_is_seen():
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    witness = row_of(faulty("unpins_itself")).witness
+    assert witness.cpus_at_start != witness.cpus_at_end
+
+
+def test_a_mask_the_kernel_cuts_is_a_failed_run(monkeypatch):
+    # The kernel quietly leaves out what it does not have: asked for {0, 4000}, it gives {0}.
+    real = os.sched_setaffinity
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: real(pid, {min(cpus)}))
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    wide = next(row for row in rows_of(faulty("brief"), cores=2) if row.run.point.cores == 2)
+    assert wide.outcome.status == "failed"
+    assert "but the kernel gave" in wide.outcome.reason
+
+
+def test_a_mask_the_kernel_refuses_is_a_failed_run(monkeypatch):
+    def refuse(pid, cpus):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    outcome = row_of(faulty("brief")).outcome
+    assert outcome.status == "failed"
+    assert outcome.reason.startswith("could not be started on CPUs 0: Invalid argument")
+
+
+def test_an_interrupt_ends_the_run_and_is_passed_on():
+    def strike(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, strike)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            row_of(faulty("hangs"))
+    finally:
+        signal.signal(signal.SIGALRM, before)

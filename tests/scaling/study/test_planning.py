@@ -1,0 +1,106 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scaling.errors import StudyError
+from scaling.study.planning import START_UP_SECONDS, estimated_seconds, plan
+from tests.pretend import machine, study
+
+
+def core_counts(toml: str, **shape: float) -> list[int]:
+    return sorted({run.point.cores for run in plan(study(toml), machine(**shape)).runs})
+
+
+@pytest.mark.parametrize(("cores", "counts"), [(1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (16, [1, 2, 4, 8, 16])])
+def test_doubling_goes_up_to_what_the_machine_has(cores, counts):
+    assert core_counts("", cores=cores) == counts
+
+
+def test_all_means_every_count():
+    assert core_counts('cores = "all"', cores=5) == [1, 2, 3, 4, 5]
+
+
+def test_one_core_is_always_there():
+    assert core_counts("cores = [3]", cores=4) == [1, 3]
+
+
+def test_a_reserved_cpu_takes_its_core_out_of_all():
+    assert core_counts('cores = "all"\nreserve = 0', cores=4) == [1, 2, 3]
+
+
+def test_smt_all_goes_up_to_the_widest_core():
+    widths = {run.point.smt for run in plan(study('smt = "all"'), machine(2, smt=4)).runs}
+    assert widths == {1, 2, 3, 4}
+
+
+def test_a_width_the_machine_lacks_is_refused_not_cut():
+    with pytest.raises(StudyError, match=r"study 'test': cores=1 with smt=8 .* 8 core\(s\) of 1 thread\(s\)"):
+        plan(study("smt = 8"), machine(8))
+
+
+def test_a_count_the_machine_lacks_is_refused():
+    with pytest.raises(StudyError, match="cores=9"):
+        plan(study("cores = 9"), machine(8))
+
+
+def test_a_list_outside_the_machine_is_refused():
+    with pytest.raises(StudyError, match="CPU 9 is not online"):
+        plan(study('placements = "cpus:0,9"'), machine(8))
+
+
+def test_an_own_list_is_used_in_its_own_order():
+    runs = plan(study('placements = "cpus:5,2,7"'), machine(8)).runs
+    assert {run.point.cores: run.flat_cpus for run in runs} == {1: (5,), 2: (5, 2), 3: (5, 2, 7)}
+
+
+def test_a_quota_below_the_cores_asked_for_is_refused():
+    with pytest.raises(StudyError, match=r"4 CPUs were asked for, but the CPU quota .* only 2\.5 CPUs"):
+        plan(study("cores = 4"), machine(8, quota_cpus=2.5))
+
+
+def test_a_study_that_fits_any_machine_stays_below_the_quota_and_says_so():
+    made = plan(study(), machine(8, quota_cpus=2.5))
+    assert {run.point.cores for run in made.runs} == {1, 2}
+    assert "up to 2 core(s)" in made.notes[0]
+
+
+def test_a_quota_below_one_cpu_leaves_nothing_to_measure():
+    with pytest.raises(StudyError, match="quota"):
+        plan(study(), machine(8, quota_cpus=0.5))
+
+
+@given(launches=st.integers(1, 4), cores=st.integers(1, 9), seed=st.integers(0, 99))
+@settings(max_examples=30, derandomize=True, deadline=None)
+def test_every_block_holds_every_point_once_and_one_core_closes(launches, cores, seed):
+    runs = plan(study(f'launches = {launches}\nseed = {seed}\nmodes = ["train", "infer"]'), machine(cores)).runs
+    points = {run.point for run in runs}
+    for launch in range(1, launches + 1):
+        block = runs[(launch - 1) * len(points) : launch * len(points)]
+        assert {run.point for run in block} == points
+        assert {run.launch for run in block} == {launch}
+    closing = runs[launches * len(points) :]
+    assert {run.point for run in closing} == {point for point in points if point.cores == 1}
+    assert max(Counter(run.key for run in runs).values()) == 1
+
+
+def test_the_order_is_the_seeds():
+    def order(seed: int) -> list[int]:
+        return [run.point.cores for run in plan(study(f'cores = "all"\nseed = {seed}'), machine(8)).runs]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+
+
+def test_threads_follow_cores_and_cpus():
+    runs = plan(study('intra = ["auto", "cores", "cpus", 3]\ncores = [4]\nsmt = 2'), machine(4, smt=2)).runs
+    four = {run.point.intra: run.point.threads(run.point.intra) for run in runs if run.point.cores == 4}
+    assert four == {"auto": 0, "cores": 4, "cpus": 8, 3: 3}
+
+
+def test_the_time_is_at_most_the_limit_and_as_measured_once_it_was():
+    question = study("cores = [2]\nlaunches = 1\nmax_seconds = 10")
+    runs = plan(question, machine(2)).runs
+    assert estimated_seconds(runs, question, {}) == len(runs) * (START_UP_SECONDS + 10)
+    assert estimated_seconds(runs, question, {runs[0].point: 1.5}) == len(runs) * 1.5

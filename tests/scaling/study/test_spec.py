@@ -1,0 +1,91 @@
+import pytest
+
+from scaling.errors import StudyError
+from scaling.study.spec import study_from_toml, study_to_toml
+from tests.pretend import study
+
+
+def refusal(toml: str, *settings: str) -> str:
+    with pytest.raises(StudyError) as refused:
+        study_from_toml(toml, "smt.toml", settings)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_a_study_needs_only_workloads_and_has_defaults_for_the_rest():
+    value = study()
+    assert (value.name, value.cores, value.smt, value.launches, value.seed) == ("test", "doubling", (1,), 5, 1)
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_one_and_the_file():
+    assert refusal('workloads = "calibrated"\ncore = 1') == "study smt.toml: unknown key 'core'; did you mean 'cores'?"
+
+
+def test_a_number_under_an_unknown_key_is_pointed_to_the_workloads_parameters():
+    assert "calibrated serial=0.2" in refusal('workloads = "calibrated"\nserial = 0.2')
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("cores = 0", "counts from 1"),
+        ('cores = "al"', "did you mean 'all'?"),
+        ("cores = true", "counts from 1"),
+        ('cores = "1-x"', "counts from 1"),
+        ("smt = []", "counts from 1"),
+        ('size = "smal"', "did you mean 'small'?"),
+        ("launches = 0", "a number from 1"),
+        ("launches = 1.5", "a number from 1"),
+        ("precision = 0", "above 0 and below 1"),
+        ("max_seconds = -1", "above 0"),
+        ("timeout_seconds = nan", "above 0"),
+        ("jit = 1", "true or false"),
+        ('intra = ["atuo"]', "did you mean 'auto'?"),
+        ("items = 0", "from 1"),
+        ("seed = -1", "from 0"),
+        ("reserve = [-1]", "CPU numbers"),
+        ('start = "fork"', "'spawn'"),
+        ('placements = "compac"', "did you mean 'compact'?"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, told):
+    sentence = refusal(f'workloads = "calibrated"\n{line}')
+    assert sentence.startswith("study smt.toml: ")
+    assert told in sentence
+
+
+def test_several_mistakes_are_counted():
+    assert "(and 1 more to put right)" in refusal('workloads = "a"\nlaunches = 0\nseed = -1')
+
+
+def test_text_that_is_no_toml_is_refused_with_its_line():
+    assert "not valid TOML" in refusal('workloads = "a')
+
+
+def test_a_study_without_workloads_is_refused():
+    assert "key 'workloads' is missing" in refusal("cores = 1")
+
+
+def test_a_single_value_stands_for_a_list_of_one():
+    value = study('workloads = "calibrated"\nmodes = "infer"\ncores = 4\nintra = 2')
+    assert (value.workloads, value.modes, value.cores, value.intra) == (("calibrated",), ("infer",), (4,), (2,))
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"), [("1-4", (1, 2, 3, 4)), ("1,2,8", (1, 2, 8)), ("[1, 1, 2]", (1, 2)), ("all", "all")]
+)
+def test_settings_from_the_command_line_are_toml_or_plain_text(text, cores):
+    assert study(cores=text).cores == cores
+
+
+def test_a_setting_without_a_value_is_refused():
+    assert "--set cores" in refusal('workloads = "a"', "cores")
+
+
+def test_a_study_written_out_reads_back_as_the_same_study():
+    value = study(
+        'name = "x"\nquestion = "Wie \\"schnell\\"?\\u007f"\n'
+        'workloads = ["calibrated serial=0.2", "command: ./a \\"b c\\""]\n'
+        'cores = "1-3"\nsmt = "all"\nreserve = [0]\nwithin = "S0"\nintra = ["auto", 2]\njit = true\nprecision = 0.02'
+    )
+    assert study_from_toml(study_to_toml(value, "quick with --set cores=1-3"), "other.toml") == value

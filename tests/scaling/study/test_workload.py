@@ -1,0 +1,43 @@
+import pytest
+
+from scaling.errors import StudyError
+from scaling.study.finding import check_workloads, read_catalogue
+from scaling.study.workload import Command, Named, OwnFile, workload
+
+
+def test_a_name_is_followed_by_its_parameters():
+    assert workload("calibrated serial=0.2 work=4 fast=true") == Named(
+        "calibrated", (("serial", 0.2), ("work", 4), ("fast", True))
+    )
+
+
+def test_a_file_and_a_function_make_a_users_own_workload():
+    assert workload("nets/mine.py:build width=64") == OwnFile("nets/mine.py", "build", (("width", 64),))
+
+
+def test_a_command_is_split_without_a_shell():
+    assert workload("command: ./prog --name 'a b' $HOME; -t {intra}") == Command(
+        ("./prog", "--name", "a b", "$HOME;", "-t", "{intra}")
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["command:", "command: ./a {threads}", "command: 'a", "calibrated serial", "x:y", "a.py:", "calibrated =1"]
+)
+def test_an_entry_that_means_nothing_is_refused(text):
+    with pytest.raises(StudyError):
+        workload(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("calibrate", "did you mean 'calibrated'?"),
+        ("calibrated serail=0.1", "did you mean 'serial'?"),
+        ("nowhere.py:build", "no file nowhere.py"),
+        ("command: ./nowhere", "no program './nowhere'"),
+    ],
+)
+def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, told):
+    with pytest.raises(StudyError, match=told.replace("?", r"\?")):
+        check_workloads([text], read_catalogue())

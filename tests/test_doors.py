@@ -1,0 +1,68 @@
+"""Which way the doors open: `cli` sees everything, `errors` sees nothing, and nobody looks back."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {
+    "errors": set(),
+    "machine": {"errors"},
+    "study": {"machine", "errors"},
+    "analysis": {"study", "machine", "errors"},
+    "results": {"analysis", "study", "machine", "errors"},
+    "running": {"results", "analysis", "study", "machine", "errors"},
+    "showing": {"results", "analysis", "study", "machine", "errors"},
+    "cli": {"running", "results", "showing", "analysis", "study", "machine", "errors"},
+}
+PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
+PURE += ["study/growth", "results/rows", *(f"analysis/{path.stem}" for path in ROOT.glob("scaling/analysis/*.py"))]
+OUTSIDE = {"os", "pathlib", "subprocess", "time", "shutil", "io", "socket", "threading", "platform", "psutil", "rich"}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules a file names in any import, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("scaling/**/*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_room_imports_one_that_comes_after_it(path):
+    room = path.relative_to(ROOT / "scaling").parts[0].removesuffix(".py")
+    rooms = {name.split(".")[1] for name in imported(path) if name.startswith("scaling.")}
+    assert rooms - {room} <= MAY_IMPORT.get(room, set())
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_a_pure_module_imports_nothing_that_touches_the_outside(module):
+    assert not {name.split(".")[0] for name in imported(ROOT / "scaling" / f"{module}.py")} & OUTSIDE
+
+
+def test_only_the_worker_imports_workloads():
+    importers = {
+        path.name
+        for path in ROOT.glob("scaling/**/*.py")
+        if any(n.split(".")[0] == "workloads" for n in imported(path))
+    }
+    assert importers == {"worker.py"}
+
+
+def test_no_workload_knows_the_engine():
+    assert not [path for path in ROOT.glob("workloads/*.py") if any(n.startswith("scaling") for n in imported(path))]
+
+
+@pytest.mark.parametrize("code", ["import scaling", "from scaling.cli.main import app"])
+def test_starting_up_imports_no_heavy_library(code):
+    heavy = (
+        "[m for m in ('tensorflow', 'keras', 'pandas', 'matplotlib', 'seaborn', 'scipy', 'numpy') if m in sys.modules]"
+    )
+    told = subprocess.run([sys.executable, "-c", f"import sys; {code}; print({heavy})"], capture_output=True, text=True)
+    assert told.stdout.strip() == "[]", told.stderr

@@ -1,0 +1,42 @@
+import pytest
+
+from workloads.base import Setting
+from workloads.calibrated import build
+
+SETTING = Setting(mode="train", size="small", items=None, times=1, cores=4, smt=1, intra=4, inter=0, seed=1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("serial", [0.0, 0.1, 0.5, 1.0])
+def test_the_work_is_the_same_whatever_the_threads(threads, serial):
+    workload = build(SETTING._replace(intra=threads), serial=serial, work=10)
+    whole = workload.serial_rows + sum(workload.shares)
+    assert whole == pytest.approx(10e6 / 2048, abs=1)
+    assert workload.serial_rows / whole == pytest.approx(serial, abs=1e-3)
+    assert max(workload.shares) - min(workload.shares) <= 1
+    assert len(workload.shares) == threads
+
+
+def test_automatic_threads_are_as_many_as_the_cpus(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2})
+    assert len(build(SETTING._replace(intra=0)).shares) == 3
+
+
+def test_weak_scaling_grows_the_parallel_part_only():
+    one, four = build(SETTING), build(SETTING._replace(times=4))
+    assert four.serial_rows == one.serial_rows
+    assert sum(four.shares) == pytest.approx(4 * sum(one.shares), abs=2)
+    assert four.items_per_step == 4
+
+
+def test_a_step_uses_every_thread_and_comes_back():
+    workload = build(SETTING, work=0.1)
+    workload.prepare()
+    for _ in range(3):
+        assert workload.step() is None
+
+
+@pytest.mark.parametrize("wrong", [{"serial": -0.1}, {"serial": 1.1}, {"work": 0}, {"work": -1}])
+def test_parameters_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValueError, match="is not"):
+        build(SETTING, **wrong)
