@@ -56,9 +56,9 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
     mount's own folder exists, and it is the container's group.
     """
     for line in (_text(root / "proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if controllers == "":
-            mounts = [root / MOUNT, root / MOUNT / "unified"]
+            mounts = [root / MOUNT / "unified", root / MOUNT]
         elif controller in controllers.split(","):
             mounts = [root / MOUNT / controllers, root / MOUNT / controller]
         else:

@@ -124,7 +124,8 @@ def _tree(cores: Sequence[Cpus], levels: Sequence[Sequence[Cpus]]) -> Tree:
     splits = [split for groups in levels if len(split := _split(cores, groups)) > 1]
     if not splits:
         return sorted(cores)
-    widest = max(splits, key=lambda split: max(map(len, split)))
+    # Of two levels equally wide, the one with fewer groups holds the other's: a node with a second, smaller socket.
+    widest = max(splits, key=lambda split: (max(map(len, split)), -len(split)))
     return [_tree(group, levels) for group in widest]
 
 

@@ -6,6 +6,7 @@ Text in, masks out; what they mean is topology's business.
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from scaling.errors import MachineError
 from scaling.machine import cgroups
@@ -13,6 +14,9 @@ from scaling.machine.cpulist import CpuSet, parse_list, parse_mask
 from scaling.machine.topology import CpuMasks, Topology, topology
 
 HERE = Path("/")
+
+Given = TypeVar("Given")
+Told = TypeVar("Told")
 
 # An Intel hybrid names its kinds of core by the counters that serve them.
 HYBRID_KINDS = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lowpower"}
@@ -37,9 +41,9 @@ def read_topology(root: Path = HERE) -> Topology:
         present=_cpus(cpu_folder / "present") or everything,
         possible=_cpus(cpu_folder / "possible") or everything,
         isolated=_cpus(cpu_folder / "isolated") or frozenset(),
-        mask=_own_mask(root),
-        cpuset=cgroups.cpuset(root),
-        quota_cpus=cgroups.quota_cpus(root),
+        mask=_refusing(root / "proc/self/status", _own_mask, root),
+        cpuset=_refusing(root / cgroups.MOUNT, cgroups.cpuset, root),
+        quota_cpus=_refusing(root / cgroups.MOUNT, cgroups.quota_cpus, root),
         cpu_model=_cpu_model(root),
     )
 
@@ -118,20 +122,21 @@ def _listed(folder: Path, *names: str) -> CpuSet | None:
     """The CPUs in the first of these files that is there; names without 'list' hold a hexadecimal mask."""
     for name in names:
         if text := _text(folder / name):
-            return _parsed(folder / name, text, parse_list if name.endswith("list") else parse_mask)
+            return _refusing(folder / name, parse_list if name.endswith("list") else parse_mask, text)
     return None
 
 
 def _cpus(path: Path) -> CpuSet | None:
     text = _text(path)
-    return None if text is None else _parsed(path, text, parse_list)
+    return None if text is None else _refusing(path, parse_list, text)
 
 
-def _parsed(path: Path, text: str, parse: Callable[[str], CpuSet]) -> CpuSet:
+def _refusing(path: Path, read: Callable[[Given], Told], given: Given) -> Told:
+    """What a reader makes of something; a damaged recording is refused with the place."""
     try:
-        return parse(text)
+        return read(given)
     except ValueError as error:
-        raise MachineError(f"{path} holds no CPU list: {error}; the recording is damaged") from error
+        raise MachineError(f"{path} cannot be understood: {error}; the recording is damaged") from error
 
 
 def _text(path: Path) -> str | None:
