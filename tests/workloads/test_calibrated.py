@@ -10,9 +10,9 @@ SETTING = Setting(mode="train", size="small", items=None, times=1, cores=4, smt=
 @pytest.mark.parametrize("serial", [0.0, 0.1, 0.5, 1.0])
 def test_the_work_is_the_same_whatever_the_threads(threads, serial):
     workload = build(SETTING._replace(intra=threads), serial=serial, work=10)
-    whole = workload.serial_rows + sum(workload.shares)
-    assert whole == pytest.approx(10e6 / 2048, abs=1)
-    assert workload.serial_rows / whole == pytest.approx(serial, abs=1e-3)
+    whole = workload.serial + sum(workload.shares)
+    assert whole == pytest.approx(10e6, abs=1)
+    assert workload.serial / whole == pytest.approx(serial, abs=1e-3)
     assert max(workload.shares) - min(workload.shares) <= 1
     assert len(workload.shares) == threads
 
@@ -24,7 +24,7 @@ def test_automatic_threads_are_as_many_as_the_cpus(monkeypatch):
 
 def test_weak_scaling_grows_the_parallel_part_only():
     one, four = build(SETTING), build(SETTING._replace(times=4))
-    assert four.serial_rows == one.serial_rows
+    assert four.serial == one.serial
     assert sum(four.shares) == pytest.approx(4 * sum(one.shares), abs=2)
     assert four.items_per_step == 4
 
