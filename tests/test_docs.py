@@ -3,14 +3,18 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.runs import rows_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_the_example_of_bringing_your_own_runs(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "bring-your-own.md").read_text(), flags=re.DOTALL)
+@pytest.mark.parametrize(("example", "options", "items"), [(0, "width=64", 64), (1, "megabytes=2", 2)])
+def test_an_example_of_bringing_your_own_runs_as_it_stands(tmp_path, example, options, items):
+    code = re.findall(r"```python\n(.*?)```", (DOCS / "bring-your-own.md").read_text(), flags=re.DOTALL)[example]
     (tmp_path / "mine.py").write_text(code)
-    rows = rows_of(f"{tmp_path}/mine.py:build megabytes=2", cores="all")
-    assert {row.outcome.status for row in rows} == {"ok"}
-    assert {row.outcome.items_per_step for row in rows} == {2}
+    rows = rows_of(f"{tmp_path}/mine.py:build {options}", cores="all")
+    assert {row.outcome.reason for row in rows} == {None}
+    assert {row.outcome.items_per_step for row in rows} == {items}
+    assert {row.outcome.cautions for row in rows} == {()}

@@ -1,11 +1,12 @@
 """The one interface between a workload and the engine.
 
 A workload is made by a factory, `build(setting, **parameters)` in a module of this package or any function of a
-user's own file. The engine owns the loop, the clock, the seed, the threads and the CPUs.
+user's own file. It makes either a `Network`, of which the engine compiles the step itself, or an object that can
+take steps. The engine owns the loop, the clock, the seed, the threads and the CPUs.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 
 class Setting(NamedTuple):
@@ -26,8 +27,24 @@ class Setting(NamedTuple):
         return (self.items or default) * self.times
 
 
+class Network(NamedTuple):
+    """A Keras model and what it learns from; both modes use the same weights.
+
+    `data` is called once, before the clock starts, and makes NumPy arrays (or nests of them): what the model is
+    called on, and what its loss is held against. Training minimises `loss(model(inputs, training=True), targets)`
+    with the optimizer; inference is `infer(inputs)`, or the model's forward pass where that is None.
+    """
+
+    model: Any
+    data: Callable[[], tuple[Any, Any]]
+    loss: Callable[[Any, Any], Any]
+    optimizer: Any
+    items_per_step: int
+    infer: Callable[[Any], Any] | None = None
+
+
 class Workload(Protocol):
-    """What a factory makes: something that can take one step after another."""
+    """What else a factory may make: something that can take one step after another."""
 
     items_per_step: int
 

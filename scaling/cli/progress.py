@@ -10,6 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 from rich.text import Text
 
 from scaling.results.rows import Row, launch_of
@@ -31,8 +32,9 @@ class Progress:
         console = Console(stderr=True, highlight=False)
         self.bar: Bar | None = None
         if console.is_terminal:
-            columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-            self.bar = Bar(*columns, console=console, auto_refresh=False)
+            cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+            words = TextColumn("{task.description}", markup=False, table_column=cut)
+            self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
             self.task = self.bar.add_task("", total=total, completed=total - len(pending))
 
     def __enter__(self) -> "Progress":
@@ -68,7 +70,7 @@ class Progress:
         if self.made < len(self.pending):
             parts.append(f"now {point_words(self.pending[self.made].point)}")
         if self.last:
-            parts.append(f"last {self.last}")
+            parts.append(f"last {self.last.partition(':')[0]}")
         completed = self.total - len(self.pending) + self.made
         self.bar.update(self.task, description=" · ".join(parts), completed=completed, refresh=True)
 

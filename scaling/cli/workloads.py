@@ -4,20 +4,24 @@ from dataclasses import asdict
 
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
+from scaling.running.describing import counts
 from scaling.showing.tables import workloads_table
 from scaling.study.finding import read_catalogue
 
 
 def workloads(as_json: Json = False) -> None:
-    """Show what can be measured: name, paper, items per step, modes, sizes, parameters.
+    """Show what can be measured: paper, layers, parameters, forward GMACs per item, memory, modes, sizes.
 
+    Parameters and GMACs are counted on the networks themselves, at published size: half a minute the first time.
     Your own comes as "file.py:factory", any program as "command: ./prog --threads {intra}".
 
     Example: scaling workloads --json
     """
-    entries = list(read_catalogue().values())
+    entries = read_catalogue().values()
+    counted = counts([entry.name for entry in entries if entry.layers])
     if as_json:
-        print_json([asdict(entry) for entry in entries])
+        unknown = {"parameters": None, "gmacs_per_item": None, "weights_bytes": None}
+        print_json([{**asdict(entry), **counted.get(entry.name, unknown)} for entry in entries])
     else:
-        print_table(workloads_table(entries))
+        print_table(workloads_table(entries, counted))
         print_note('your own: "file.py:factory"; any program: "command: ./prog --threads {intra}"')

@@ -45,6 +45,9 @@ class Outcome:
     warmup_steps: int = 0
     ended_by: str | None = None
     items_per_step: int | None = None
+    first_loss: float | None = None
+    last_loss: float | None = None
+    cautions: tuple[str, ...] = ()
     sections: Sections = Sections()
     stdout_tail: str | None = None
     stderr_tail: str | None = None
@@ -59,6 +62,8 @@ class Witness:
     memory_policy: str | None = None
     threads: int | None = None
     busy_threads: int | None = None
+    intra_pool: int | None = None
+    inter_pool: int | None = None
     cpus_visited: str | None = None
     cpu_seconds: float | None = None
     run_queue_wait_seconds: float | None = None
@@ -177,6 +182,9 @@ class _OutcomeLine(TypedDict):
     warmup_steps: int
     ended_by: str | None
     items_per_step: int | None
+    first_loss: FiniteFloat | None
+    last_loss: FiniteFloat | None
+    cautions: tuple[str, ...]
     sections: _SectionsLine
     stdout_tail: str | None
     stderr_tail: str | None

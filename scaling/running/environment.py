@@ -14,6 +14,10 @@ KEPT = (
 )
 INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
+
+# oneDNN's kernels are TensorFlow's default on x86-64 only; a shell's own choice is kept, and either way it is said.
+ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 PADDING = "SCALING_PADDING"
 
 # The size of the environment shifts the stack, and with it cache and alignment luck by several percent; a different
@@ -21,13 +25,16 @@ PADDING = "SCALING_PADDING"
 LONGEST_PADDING = 4096
 
 
-def environment(run: Run, inherited: Mapping[str, str], mark: str) -> dict[str, str]:
+def environment(run: Run, inherited: Mapping[str, str], mark: str, arch: str) -> dict[str, str]:
     """The variables of a run's process."""
     kept = {name: value for name, value in inherited.items() if name in KEPT or name.startswith("LC_")}
     intra, inter = run.point.threads(run.point.intra), run.point.threads(run.point.inter)
     length = random.Random(repr(run.key) + str(run.seed)).randrange(LONGEST_PADDING)
     return {
         **kept,
+        **QUIET_CPU,
+        "KERAS_BACKEND": run.point.framework,
+        ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0"),
         **({name: str(intra) for name in INTRA_VARIABLES} if intra else {}),
         **({name: str(inter) for name in INTER_VARIABLES} if inter else {}),
         MARK: mark,

@@ -39,6 +39,7 @@ class Order:
     setting: Mapping[str, Any]
     cpus: CpuSet
     siblings: CpuSet
+    jit: bool
     memory: str
     policy: Policy | None
     precision: float
@@ -55,6 +56,7 @@ class Order:
             "setting": self.setting,
             "cpus": format_list(self.cpus),
             "siblings": format_list(self.siblings),
+            "jit": self.jit,
             "memory": self.memory,
             "precision": self.precision,
             "max_seconds": self.max_seconds,
@@ -80,7 +82,7 @@ class _Child:
     pid: int | None = None
     status: int = 0
     max_rss_bytes: int = 0
-    error: OSError | None = None
+    error: Exception | None = None
     known: threading.Event = field(default_factory=threading.Event)
 
 
@@ -151,7 +153,7 @@ def _own(order: Order, child: _Child, theirs: dict[str, int]) -> None:
         child.ended = time.monotonic()
         process.returncode = os.waitstatus_to_exitcode(child.status)
         child.max_rss_bytes = usage.ru_maxrss * 1024
-    except OSError as error:
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
         child.error = error
     finally:
         child.known.set()
@@ -242,6 +244,9 @@ def _measured(child: _Child, answer: dict[str, Any], parent_cpu: float) -> Launc
         warmup_steps=warmup_steps(steps),
         ended_by=answer["ended_by"],
         items_per_step=answer["items_per_step"],
+        first_loss=answer["first_loss"],
+        last_loss=answer["last_loss"],
+        cautions=tuple(answer["cautions"]),
         sections=sections,
     )
     return Launched(outcome, Witness(**answer["witness"], parent_cpu_seconds=parent_cpu), answer["versions"])
@@ -259,7 +264,7 @@ def _answer(text: bytearray) -> dict[str, Any] | None:
 def _without_answer(order: Order, child: _Child, said: bytes, oom: bool) -> Outcome:
     """Why a child that did not answer did not."""
     if child.error is not None:
-        reason = f"could not be started on CPUs {format_list(order.cpus)}: {child.error.strerror}"
+        reason = f"could not be started on CPUs {format_list(order.cpus)}: {child.error}"
         return Outcome("failed", reason)
     code = os.waitstatus_to_exitcode(child.status)
     if code < 0:

@@ -49,8 +49,11 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
 
     # Only here is anything of `workloads` imported: threads inherit the CPUs they are born with.
     factory, setting = _factory(order["workload"]), _setting(order["setting"])
+    framework = _framework(setting)
     imported = time.monotonic_ns()
-    workload = factory(setting, **order["workload"]["parameters"])
+    workload = factory(setting, **order["workload"]["options"])
+    if _is_network(workload):
+        workload = framework.compiled(workload, setting.mode, order["jit"])
     built = time.monotonic_ns()
     workload.prepare()
     first, *steps = _timed(workload.step)
@@ -58,6 +61,7 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
     limits = stopping.Limits(order["precision"], order["max_seconds"])
     steps, ended, seen = _steps(workload, steps, limits, at_start, parse_list(order["siblings"]))
     end = time.monotonic_ns()
+    losses = getattr(workload, "losses", [])
     return {
         "status": "ok",
         "reason": None,
@@ -66,6 +70,9 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
         "step_seconds": steps,
         "ended_by": ended,
         "items_per_step": workload.items_per_step,
+        "first_loss": losses[0] if losses else None,
+        "last_loss": losses[-1] if losses else None,
+        "cautions": framework.cautions() if framework else [],
         "sections": {
             "import": (imported - born) / 1e9,
             "init": (built - imported) / 1e9,
@@ -79,9 +86,10 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
             "cpus_at_end": format_list(os.sched_getaffinity(0)),
             "memory_policy": policy,
             "max_rss_bytes": witness.max_rss_bytes(),
+            **(framework.pool_sizes() if framework else {}),
             **seen,
         },
-        "versions": _versions(),
+        "versions": {**_versions(), **(framework.versions() if framework else {})},
     }
 
 
@@ -151,6 +159,21 @@ def _setting(values: dict[str, Any]) -> Any:
     from workloads.base import Setting
 
     return Setting(**values)
+
+
+def _is_network(made: Any) -> bool:
+    from workloads.base import Network
+
+    return isinstance(made, Network)
+
+
+def _framework(setting: Any) -> Any:
+    """The framework a workload has imported, told its threads and its seed; None where it has imported none."""
+    if "keras" not in sys.modules and "tensorflow" not in sys.modules:
+        return None
+    from scaling.running.frameworks.tensorflow import TensorFlow
+
+    return TensorFlow(setting.intra, setting.inter, setting.seed)
 
 
 def _versions() -> dict[str, str]:

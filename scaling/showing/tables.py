@@ -1,6 +1,6 @@
 """Tables for the terminal, as plain lines: a study may have ten thousand points."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -124,12 +124,25 @@ def _remarks(each: Scaled) -> str:
     return f"{summary.failed} failed: {'; '.join(summary.reasons)}" if summary.failed else ""
 
 
-def workloads_table(entries: Iterable[Entry]) -> Table:
-    """What can be measured, a line a workload."""
+def workloads_table(entries: Iterable[Entry], counted: Mapping[str, Mapping[str, float]]) -> Table:
+    """What can be measured, a line a workload, with what was counted on it."""
     rows = []
     for entry in entries:
         items = "/".join(str(entry.items[size]) for size in entry.sizes)
-        parameters = " ".join(f"{name}={value}" for name, value in entry.parameters.items())
-        modes, sizes = ", ".join(entry.modes), ", ".join(entry.sizes)
-        rows.append((entry.name, entry.about, entry.paper, items, modes, sizes, parameters))
-    return Table(("workload", "what it is", "paper", ">items", "modes", "sizes", "parameters"), rows)
+        options = " ".join(f"{name}={value}" for name, value in entry.options.items())
+        rows.append(
+            (
+                *(entry.name, entry.paper, "-" if entry.layers is None else str(entry.layers)),
+                *_counts(counted.get(entry.name)),
+                *(items, ", ".join(entry.modes), ", ".join(entry.sizes), options, entry.about),
+            )
+        )
+    counts = (">layers", ">parameters", ">GMAC/item", ">weights", ">items")
+    return Table(("workload", "paper", *counts, "modes", "sizes", "options", "what it is"), rows)
+
+
+def _counts(counted: Mapping[str, float] | None) -> tuple[str, str, str]:
+    if counted is None:
+        return "-", "-", "-"
+    weights = f"{counted['weights_bytes'] / 1e6:.1f} MB"
+    return f"{counted['parameters']:,}", f"{counted['gmacs_per_item']:.3g}", weights

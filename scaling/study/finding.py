@@ -48,10 +48,11 @@ def read_catalogue() -> dict[str, Entry]:
             name,
             entry["about"],
             entry["paper"],
+            entry.get("layers"),
             tuple(entry["modes"]),
             tuple(entry["sizes"]),
             entry["items"],
-            entry["parameters"],
+            entry.get("options", {}),
         )
         for name, entry in table.items()
     }

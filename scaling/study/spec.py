@@ -192,7 +192,7 @@ def _sentence(error: ValidationError) -> str:
 def _problem(key: str, kind: str, given: object) -> str:
     keys = _StudyFile.model_fields
     if kind == "extra_forbidden":
-        return f"unknown key '{key}'" + (did_you_mean(key, keys) or _parameter_hint(given))
+        return f"unknown key '{key}'" + (did_you_mean(key, keys) or _option_hint(given))
     takes = keys[key].description or ""
     if kind == "missing":
         return f"key '{key}' is missing; it takes {takes}"
@@ -200,7 +200,7 @@ def _problem(key: str, kind: str, given: object) -> str:
     return f"key '{key}' cannot be {json.dumps(given, default=str)}; it takes {takes}{hint}"
 
 
-def _parameter_hint(given: object) -> str:
+def _option_hint(given: object) -> str:
     if isinstance(given, int | float):
-        return '; a workload\'s own parameters follow its name, as in workloads = ["calibrated serial=0.2"]'
+        return '; a workload\'s own options follow its name, as in workloads = ["calibrated serial=0.2"]'
     return f"; the keys are {', '.join(_StudyFile.model_fields)}"

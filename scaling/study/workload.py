@@ -1,6 +1,6 @@
-"""What a study's `workloads` entries say: a name with parameters, a user's own file, or any program. Pure.
+"""What a study's `workloads` entries say: a name with options, a user's own file, or any program. Pure.
 
-calibrated serial=0.2          a workload of ours, with parameters
+calibrated serial=0.2          a workload of ours, with options
 net.py:factory width=64        a factory in a user's own file
 command: ./prog -t {intra}     any program; no shell, only these places are filled in
 """
@@ -16,8 +16,8 @@ from scaling.errors import StudyError
 PLACES = ("cores", "smt", "intra", "inter")
 COMMAND = "command:"
 
-Parameter = bool | int | float | str
-Parameters = tuple[tuple[str, Parameter], ...]
+Option = bool | int | float | str
+Options = tuple[tuple[str, Option], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Named:
     """A workload of ours."""
 
     name: str
-    parameters: Parameters = ()
+    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class OwnFile:
 
     path: str
     factory: str
-    parameters: Parameters = ()
+    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,11 @@ class Entry:
     name: str
     about: str
     paper: str
+    layers: int | None
     modes: tuple[str, ...]
     sizes: tuple[str, ...]
     items: Mapping[str, int]
-    parameters: Mapping[str, Parameter]
+    options: Mapping[str, Option]
 
 
 def workload(text: str) -> Workload:
@@ -65,17 +66,17 @@ def workload(text: str) -> Workload:
     if text.startswith(COMMAND):
         return Command(_argv(text))
     name, *settings = text.split()
-    parameters = tuple(_parameter(text, setting) for setting in settings)
+    options = tuple(_option(text, setting) for setting in settings)
     path, colon, factory = name.rpartition(":")
     if colon:
         if not (path.endswith(".py") and factory.isidentifier()):
             raise StudyError(f"workload '{text}': write a file and a function in it, such as net.py:factory")
-        return OwnFile(path, factory, parameters)
-    return Named(name, parameters)
+        return OwnFile(path, factory, options)
+    return Named(name, options)
 
 
 def checked(text: str, catalogue: Mapping[str, Entry]) -> Workload:
-    """What an entry means, refused where our catalogue has no such workload or parameter."""
+    """What an entry means, refused where our catalogue has no such workload or option."""
     parsed = workload(text)
     if isinstance(parsed, Named):
         if parsed.name not in catalogue:
@@ -83,11 +84,11 @@ def checked(text: str, catalogue: Mapping[str, Entry]) -> Workload:
                 f"unknown workload '{parsed.name}'{did_you_mean(parsed.name, catalogue)}; there are "
                 f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program as 'command: …'"
             )
-        known = catalogue[parsed.name].parameters
-        for name, _ in parsed.parameters:
+        known = catalogue[parsed.name].options
+        for name, _ in parsed.options:
             if name not in known:
                 raise StudyError(
-                    f"workload '{text}': unknown parameter '{name}'{did_you_mean(name, known)}; "
+                    f"workload '{text}': unknown option '{name}'{did_you_mean(name, known)}; "
                     f"{parsed.name} takes {', '.join(known) or 'none'}"
                 )
     return parsed
@@ -114,10 +115,10 @@ def _argv(text: str) -> tuple[str, ...]:
     return argv
 
 
-def _parameter(text: str, setting: str) -> tuple[str, Parameter]:
+def _option(text: str, setting: str) -> tuple[str, Option]:
     name, equals, value = setting.partition("=")
     if not (equals and name.isidentifier() and value):
-        raise StudyError(f"workload '{text}': '{setting}' is not a parameter; write name=value")
+        raise StudyError(f"workload '{text}': '{setting}' is not an option; write name=value")
     if value in ("true", "false"):
         return name, value == "true"
     for number in (int, float):

@@ -55,7 +55,7 @@ class LocalEngine:
         # We keep off the measured CPUs where there are others to be on.
         _move_to(self.own_cpus - cpus or self.own_cpus)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        variables = environment(run, os.environ, self.mark)
+        variables = environment(run, os.environ, self.mark, self.machine.arch)
         launched = launch(self._order(run, cpus, variables))
         return Row(
             run=run,
@@ -84,6 +84,7 @@ class LocalEngine:
             },
             cpus=cpus,
             siblings=self._idle_siblings(cpus),
+            jit=point.jit,
             memory=point.memory,
             policy=memory.policy(point.memory, cpus, self.topology.nodes),
             precision=self.study.precision,
@@ -108,7 +109,7 @@ def _named(text: str) -> dict[str, Any]:
     """A workload as the worker is told of it: where its factory is, and what to call it with."""
     parsed = workload(text)
     if isinstance(parsed, Command):
-        return {"file": None, "name": "command", "parameters": {"argv": list(parsed.argv)}}
+        return {"file": None, "name": "command", "options": {"argv": list(parsed.argv)}}
     if isinstance(parsed, Named):
-        return {"file": None, "name": parsed.name, "parameters": dict(parsed.parameters)}
-    return {"file": parsed.path, "name": parsed.factory, "parameters": dict(parsed.parameters)}
+        return {"file": None, "name": parsed.name, "options": dict(parsed.options)}
+    return {"file": parsed.path, "name": parsed.factory, "options": dict(parsed.options)}

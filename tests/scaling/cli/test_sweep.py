@@ -192,7 +192,7 @@ def test_a_folder_without_results_is_refused(tmp_path, command):
 
 def test_workloads_are_listed():
     listed = {entry["name"]: entry for entry in json.loads(scaling("workloads", "--json").stdout)}
-    assert listed["calibrated"]["parameters"]["serial"] == 0.1
+    assert listed["calibrated"]["options"]["serial"] == 0.1
     assert "calibrated" in scaling("workloads").stdout
 
 

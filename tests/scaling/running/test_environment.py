@@ -8,24 +8,32 @@ SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND"
 
 
 def test_only_an_allow_list_of_the_shell_reaches_a_run():
-    variables = environment(first_run(), SHELL, "mark")
-    assert {name for name in variables if not name.startswith("SCALING_")} == {"PATH", "LC_ALL"}
+    variables = environment(first_run(), SHELL, "mark", "x86_64")
+    assert {name for name in variables if name in SHELL} == {"PATH", "LC_ALL"}
+
+
+def test_the_framework_is_told_what_to_use_and_the_shells_choice_of_kernels_is_kept():
+    variables = environment(first_run(), SHELL, "mark", "x86_64")
+    assert (variables["KERAS_BACKEND"], variables["TF_ENABLE_ONEDNN_OPTS"]) == ("tensorflow", "1")
+    assert environment(first_run(), SHELL, "mark", "aarch64")["TF_ENABLE_ONEDNN_OPTS"] == "0"
+    chosen = {**SHELL, "TF_ENABLE_ONEDNN_OPTS": "0"}
+    assert environment(first_run(), chosen, "mark", "x86_64")["TF_ENABLE_ONEDNN_OPTS"] == "0"
 
 
 def test_threads_asked_for_are_set_and_automatic_ones_are_not():
-    variables = environment(first_run("intra = 2\ninter = 3"), SHELL, "mark")
+    variables = environment(first_run("intra = 2\ninter = 3"), SHELL, "mark", "x86_64")
     assert variables["OMP_NUM_THREADS"] == variables["TF_NUM_INTRAOP_THREADS"] == "2"
     assert variables["TF_NUM_INTEROP_THREADS"] == "3"
 
 
 def test_the_padding_differs_from_run_to_run_and_not_from_time_to_time():
     one, other = first_run("launches = 2"), first_run("launches = 2\nseed = 5")
-    assert environment(one, {}, "a") == environment(one, {}, "a")
-    assert environment(one, {}, "a") != environment(other, {}, "a")
+    assert environment(one, {}, "a", "x86_64") == environment(one, {}, "a", "x86_64")
+    assert environment(one, {}, "a", "x86_64") != environment(other, {}, "a", "x86_64")
 
 
 def test_a_row_keeps_the_padding_by_its_length_and_not_the_mark():
-    variables = environment(first_run(), SHELL, "mark")
+    variables = environment(first_run(), SHELL, "mark", "x86_64")
     told = dict(recorded(variables))
     assert told["SCALING_PADDING"] == f"{len(variables['SCALING_PADDING'])} characters"
     assert "SCALING_SWEEP" not in told

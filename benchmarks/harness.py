@@ -1,0 +1,97 @@
+"""Does the harness change what it measures? Our step time beside a hand-written loop over the same compiled step.
+
+    python -m benchmarks.harness [--pairs 10] [WORKLOAD …]
+
+Pairs of fresh processes on the same CPUs, in random order within a pair: one run of ours, and one plain script that
+pins itself, builds the same network, compiles the same step and times it in a loop. A ratio a pair; their median is
+what counts, since both of a pair see the same machine.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from statistics import median
+
+from scaling.machine.identity import read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.results.rows import launch_of
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import plan
+from scaling.study.spec import study_from_toml
+
+SECONDS = 5
+STUDY = 'workloads = ["{name}"]\nsize = "small"\ncores = "all"\nlaunches = 1\nprecision = 1e-9\nmax_seconds = {seconds}'
+PLAIN = """
+import json, os, sys, time
+os.sched_setaffinity(0, json.loads(sys.argv[2]))
+from importlib import import_module
+from statistics import median
+import tensorflow as tf
+from scaling.running.frameworks.tensorflow import CompiledStep
+from workloads.base import Setting
+setting = Setting("train", "small", None, 1, 1, 1, 0, 0, 1)
+compiled = CompiledStep(import_module("workloads." + sys.argv[1]).build(setting), "train", jit=False)
+compiled.prepare()
+step, batch = compiled._function, compiled._batch
+step(*batch)
+seconds, end = [], time.perf_counter() + float(sys.argv[3])
+while time.perf_counter() < end:
+    start = time.perf_counter()
+    step(*batch).numpy()
+    seconds.append(time.perf_counter() - start)
+print(median(seconds[len(seconds) // 4:]))
+"""
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workloads", nargs="*", default=["autoenc", "deepq", "residual"])
+    parser.add_argument("--pairs", type=int, default=10)
+    arguments = parser.parse_args()
+    print("| workload, small, train | ours ms | plain loop ms | ratio, median of pairs | quartiles |")
+    print("|---|---|---|---|---|")
+    for name in arguments.workloads:
+        ours, plain = zip(*_pairs(name, arguments.pairs), strict=True)
+        ratios = sorted(one / other for one, other in zip(ours, plain, strict=True))
+        quartiles = f"{ratios[len(ratios) // 4]:.3f} … {ratios[-1 - len(ratios) // 4]:.3f}"
+        print(
+            f"| {name} | {1000 * median(ours):.2f} | {1000 * median(plain):.2f} | {median(ratios):.3f} | {quartiles} |"
+        )
+
+
+def _pairs(name: str, count: int) -> list[tuple[float, float]]:
+    topology = read_topology()
+    study = study_from_toml(STUDY.format(name=name, seconds=SECONDS), name)
+    run = max(plan(study, topology).runs, key=lambda run: run.point.cores)
+    chance = random.Random(1)
+    pairs = []
+    with LocalEngine(study, topology, read_machine(topology)) as engine:
+        measures = [
+            lambda: launch_of(next(engine.make([run]))).seconds,
+            lambda: _plain(name, run.flat_cpus),
+        ]
+        for _ in range(count):
+            order = chance.sample([0, 1], 2)
+            found = {which: measures[which]() for which in order}
+            pairs.append((found[0], found[1]))
+    return pairs
+
+
+def _plain(name: str, cpus: tuple[int, ...]) -> float:
+    environment = {
+        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_ENABLE_ONEDNN_OPTS": "1",
+        "KERAS_BACKEND": "tensorflow",
+    }
+    command = [sys.executable, "-c", PLAIN, name, json.dumps(cpus), str(SECONDS)]
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return float(told.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from tests.conftest import need
+from workloads import deepq, games
+from workloads.base import Setting
+
+SETTING = Setting("train", "published", items=8, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
+
+
+def test_hubers_loss_is_a_parabola_up_to_one_and_a_line_beyond():
+    errors = np.array([0, 0.5, -1, 1, -3, 10], "float32")
+    assert np.asarray(deepq.huber(errors)).tolist() == [0, 0.125, 0.5, 0.5, 2.5, 9.5]
+
+
+def test_a_terminal_state_does_not_bootstrap():
+    next_values = np.array([[5, 2], [5, 2], [-1, -2]], "float32")
+    wanted = deepq.returns(np.array([1.0, 1.0, 0.0]), np.array([True, False, False]), next_values)
+    assert wanted == pytest.approx([1, 1 + 0.99 * 5, 0.99 * -1])
+
+
+def test_only_the_action_taken_is_held_to_account():
+    values = np.array([[7, -2], [0.5, 9]], "float32")
+    taken, wanted = np.array([[0, 1], [1, 0]], "float32"), np.array([-2, 0], "float32")
+    assert float(deepq.temporal_difference(values, (taken, wanted))) == pytest.approx(0.5 * 0.5**2 / 2)
+
+
+@pytest.mark.parametrize("game", games.GAMES)
+def test_both_games_make_the_same_tensors(game):
+    need(game != "atari" or find_spec("ale_py") is not None, "ale-py, the extra [atari]")
+    states, (taken, wanted) = deepq.build(SETTING, game=game).data()
+    assert [part.shape for part in (states, taken, wanted)] == [(8, 84, 84, 4), (8, 4), (8,)]
+    assert {part.dtype.name for part in (states, taken, wanted)} == {"float32"}
+    assert 0 <= states.min() < states.max() <= 1
+    assert (taken.sum(axis=1) == 1).all()
+    assert len(np.unique(states, axis=0)) > 4
+
+
+def test_the_target_network_is_no_part_of_the_model():
+    network = deepq.build(SETTING, game="built-in")
+    before = network.model.get_weights()
+    network.data()
+    assert network.model.count_params() == 1_686_180
+    assert all(map(np.array_equal, before, network.model.get_weights()))
+
+
+def test_without_exploration_the_network_takes_its_best_action(monkeypatch):
+    monkeypatch.setattr(deepq, "EXPLORATION", (0.0, 0.0))
+    model = deepq.action_values(seed=1)
+    played = deepq.replay_memory(model, games.Bricks(1), np.random.default_rng(1))[:20]
+    states = np.stack([each.state for each in played]).astype("float32") / 255
+    assert [each.action for each in played] == model.predict_on_batch(states).argmax(axis=1).tolist()

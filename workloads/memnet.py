@@ -1,0 +1,140 @@
+"""A memory network that answers questions: Sukhbaatar et al., "End-To-End Memory Networks", 2015.
+
+Three hops of width 20 over a memory of 50 sentences of 6 words, with position and temporal encoding and adjacent
+weight tying: A1 = B, A(k+1) = C(k), W transposed = C3, and temporal matrices in the same way. So K hops have K + 1
+tables of V words and K + 1 of M times, and (K+1)·d·(V+M) = 4·20·(20+50) = 5,600 parameters.
+Reading the memory is written as multiplications, sums and transpositions, not as batched matrix products.
+
+Differs from the paper: empty memories get no attention (there they share in it), and the nil word's row stays zero in
+every table, the answer's as well. No linear start, no noise of empty memories, and the learning rate stays constant.
+Stories are made up here in the manner of bAbI's first task, but longer, so that the whole memory is used.
+The loss is summed over the items, and every sentence is taken as six words long for its position encoding: so do the
+authors' programs.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import layers, ops
+
+from workloads.base import Network, Setting
+
+ITEMS = 32
+HOPS = 3
+WIDTH = 20
+MEMORY = 50
+SENTENCE = 6
+LEARNING_RATE = 0.01
+CLIP_NORM = 40.0
+SPREAD = 0.1  # of the initial weights
+
+NIL = 0
+PEOPLE = ("daniel", "john", "mary", "sandra")
+PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
+MOVES = ("journeyed", "moved", "travelled", "went", "went back")
+WORDS = (*PEOPLE, *PLACES, "journeyed", "moved", "travelled", "went", "back", "to", "the", "where", "is")
+NUMBER = {word: number for number, word in enumerate(WORDS, start=NIL + 1)}
+VOCABULARY = 1 + len(WORDS)
+
+
+def position_encoding() -> np.ndarray:
+    """Weights of word j of J in dimension k of d, both from 1: (1 - j/J) - (k/d) (1 - 2j/J)."""
+    word = np.arange(1, SENTENCE + 1)[:, None] / SENTENCE
+    dimension = np.arange(1, WIDTH + 1) / WIDTH
+    return ((1 - word) - dimension * (1 - 2 * word)).astype("float32")
+
+
+class Memory(layers.Layer):
+    """The hops: from the words of a story and a query to a score for each word as the answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        normal = keras.initializers.RandomNormal
+        self.words = [self.add_weight((VOCABULARY, WIDTH), normal(stddev=SPREAD)) for _ in range(HOPS + 1)]
+        self.times = [self.add_weight((MEMORY, WIDTH), normal(stddev=SPREAD)) for _ in range(HOPS + 1)]
+        self.positions = position_encoding()
+        self.real = (np.arange(VOCABULARY) != NIL).astype("float32")[:, None]
+
+    def call(self, stories, queries):
+        tables = [table * self.real for table in self.words]
+        filled = ops.any(ops.not_equal(stories, NIL), axis=2)
+        # What one hop reads out is what the next compares with: one memory more than hops.
+        memories = [self.embedded(stories, table) + time for table, time in zip(tables, self.times, strict=True)]
+        state = self.embedded(queries, tables[0])
+        for keys, values in pairwise(memories):
+            state = state + read(state, keys, values, filled)
+        return ops.matmul(state, ops.transpose(tables[-1]))
+
+    def embedded(self, sentences, table):
+        """Sentences as the weighted sums of their words' rows: (…, 6) to (…, 20)."""
+        return ops.sum(ops.take(table, sentences, axis=0) * self.positions, axis=-2)
+
+
+def read(state: Any, keys: Any, values: Any, filled: Any) -> Any:
+    """The sum of the values, weighted by how well the state fits the keys of filled memories: (items, 20)."""
+    query = ops.transpose(ops.expand_dims(state, -1), (0, 2, 1))
+    scores = ops.sum(keys * query, axis=2)
+    attention = ops.softmax(ops.where(filled, scores, -1e9), axis=1)
+    weights = ops.transpose(ops.expand_dims(attention, -1), (0, 2, 1))
+    return ops.sum(ops.transpose(values, (0, 2, 1)) * weights, axis=2)
+
+
+def memory_network() -> keras.Model:
+    """From stories (items, 50, 6) and queries (items, 6) to logits (items, 20)."""
+    stories = keras.Input((MEMORY, SENTENCE), dtype="int32")
+    queries = keras.Input((SENTENCE,), dtype="int32")
+    return keras.Model((stories, queries), Memory()(stories, queries))
+
+
+def cross_entropy(logits: Any, answers: Any) -> Any:
+    """Softmax cross-entropy, summed over the items."""
+    return ops.sum(ops.sparse_categorical_crossentropy(answers, logits, from_logits=True))
+
+
+class Story(NamedTuple):
+    """Sentences in the order they happened, a question about them and its answer."""
+
+    sentences: list[str]
+    query: str
+    answer: str
+
+
+def made_story(rng: np.random.Generator) -> Story:
+    """People go from place to place; where is one of them now?"""
+    length = rng.integers(2, MEMORY, endpoint=True)
+    sentences, whereabouts = [], {}
+    for person, move, place in rng.integers((len(PEOPLE), len(MOVES), len(PLACES)), size=(length, 3)):
+        sentences.append(f"{PEOPLE[person]} {MOVES[move]} to the {PLACES[place]}")
+        whereabouts[PEOPLE[person]] = PLACES[place]
+    sought = sorted(whereabouts)[rng.integers(len(whereabouts))]
+    return Story(sentences, f"where is {sought}", whereabouts[sought])
+
+
+def numbered(sentence: str) -> np.ndarray:
+    """A sentence's words by their numbers, nil after the last: (6,)."""
+    numbers = [NUMBER[word] for word in sentence.split()]
+    return np.array(numbers + [NIL] * (SENTENCE - len(numbers)), "int32")
+
+
+def memorised(sentences: list[str]) -> np.ndarray:
+    """A story as the memory holds it, the last sentence first and nil after the first: (50, 6)."""
+    memory = np.full((MEMORY, SENTENCE), NIL, "int32")
+    memory[: len(sentences)] = [numbered(sentence) for sentence in reversed(sentences)]
+    return memory
+
+
+def build(setting: Setting) -> Network:
+    """The memory network and a batch of stories; both sizes are the published one."""
+    items = setting.item_count(ITEMS)
+
+    def data() -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        rng = np.random.default_rng(setting.seed)
+        made = [made_story(rng) for _ in range(items)]
+        stories = np.stack([memorised(story.sentences) for story in made])
+        queries = np.stack([numbered(story.query) for story in made])
+        return (stories, queries), np.array([NUMBER[story.answer] for story in made], "int32")
+
+    optimizer = keras.optimizers.SGD(LEARNING_RATE, clipnorm=CLIP_NORM)
+    return Network(memory_network(), data, cross_entropy, optimizer, items)

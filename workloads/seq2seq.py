@@ -1,0 +1,200 @@
+"""Translation by recurrent networks: Sutskever et al. (2014), with the attention of Vinyals et al. (2015).
+
+An encoder of three LSTM layers reads the source sentence backwards; a decoder of three, started from the encoder's
+last states, writes the target word by word and looks back at the encoder's outputs at every step.
+
+As in Fathom and unlike Sutskever: 3 × 256 cells, not 4 × 1000; vocabularies of 40,000; attention; a sampled softmax
+in training; SGD at 0.5. Unlike Fathom: attention gives no weight to padding (the encoder still reads the padding, which
+comes first); every sentence of a batch differs, where Fathom repeats one; the learning rate stays; the loop is traced
+once, not unrolled; inference projects each output once and returns the words.
+"""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from workloads.base import Network, Setting
+from workloads.sampled_softmax import EXCLUDED, SampledSoftmax, zipf
+
+WIDTH = 256
+LAYERS = 3
+STATES = 2 * LAYERS * WIDTH
+SAMPLES = 512
+# Vocabulary, longest source and longest target (the bucket), sentence pairs a step.
+SIZES = {"published": (40_000, (40, 50), 64), "small": (5_000, (10, 15), 32)}
+PAD, GO, EOS, UNKNOWN = range(4)
+SPECIAL = 4
+# Unit variance, as the tutorial behind Fathom has it for the source; with the small weights it has for the target and
+# the projection, states hardly differ between words at first, and attention hardly between positions.
+WORDS_START = 3**0.5
+PROJECTION_START = 0.3
+
+
+class Stack(keras.layers.Layer):
+    """Three LSTM cells as one cell, whose state and output is c and h of each in turn, side by side."""
+
+    state_size = STATES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = [keras.layers.LSTMCell(WIDTH) for _ in range(LAYERS)]
+
+    def build(self, _: Any) -> None:
+        """Make all weights before the loop is traced."""
+        for cell in self.cells:
+            cell.build((None, WIDTH))
+
+    def call(self, inputs: Any, states: Any) -> Any:
+        """The next state [B, states] of inputs [B, width]."""
+        before = ops.split(states[0], 2 * LAYERS, axis=1)
+        after = []
+        for layer, cell in enumerate(self.cells):
+            c, h = before[2 * layer : 2 * layer + 2]
+            inputs, (_, c) = cell(inputs, [h, c])
+            after += [c, inputs]
+        joined = ops.concatenate(after, axis=1)
+        return joined, [joined]
+
+
+class Decoder(keras.layers.Layer):
+    """A cell with attention: its state is the stack's, then the context, and its output the same.
+
+    What attention looks at comes as three more states that stay as they are, for a loop hands over nothing else:
+    the encoder's outputs [B, S, width], their keys [B, S, width], and what excludes padding [B, S].
+    """
+
+    state_size = STATES + WIDTH
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = Stack()
+        self.join = keras.layers.Dense(WIDTH)
+        self.query = keras.layers.Dense(WIDTH)
+        self.score = keras.layers.Dense(1, use_bias=False)
+
+    def build(self, _: Any) -> None:
+        """Make all weights before the loop is traced."""
+        for layer, width in ((self.stack, WIDTH), (self.join, 2 * WIDTH), (self.query, STATES), (self.score, WIDTH)):
+            layer.build((None, width))
+
+    def call(self, word: Any, states: Any) -> Any:
+        """The next state [B, states + width] after one more word [B, width]."""
+        carried, outputs, keys, padding = states
+        stacked, context = ops.split(carried, [STATES], axis=1)
+        stacked, _ = self.stack(self.join(ops.concatenate([word, context], axis=1)), [stacked])
+        weights = self.attention(stacked, keys, padding)
+        context = ops.matmul(ops.expand_dims(weights, 1), outputs)[:, 0]
+        carried = ops.concatenate([stacked, context], axis=1)
+        return carried, [carried, outputs, keys, padding]
+
+    def attention(self, stacked: Any, keys: Any, padding: Any) -> Any:
+        """Weights [B, S] of the encoder's positions: softmax of v · tanh(W · output + query)."""
+        scores = self.score(ops.tanh(keys + ops.expand_dims(self.query(stacked), 1)))
+        return ops.softmax(scores[..., 0] + padding, axis=-1)
+
+
+class Translator(keras.Model):
+    """Encoder, decoder and the projection onto words."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.source_words = keras.layers.Embedding(vocabulary, WIDTH, uniform(WORDS_START))
+        self.target_words = keras.layers.Embedding(vocabulary, WIDTH, uniform(WORDS_START))
+        self.encoder = keras.layers.RNN(Stack(), return_sequences=True, return_state=True)
+        self.key = keras.layers.Dense(WIDTH, use_bias=False)
+        self.decoder = keras.layers.RNN(Decoder(), return_sequences=True)
+        self.join = keras.layers.Dense(WIDTH)
+        # A row a word, so that training touches only the rows of the words it samples.
+        self.projection = self.add_weight((vocabulary, WIDTH), uniform(PROJECTION_START), name="projection")
+        self.projection_bias = self.add_weight((vocabulary,), "zeros", name="projection_bias")
+
+    def call(self, inputs: Any) -> Any:
+        """Decoder outputs [B, T, width] for sources [B, S], each step told the target word before it [B, T]."""
+        source, told = inputs
+        states = self.decoder(self.target_words(told), initial_state=self.encode(source))
+        return self.output_of(states)
+
+    def translate(self, inputs: Any) -> Any:
+        """Greedy translations [B, T] of sources [B, S]: each step is told the likeliest word of the step before."""
+        source, told = inputs
+        start, *memory = self.encode(source)
+        columns = ops.transpose(self.projection)
+
+        def step(before: Any, _: Any) -> Any:
+            carried, word = before
+            carried, _ = self.decoder.cell(self.target_words(word), [carried, *memory])
+            scores = ops.matmul(self.output_of(carried), columns) + self.projection_bias
+            after = (carried, ops.argmax(scores, axis=-1))
+            return after, after
+
+        go = ops.full_like(source[:, 0], GO)
+        _, (_, words) = ops.scan(step, (start, go), length=told.shape[1])
+        return ops.transpose(words)
+
+    def encode(self, source: Any) -> list[Any]:
+        """The decoder's first states, for sources [B, S]."""
+        states, last = self.encoder(self.source_words(source))
+        outputs = states[..., -WIDTH:]
+        padding = ops.where(ops.equal(source, PAD), EXCLUDED, 0.0)
+        context = ops.zeros_like(last[:, :WIDTH])
+        return [ops.concatenate([last, context], axis=1), outputs, self.key(outputs), padding]
+
+    def output_of(self, states: Any) -> Any:
+        """The decoder's output [..., width]: that of its last layer, joined with the context."""
+        return self.join(states[..., -2 * WIDTH :])
+
+
+def uniform(limit: float) -> keras.Initializer:
+    """Weights from -limit to limit; an initializer starts everything alike, so each use has its own."""
+    return keras.initializers.RandomUniform(-limit, limit)
+
+
+def over_sentences(losses: Any, targets: Any) -> Any:
+    """The mean over sentences of each one's mean loss a word [B, T]; padding weighs nothing."""
+    weights = ops.cast(ops.not_equal(targets, PAD), losses.dtype)
+    return ops.mean(ops.sum(losses * weights, axis=1) / ops.sum(weights, axis=1))
+
+
+def sentence_pairs(items: int, vocabulary: int, bucket: tuple[int, int], seed: int) -> Any:
+    """Invented pairs that can be translated: every word has one translation, and neighbours change places.
+
+    Words follow Zipf's law, and lengths are those that fit this bucket but not one of half its length.
+    """
+    random = np.random.default_rng(seed)
+    longest, steps = bucket
+    source = np.full((items, longest), PAD, "int32")
+    written = np.full((items, steps + 1), PAD, "int32")
+    written[:, 0] = GO
+    for item, length in enumerate(random.integers(longest // 2, longest, items)):
+        words = random.choice(vocabulary - SPECIAL, length, p=zipf(vocabulary - SPECIAL))
+        source[item, :length] = SPECIAL + words
+        written[item, 1 : length + 1] = SPECIAL + translation(words)
+        written[item, length + 1] = EOS
+    return (source[:, ::-1].copy(), written[:, :-1].copy()), written[:, 1:].copy()
+
+
+def translation(words: np.ndarray) -> np.ndarray:
+    """Each word's translation, the word of the neighbouring rank, with every two neighbours exchanged."""
+    order = np.arange(len(words))
+    even = len(words) // 2 * 2
+    order[:even] ^= 1
+    return words[order] ^ 1
+
+
+def build(setting: Setting) -> Network:
+    """Sentence pairs of one bucket: training with sampled words, inference by greedy decoding."""
+    vocabulary, bucket, default = SIZES[setting.size]
+    items = setting.item_count(default)
+    model = Translator(vocabulary)
+    model((np.zeros((1, 2), "int32"), np.zeros((1, 2), "int32")))
+    sampled = SampledSoftmax(model.projection, model.projection_bias, SAMPLES, setting.seed)
+    return Network(
+        model=model,
+        data=lambda: sentence_pairs(items, vocabulary, bucket, setting.seed),
+        loss=lambda outputs, targets: over_sentences(sampled(outputs, targets), targets),
+        optimizer=keras.optimizers.SGD(0.5, global_clipnorm=5.0),
+        items_per_step=items,
+        infer=model.translate,
+    )

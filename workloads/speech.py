@@ -1,0 +1,153 @@
+"""Speech to phones: Deep Speech, Hannun et al. (2014), without the language model.
+
+Three dense layers see each frame alone, a recurrent layer runs over the frames in both directions, and a fifth layer
+and a linear one score 61 phones and a blank for every frame. CTC, Graves et al. (2006), sums over all alignments.
+
+Unlike the paper, and as in Fathom: 26 features of a single frame, no window of neighbours; phones as in TIMIT, not
+letters; no dropout. The paper does not say how weights start: here the recurrent matrices are half the identity, so
+that a state fades within a few frames and stays below the clip. Nesterov momentum is the paper's 0.99; gradients are
+clipped to a norm, without which the full width overflows at its second step.
+Unlike Fathom: 2048 wide as in the paper, not 1024; the recurrent layer is connected, its directions share their input
+weights, and it stops at an utterance's last frame; a fifth layer follows; the scores are linear; weights do not start
+at zero; CTC gets the number of frames, where Fathom gave it that of the labels.
+"""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from workloads.base import Network, Setting
+
+FEATURES = 26
+PHONES = 61
+BLANK = PHONES
+CLIP = 20.0
+# Width, frames of the longest utterance, utterances a step.
+SIZES = {"published": (2048, 300, 16), "small": (256, 100, 8)}
+# How many frames a phone lasts, at least and at most: at 10 ms a frame, speech has about a dozen phones a second.
+LASTS = (4, 12)
+NOISE = 0.5
+# How much of a state is left one frame later, at the start.
+KEPT = 0.5
+# An input after which the state is zero, whatever it was.
+SILENCE = -1e9
+
+
+def clipped_relu(x: Any) -> Any:
+    """From 0 to 20."""
+    return ops.minimum(ops.relu(x), CLIP)
+
+
+class Recurrence(keras.layers.Layer):
+    """A cell with recurrent weights alone: its inputs [B, width] come projected."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.state_size = width
+        self.recurrent = self.add_weight((width, width), keras.initializers.Identity(KEPT), name="recurrent")
+
+    def call(self, inputs: Any, states: Any) -> Any:
+        """The next state [B, width]."""
+        state = clipped_relu(inputs + ops.matmul(states[0], self.recurrent))
+        return state, [state]
+
+
+class DeepSpeech(keras.Model):
+    """Scores of phones and blank for frames, of which each utterance has its own number."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.before = [dense(width) for _ in range(3)]
+        self.shared = keras.layers.Dense(width, kernel_initializer="he_normal")
+        self.forward = keras.layers.RNN(Recurrence(width), return_sequences=True)
+        self.backward = keras.layers.RNN(Recurrence(width), return_sequences=True, go_backwards=True)
+        self.after = dense(width)
+        self.scores = keras.layers.Dense(PHONES + 1)
+
+    def call(self, inputs: Any) -> Any:
+        """Scores [B, T, 62] of frames [B, T, 26], given how many there are [B]."""
+        x, lengths = inputs
+        for layer in self.before:
+            x = layer(x)
+        return self.scores(self.after(self.both_ways(x, lengths)))
+
+    def both_ways(self, x: Any, lengths: Any) -> Any:
+        """The two directions' sum [B, T, width]; both start at zero, the backward one at an utterance's last frame."""
+        real = ops.expand_dims(ops.arange(x.shape[1]), 0) < ops.expand_dims(lengths, 1)
+        projected = ops.where(ops.expand_dims(real, 2), self.shared(x), SILENCE)
+        return self.forward(projected) + ops.flip(self.backward(projected), axis=1)
+
+
+def dense(width: int) -> keras.layers.Layer:
+    """A dense layer with the clipped ReLU."""
+    return keras.layers.Dense(width, clipped_relu, kernel_initializer="he_normal")
+
+
+def mean_ctc(scores: Any, targets: Any) -> Any:
+    """The mean of the utterances' CTC losses; frames and labels [B, L] have their numbers apart."""
+    labels, label_lengths, frame_lengths = targets
+    if keras.backend.backend() == "tensorflow":
+        return ops.mean(_fused_ctc(scores, labels, label_lengths, frame_lengths))
+    return ops.mean(ops.ctc_loss(labels, scores, label_lengths, frame_lengths, mask_index=BLANK))
+
+
+def _fused_ctc(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any) -> Any:
+    """CTC losses [B] by TensorFlow's CTCLoss kernel, as in Fathom.
+
+    It is only to be had with sparse labels: with dense ones, as keras.ops.ctc_loss gives them, TensorFlow runs a loop
+    of many small operations over the frames. XLA has no such kernel.
+    """
+    import tensorflow as tf
+
+    where = tf.where(tf.sequence_mask(label_lengths, labels.shape[1]))
+    sparse = tf.SparseTensor(where, tf.gather_nd(labels, where), tf.shape(labels, tf.int64))
+    return tf.nn.ctc_loss(sparse, scores, None, frame_lengths, logits_time_major=False, blank_index=BLANK)
+
+
+def utterances(items: int, frames: int, seed: int) -> Any:
+    """Invented utterances: every phone has its typical frame, lasts for a few and is never heard without noise."""
+    random = np.random.default_rng(seed)
+    typical = random.normal(size=(PHONES, FEATURES))
+    heard = np.zeros((items, frames, FEATURES), "float32")
+    labels = np.zeros((items, frames // LASTS[0]), "int32")
+    label_lengths = np.zeros(items, "int32")
+    frame_lengths = random.integers(frames // 2, frames, items, "int32", endpoint=True)
+    for item, length in enumerate(frame_lengths):
+        phones, lasting = phones_of(length, random)
+        clear = np.repeat(typical[phones], lasting, axis=0)
+        heard[item, :length] = standardised(clear + NOISE * random.normal(size=clear.shape))
+        labels[item, : len(phones)] = phones
+        label_lengths[item] = len(phones)
+    return (heard, frame_lengths), (labels, label_lengths, frame_lengths)
+
+
+def phones_of(frames: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Phones that fill so many frames, no two neighbours alike, and how long each lasts: the last, what is left."""
+    shortest, longest = LASTS
+    lasting = random.integers(shortest, longest, frames // shortest, endpoint=True)
+    count = max(1, int(np.searchsorted(np.cumsum(lasting), frames - shortest, side="right")))
+    lasting = lasting[:count]
+    lasting[-1] += frames - lasting.sum()
+    return np.cumsum(random.integers(1, PHONES, count)) % PHONES, lasting
+
+
+def standardised(frames: np.ndarray) -> np.ndarray:
+    """Frames of one utterance with mean 0 and variance 1 of every feature."""
+    return (frames - frames.mean(axis=0)) / frames.std(axis=0)
+
+
+def build(setting: Setting) -> Network:
+    """Utterances of different lengths; inference gives the scores of every frame."""
+    width, frames, default = SIZES[setting.size]
+    items = setting.item_count(default)
+    model = DeepSpeech(width)
+    model((np.zeros((1, 2, FEATURES), "float32"), np.ones(1, "int32")))
+    return Network(
+        model=model,
+        data=lambda: utterances(items, frames, setting.seed),
+        loss=mean_ctc,
+        optimizer=keras.optimizers.SGD(1e-3, momentum=0.99, nesterov=True, global_clipnorm=10.0),
+        items_per_step=items,
+    )
