@@ -22,7 +22,7 @@ from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 
-SECONDS = 5
+SECONDS = 4
 STUDY = 'workloads = ["{name}"]\nsize = "small"\ncores = "all"\nlaunches = 1\nprecision = 1e-9\nmax_seconds = {seconds}'
 PLAIN = """
 import json, os, sys, time

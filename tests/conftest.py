@@ -19,3 +19,11 @@ def need(present: bool, what: str) -> None:
         if os.environ.get("SCALING_REQUIRE_SYSTEM_TESTS") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def own_cpus():
+    """Every test leaves the process on the CPUs it had."""
+    before = os.sched_getaffinity(0)
+    yield
+    assert os.sched_getaffinity(0) == before
