@@ -75,6 +75,7 @@ class Witness:
     involuntary_switches: int | None = None
     voluntary_switches: int | None = None
     max_rss_bytes: int | None = None
+    mapped_file_bytes: int | None = None
     parent_cpu_seconds: float | None = None
     mhz: float | None = None
     temperature_celsius: float | None = None

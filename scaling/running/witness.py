@@ -105,16 +105,16 @@ def memory_policy() -> str | None:
     return text.split(maxsplit=2)[1] if text else None
 
 
-def max_rss_bytes() -> int:
-    """The most memory this process, or a program it started, has had at once.
+def memory_bytes() -> dict[str, int | None]:
+    """The most memory this process, or a program it started, has had at once; and how much of it is mapped files.
 
+    Mapped files are the code of libraries: shared with others, and more or less of it as the page cache has it.
     Not ru_maxrss for ourselves: over an exec that keeps the size of the parent we were forked from.
     """
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    for line in (_text("/proc/self/status") or "").splitlines():
-        if line.startswith("VmHWM:"):
-            return max(int(line.split()[1]), children) * 1024
-    return children * 1024
+    status = dict(line.split(":", 1) for line in (_text("/proc/self/status") or "").splitlines())
+    own, mapped = (1024 * int(status[name].split()[0]) if name in status else None for name in ("VmHWM", "RssFile"))
+    children = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {"max_rss_bytes": max(own or 0, children), "mapped_file_bytes": mapped}
 
 
 def _threads() -> list[int]:

@@ -85,7 +85,7 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
             "cpus_at_start": format_list(at_start),
             "cpus_at_end": format_list(os.sched_getaffinity(0)),
             "memory_policy": policy,
-            "max_rss_bytes": witness.max_rss_bytes(),
+            **witness.memory_bytes(),
             **(framework.pool_sizes() if framework else {}),
             **seen,
         },

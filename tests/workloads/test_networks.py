@@ -89,8 +89,8 @@ def test_the_same_seed_gives_the_same_first_loss_in_two_processes_and_pools_foll
     assert first == second
     assert rows[0].outcome.cautions == ()
     assert (rows[0].witness.intra_pool, rows[0].witness.inter_pool) == (1, 1)
-    # The allocator gives pages back when it pleases, so the same process can peak a tenth higher: the better of two.
-    assert min(row.witness.max_rss_bytes for row in rows) < 1.2e9
+    # At most 1.2 GB in all, of which TensorFlow's mapped code is at least 0.4; more of it where the page cache is warm.
+    assert all(row.witness.max_rss_bytes - row.witness.mapped_file_bytes < 0.8e9 for row in rows)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
