@@ -15,6 +15,9 @@ import os
 from queue import SimpleQueue
 from threading import Thread
 
+# Nothing here multiplies matrices, and the threads OpenBLAS starts for it would spin beside ours at first.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 
 from workloads.base import Setting
