@@ -1,15 +1,13 @@
 """The independent oracle: what hwloc's lstopo makes of a tree."""
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-
 from scaling.machine.topology import Cpus
+from tests.conftest import need
 
 
 @dataclass(frozen=True)
@@ -23,11 +21,7 @@ class Seen:
 def lstopo(root: Path) -> Seen:
     """What hwloc sees below a root; skip without hwloc, unless system tests are required."""
     program = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
-    if program is None:
-        missing = "lstopo is not installed (Debian package hwloc)"
-        if os.environ.get("SCALING_REQUIRE_SYSTEM_TESTS") == "1":
-            pytest.fail(missing)
-        pytest.skip(missing)
+    need(program is not None, "lstopo (Debian package hwloc)")
     arguments = ["--if", "fsroot", "-i", str(root), "--of", "xml", "--disallowed"]
     xml = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
     objects = ElementTree.fromstring(xml).iter("object")
