@@ -1,11 +1,15 @@
 """Machines, rows and engines that need no machine and no clock."""
 
+import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import exp
 
+from scaling.analysis.witness import Witness
+from scaling.machine.cpulist import format_list
 from scaling.machine.identity import Machine
 from scaling.machine.topology import CpuMasks, Topology, topology
-from scaling.results.rows import Outcome, Row, Sections, Witness
+from scaling.results.rows import Outcome, Row, Sections
 from scaling.study.planning import Run, plan
 from scaling.study.spec import Study, study_from_toml
 
@@ -36,11 +40,13 @@ def first_run(toml: str = "", cores: int = 8) -> Run:
 
 def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1), **outcome: object) -> Row:
     """A row that went well."""
+    run = run or first_run()
+    cpus = format_list(run.flat_cpus)
     made = Outcome("ok", step_seconds=step_seconds, items_per_step=1, ended_by="precision", sections=Sections(wall=1.0))
     return Row(
-        run=run or first_run(),
+        run=run,
         outcome=replace(made, **outcome),
-        witness=Witness(cpus_at_start="0", cpus_at_end="0", threads=3, cpu_seconds=0.3),
+        witness=Witness(cpus_at_start=cpus, cpus_at_end=cpus, threads=3, cpu_seconds=0.3),
         machine=HOST,
         versions=(("scaling", "0"), ("python", "3.11")),
         started_at="2026-01-01T00:00:00.000+00:00",
@@ -49,14 +55,16 @@ def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1
 
 
 class AmdahlMachine:
-    """Runs nothing: every step takes as long as Amdahl's law says."""
+    """Runs nothing: every step takes as long as Amdahl's law says, launches a little more or less than that."""
 
-    def __init__(self, serial: float = 0.1, one_core_seconds: float = 1.0) -> None:
+    def __init__(self, serial: float = 0.1, one_core_seconds: float = 1.0, noise: float = 0.001) -> None:
         self.serial = serial
         self.one_core_seconds = one_core_seconds
+        self.noise = noise
 
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
         for run in runs:
             cores = run.point.cores
-            seconds = self.one_core_seconds * (self.serial + (1 - self.serial) / cores)
+            chance = random.Random(f"{run.key} {run.seed}").gauss(0, self.noise)
+            seconds = self.one_core_seconds * (self.serial + (1 - self.serial) / cores) * exp(chance)
             yield row(run, step_seconds=(seconds,) * 20)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scaling.analysis.rules import RULES
 from tests.runs import rows_of
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -18,3 +19,9 @@ def test_an_example_of_bringing_your_own_runs_as_it_stands(tmp_path, example, op
     assert {row.outcome.reason for row in rows} == {None}
     assert {row.outcome.items_per_step for row in rows} == {items}
     assert {row.outcome.cautions for row in rows} == {()}
+
+
+def test_the_method_names_every_rule_with_its_reason():
+    method = (DOCS / "method.md").read_text()
+    missing = [rule.name for rule in RULES if f"| {rule.name} |" not in method or rule.why not in method]
+    assert not missing

@@ -1,15 +1,22 @@
-"""Which steps of a launch were warm-up. Pure."""
+"""Which steps of a launch were warm-up, and whether the rest are steady. Pure."""
 
 from collections.abc import Sequence
-from statistics import median
+from itertools import pairwise
+from math import pi, sqrt
+from statistics import fmean, median
 
-# A step belongs to the steady state when it and the next two agree with the second half of the launch.
+from scaling.analysis.rules import UNSTEADY
+
+# A step belongs to the steady state when it and the next few agree with the second half of the launch.
 WINDOW = 3
 
 # Agreement: within three robust standard errors of a window's median, and never stricter than half a percent.
 STANDARD_ERRORS = 3.0
 LEAST_TOLERANCE = 0.005
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+
+# Fewer steps than this have no halves to speak of.
+LEAST_TO_JUDGE = 8
 
 
 def warmup_steps(step_seconds: Sequence[float]) -> int:
@@ -19,9 +26,49 @@ def warmup_steps(step_seconds: Sequence[float]) -> int:
     if not settled:
         return 0
     level = median(settled)
-    spread = NORMAL_MAD * median(abs(each - level) for each in settled)
-    tolerance = max(STANDARD_ERRORS * spread / WINDOW**0.5, LEAST_TOLERANCE * level)
+    tolerance = max(STANDARD_ERRORS * deviation(settled) / WINDOW**0.5, LEAST_TOLERANCE * level)
     for start in range(cap):
         if abs(median(step_seconds[start : start + WINDOW]) - level) <= tolerance:
             return start
     return cap
+
+
+def unsteadiness(steady: Sequence[float]) -> float:
+    """How far the two halves of what should be steady lie apart, as a ratio; 0 where chance explains it."""
+    if len(steady) < LEAST_TO_JUDGE:
+        return 0.0
+    middle = len(steady) // 2
+    halves = steady[:middle], steady[middle:]
+    first, last = map(median, halves)
+    apart = abs(last - first) / median(steady)
+    chance = sqrt(sum(step_noise(half) ** 2 / len(half) for half in halves))
+    return apart if apart > max(STANDARD_ERRORS * chance, UNSTEADY.limit) else 0.0
+
+
+def step_noise(steady: Sequence[float]) -> float:
+    """What one step adds to the uncertainty of a launch: noise / sqrt(steps) is the median's standard error, relative.
+
+    The median of normal values has pi/2 times the variance of their mean; neighbouring steps that resemble each other
+    (lag-one correlation r) count for (1 - r) / (1 + r) of a step.
+    """
+    if len(steady) < 2:
+        return 0.0
+    correlation = min(0.9, max(0.0, _lag_one(steady)))
+    inflation = pi / 2 * (1 + correlation) / (1 - correlation)
+    return deviation(steady) / median(steady) * sqrt(inflation)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation, as the median absolute deviation tells it: a few outliers do not move it."""
+    level = median(values)
+    return NORMAL_MAD * median(abs(each - level) for each in values)
+
+
+def _lag_one(values: Sequence[float]) -> float:
+    """Correlation of neighbours, with outliers drawn in to three deviations."""
+    level, reach = median(values), 3 * deviation(values)
+    drawn = [min(max(value - level, -reach), reach) for value in values]
+    centre = fmean(drawn)
+    parts = [value - centre for value in drawn]
+    total = sum(part * part for part in parts)
+    return sum(one * other for one, other in pairwise(parts)) / total if total else 0.0

@@ -1,12 +1,17 @@
-"""Launches in, one figure a point out. Pure.
+"""Launches in; a figure, its interval and a verdict a point out. Pure.
 
 The launch is the unit of replication: each counts once, by the median of its steady steps, however many it took.
+A launch whose witness speaks against it is left out where enough others are left: by what was seen, not by its result.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import groupby
 from statistics import median
 
+from scaling.analysis import figures, rules
+from scaling.analysis.figures import Figure
+from scaling.analysis.rules import Doubt
 from scaling.study.planning import Point
 
 
@@ -15,29 +20,45 @@ class Launch:
     """One run of a point as the analysis sees it; without seconds it failed, for the reason given."""
 
     point: Point
+    number: int
     seconds: float | None
-    items: int | None
-    wall_seconds: float | None
+    items: int | None = None
+    wall_seconds: float | None = None
     reason: str | None = None
+    steps: int = 0
+    step_noise: float = 0.0
+    run_seconds: float | None = None
+    mhz: float | None = None
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether its witness speaks against it."""
+        return any(doubt.rule.spoils for doubt in self.doubts)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A point over its launches: the median of their step times, and how far apart they lie."""
+    """A point over its launches: the figure, what it rests on, and what speaks against it."""
 
     point: Point
-    seconds: float | None
-    low: float | None
-    high: float | None
+    step: Figure | None
     items: int | None
-    launches: int
-    failed: int
-    reasons: tuple[str, ...]
+    used: tuple[Launch, ...]
+    left_out: int
+    failures: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
+    valid: bool
 
     @property
-    def items_per_second(self) -> float | None:
-        """Throughput; None where nothing was measured."""
-        return self.items / self.seconds if self.items and self.seconds else None
+    def launches(self) -> tuple[float, ...]:
+        """The seconds of the launches that count, in the order they were made."""
+        return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
+
+    @property
+    def rate(self) -> Figure | None:
+        """Items per second; None where nothing was measured."""
+        return self.step.mapped(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
 
 
 def launch_seconds(step_seconds: Sequence[float], warmup_steps: int) -> float | None:
@@ -46,41 +67,66 @@ def launch_seconds(step_seconds: Sequence[float], warmup_steps: int) -> float | 
     return median(steady) if steady else None
 
 
-@dataclass(slots=True)
-class _Gathered:
-    seconds: list[float] = field(default_factory=list)
-    items: int | None = None
-    failed: int = 0
-    reasons: dict[str, None] = field(default_factory=dict)
-
-
 def by_point(launches: Iterable[Launch]) -> list[Summary]:
-    """A summary for every point, in the order points first appear in a table: by axes, then by cores."""
-    gathered: dict[Point, _Gathered] = {}
-    for launch in launches:
-        found = gathered.setdefault(launch.point, _Gathered())
-        if launch.seconds is None:
-            found.failed += 1
-            found.reasons[launch.reason or "no step was measured"] = None
-        else:
-            found.seconds.append(launch.seconds)
-            found.items = launch.items
-    return [_summary(point, gathered[point]) for point in sorted(gathered, key=_in_a_table)]
+    """A summary for every point, in the order points have in a table: by axes, then by cores."""
+    ordered = sorted(launches, key=lambda launch: (_in_a_table(launch.point), launch.number))
+    return [_summary(point, list(group)) for point, group in groupby(ordered, key=lambda launch: launch.point)]
 
 
-def _summary(point: Point, found: _Gathered) -> Summary:
+def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
+    measured = _with_clock_drops([launch for launch in launches if launch.seconds is not None])
+    clean = [launch for launch in measured if not launch.spoiled]
+    enough = len(clean) >= rules.FEW_LAUNCHES.limit
+    used = clean if enough else measured
+    seconds = [launch.seconds for launch in used if launch.seconds is not None]
+    step = figures.mean(seconds) if seconds else None
+    about_launches = _gathered(measured)
+    about_point = list(_about_point(seconds, step))
     return Summary(
         point=point,
-        seconds=median(found.seconds) if found.seconds else None,
-        low=min(found.seconds, default=None),
-        high=max(found.seconds, default=None),
-        items=found.items,
-        launches=len(found.seconds),
-        failed=found.failed,
-        reasons=tuple(found.reasons),
+        step=step,
+        items=measured[0].items if measured else None,
+        used=tuple(used),
+        left_out=len(measured) - len(used),
+        failures=tuple(dict.fromkeys(each.reason or "no step was measured" for each in launches if not each.seconds)),
+        doubts=(*about_point, *about_launches),
+        valid=enough and not about_point,
     )
+
+
+def _about_point(seconds: Sequence[float], step: Figure | None) -> Iterable[Doubt]:
+    """What speaks against a point as a whole."""
+    half_width = step.half_width if step else None
+    if len(seconds) < rules.FEW_LAUNCHES.limit:
+        yield Doubt(rules.FEW_LAUNCHES, len(seconds))
+    elif half_width is None:
+        yield Doubt(rules.EQUAL)
+    elif half_width > rules.DISAGREE.limit:
+        yield Doubt(rules.DISAGREE, half_width)
+
+
+def _gathered(launches: Sequence[Launch]) -> Iterable[Doubt]:
+    """The doubts of single launches, each rule once: its worst case, and in how many launches it was seen."""
+    by_rule: dict[str, list[Doubt]] = {}
+    for launch in launches:
+        for doubt in launch.doubts:
+            by_rule.setdefault(doubt.rule.name, []).append(doubt)
+    for found in by_rule.values():
+        yield replace(max(found, key=lambda doubt: abs(doubt.amount)), launches=len(found), of=len(launches))
+
+
+def _with_clock_drops(launches: Sequence[Launch]) -> list[Launch]:
+    """The launches, with a doubt on each that ran at a clock clearly below the fastest."""
+    fastest = max((launch.mhz or 0.0 for launch in launches), default=0.0)
+    return [_with_clock_drop(launch, fastest) for launch in launches]
+
+
+def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
+    drop = 1 - launch.mhz / fastest if launch.mhz else 0.0
+    return replace(launch, doubts=(*launch.doubts, Doubt(rules.CLOCK, drop))) if drop > rules.CLOCK.limit else launch
 
 
 def _in_a_table(point: Point) -> tuple[object, ...]:
     series = (point.workload, point.mode, point.size, str(point.items), point.placement, point.smt)
-    return (*series, str(point.intra), str(point.inter), point.cores)
+    rest = (str(point.intra), str(point.inter), point.scale, point.framework, point.device, point.jit, point.memory)
+    return (*series, *rest, point.cores)

@@ -4,7 +4,6 @@ Drawn between runs only: a bar that moves by itself would need a thread that wak
 """
 
 import sys
-from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from rich.console import Console
@@ -14,20 +13,15 @@ from rich.table import Column
 from rich.text import Text
 
 from scaling.results.rows import Row, launch_of
+from scaling.running.schedule import Schedule
 from scaling.showing.words import duration, long_duration, point_words
-from scaling.study.planning import Point, Run, estimated_seconds
-from scaling.study.spec import Study
 
 
 class Progress:
     """Follows a sweep: the run being made, the last result, and the time left."""
 
-    def __init__(self, study: Study, pending: Sequence[Run], total: int, walls: Mapping[Point, float]) -> None:
-        self.study = study
-        self.pending = pending
-        self.total = total
-        self.walls = dict(walls)
-        self.made = 0
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
         self.last = ""
         console = Console(stderr=True, highlight=False)
         self.bar: Bar | None = None
@@ -35,7 +29,7 @@ class Progress:
             cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
             words = TextColumn("{task.description}", markup=False, table_column=cut)
             self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
-            self.task = self.bar.add_task("", total=total, completed=total - len(pending))
+            self.task = self.bar.add_task("", total=self._total(), completed=schedule.made)
 
     def __enter__(self) -> "Progress":
         if self.bar is not None:
@@ -50,33 +44,30 @@ class Progress:
             self.bar.stop()
 
     def advance(self, row: Row) -> None:
-        """Take in a row that has just been kept."""
-        self.made += 1
-        if row.outcome.sections.wall is not None:
-            self.walls[row.run.point] = row.outcome.sections.wall
+        """Take in a row that has just been kept, and that the schedule has seen."""
         self.last = _result(row)
+        told = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
         if self.bar is None:
-            number = self.total - len(self.pending) + self.made
-            line = f"[{number}/{self.total}] {point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
-            print(f"{line} ({self._left()} left)", file=sys.stderr, flush=True)
+            number = f"[{self.schedule.made}/{self._total()}]"
+            print(f"{number} {told} ({self._left()} left)", file=sys.stderr, flush=True)
         elif row.outcome.status != "ok":
-            self.bar.console.print(Text(f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"))
+            self.bar.console.print(Text(told))
         self._draw()
 
     def _draw(self) -> None:
         if self.bar is None:
             return
         parts = [f"{self._left()} left"]
-        if self.made < len(self.pending):
-            parts.append(f"now {point_words(self.pending[self.made].point)}")
-        if self.last:
-            parts.append(f"last {self.last.partition(':')[0]}")
-        completed = self.total - len(self.pending) + self.made
-        self.bar.update(self.task, description=" · ".join(parts), completed=completed, refresh=True)
+        parts += [f"now {point_words(run.point)}" for run in self.schedule.coming[:1]]
+        parts += [f"last {self.last.partition(':')[0]}"] if self.last else []
+        made, total = self.schedule.made, self._total()
+        self.bar.update(self.task, description=" · ".join(parts), completed=made, total=total, refresh=True)
+
+    def _total(self) -> int:
+        return self.schedule.made + len(self.schedule.coming)
 
     def _left(self) -> str:
-        seconds = estimated_seconds(self.pending[self.made :], self.study, self.walls)
-        return f"{'about' if self.walls else 'at most'} {long_duration(seconds)}"
+        return f"{'about' if self.schedule.walls else 'at most'} {long_duration(self.schedule.left_seconds())}"
 
 
 def _result(row: Row) -> str:

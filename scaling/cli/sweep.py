@@ -1,7 +1,7 @@
 """`scaling sweep`: carry out a study, or go on with one."""
 
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -9,24 +9,26 @@ from typing import Annotated
 
 import typer
 
-from scaling.cli.printing import print_note, print_table
+from scaling.analysis.repeats import wants_more
+from scaling.cli.options import seconds_in
+from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
-from scaling.cli.show import points_of
+from scaling.cli.show import points_of, print_points
 from scaling.errors import StoreError
 from scaling.machine.cpulist import format_list
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
-from scaling.results.rows import Row
+from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_machine_differences, read_rows, read_study_toml
 from scaling.running import sweep as loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
-from scaling.showing.tables import points_table
+from scaling.running.schedule import Schedule
 from scaling.showing.words import count, long_duration, point_words
 from scaling.study import growth
 from scaling.study.finding import check_workloads, read_catalogue, read_study_text
-from scaling.study.planning import Plan, Point, Run, estimated_seconds, plan
+from scaling.study.planning import Plan, estimated_seconds, plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 
 DEFAULT_FOLDER = Path("results")
@@ -42,6 +44,7 @@ class Job:
     topology: Topology
     machine: Machine
     folder: Path
+    budget_seconds: float | None
 
 
 def sweep(
@@ -60,6 +63,13 @@ def sweep(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")
     ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Spend this long, such as 10m: whole blocks, then more launches where intervals are widest.",
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
     ] = False,
@@ -68,7 +78,7 @@ def sweep(
 
     Example: scaling sweep quick --set cores=1-4 -o results/four
     """
-    job = _job(study, output, settings or [])
+    job = _job(study, output, settings or [], None if budget is None else seconds_in(budget))
     for note in job.plan.notes:
         print_note(note)
     if dry_run:
@@ -81,16 +91,16 @@ def sweep(
     finally:
         lock.release()
     points = points_of(job.folder)
-    print_table(points_table(points))
+    print_points(points)
     print_note(f"results are in {job.folder}")
-    if not any(point.summary.launches for point in points):
+    if not any(point.summary.step for point in points):
         raise typer.Exit(1)
 
 
-def _job(name: str, output: Path | None, settings: Sequence[str]) -> Job:
+def _job(name: str, output: Path | None, settings: Sequence[str], budget_seconds: float | None) -> Job:
     text = read_study_text(name)
     study = study_from_toml(text, name, settings)
-    check_workloads(study.workloads, read_catalogue())
+    check_workloads(study, read_catalogue())
     topology = read_topology()
     return Job(
         study=study,
@@ -99,6 +109,7 @@ def _job(name: str, output: Path | None, settings: Sequence[str]) -> Job:
         topology=topology,
         machine=read_machine(topology),
         folder=output or DEFAULT_FOLDER / study.name,
+        budget_seconds=budget_seconds,
     )
 
 
@@ -128,29 +139,39 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
             print_note(f"{count(store.set_failures_aside(), 'failed run')} set aside to be made again")
         store.write_study(job.toml)
         store.write_machine(job.machine, job.topology)
-        done = list(map(_done, read_rows(job.folder)))
-        made = {run.key for run, _ in done}
-        pending = [run for run in job.plan.runs if run.key not in made]
-        _make(job, pending, store, _walls(done), lock_fd)
+        earlier = map(launch_of, read_rows(job.folder))
+        _make(job, Schedule(job.study, job.plan.runs, earlier, job.budget_seconds), store, lock_fd)
     finally:
         store.close()
 
 
-def _make(job: Job, pending: Sequence[Run], store: Store, walls: Mapping[Point, float], lock_fd: int) -> None:
-    total = len(job.plan.runs)
-    if not pending:
-        print_note(f"all {total} runs are there already; choose another folder with -o to measure anew")
+def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
+    if not schedule.coming and job.budget_seconds is None:
+        print_note(f"all {schedule.made} runs are there already; choose another folder with -o to measure anew")
         return
-    progress = Progress(job.study, pending, total, walls)
+    progress = Progress(schedule)
     _stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     try:
         with progress, LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine:
-            for row in loop.sweep(pending, engine, store):
+            for row in loop.sweep(schedule, engine, store):
+                schedule.saw(launch_of(row))
                 progress.advance(row)
     except KeyboardInterrupt:
-        kept = total - len(pending) + progress.made
-        print_note(f"interrupted; {kept} of {total} runs are kept in {job.folder}: give the same command to go on")
+        kept = f"{schedule.made} of {schedule.made + len(schedule.coming)} runs are kept in {job.folder}"
+        print_note(f"interrupted; {kept}: give the same command to go on")
         raise typer.Exit(130) from None
+    if job.budget_seconds is not None:
+        print_note(_spent(schedule, job.study.precision))
+
+
+def _spent(schedule: Schedule, precision: float) -> str:
+    """What a budget has bought."""
+    summaries = schedule.summaries()
+    known = sum(not wants_more(summary, precision) for summary in summaries)
+    ended = (
+        "every point is" if known == len(summaries) else f"the budget ended it: {known} of {len(summaries)} points are"
+    )
+    return f"{count(schedule.made, 'run')}; {ended} known to ± {100 * precision:g} %"
 
 
 def _stop_like_ctrl_c(*signals: signal.Signals) -> None:
@@ -161,21 +182,16 @@ def _stop_like_ctrl_c(*signals: signal.Signals) -> None:
         signal.signal(each, interrupt)
 
 
-def _done(row: Row) -> tuple[Run, float | None]:
-    """What planning needs of a row: the rest of it need not stay in memory."""
-    return row.run, row.outcome.sections.wall
-
-
-def _walls(done: Iterable[tuple[Run, float | None]]) -> dict[Point, float]:
-    return {run.point: wall for run, wall in done if wall is not None}
-
-
 def _print_plan(job: Job) -> None:
     """Every run with its CPUs, then how long they should take."""
-    walls = _walls(map(_done, read_rows(job.folder))) if (job.folder / "rows.jsonl").exists() else {}
+    earlier = map(launch_of, read_rows(job.folder)) if (job.folder / "rows.jsonl").exists() else ()
+    walls = Schedule(job.study, job.plan.runs, earlier).walls
     for number, run in enumerate(job.plan.runs, 1):
         cpus = format_list(run.flat_cpus)
         print(f"{number:>5}  launch {run.launch}  {point_words(run.point)}  on CPUs {cpus}")
     seconds = estimated_seconds(job.plan.runs, job.study, walls)
     bound = "about" if walls else "at most about"
     print(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
+    if job.budget_seconds is not None:
+        spent = long_duration(job.budget_seconds)
+        print(f"a budget of {spent} makes fewer whole blocks where it is short, further launches where there is more")

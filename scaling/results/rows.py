@@ -5,12 +5,16 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import FiniteFloat, TypeAdapter, ValidationError
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from scaling.analysis import rules
+from scaling.analysis.rules import Doubt
+from scaling.analysis.steady import step_noise, unsteadiness
 from scaling.analysis.summary import Launch, launch_seconds
+from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.study.planning import Point, Run
@@ -54,35 +58,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
-    """What else happened during a run's measured steps; None where the machine does not tell."""
-
-    cpus_at_start: str | None = None
-    cpus_at_end: str | None = None
-    memory_policy: str | None = None
-    threads: int | None = None
-    busy_threads: int | None = None
-    intra_pool: int | None = None
-    inter_pool: int | None = None
-    cpus_visited: str | None = None
-    cpu_seconds: float | None = None
-    run_queue_wait_seconds: float | None = None
-    busy_seconds: float | None = None
-    sibling_busy_seconds: float | None = None
-    steal_seconds: float | None = None
-    pressure_seconds: float | None = None
-    throttled_periods: int | None = None
-    involuntary_switches: int | None = None
-    voluntary_switches: int | None = None
-    max_rss_bytes: int | None = None
-    mapped_file_bytes: int | None = None
-    parent_cpu_seconds: float | None = None
-    mhz: float | None = None
-    temperature_celsius: float | None = None
-    energy_joules: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """A run as stored."""
 
@@ -120,7 +95,7 @@ def row_to_json(row: Row) -> str:
 def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
-    asked = {"items": point.items, "intra": point.intra, "inter": point.inter}
+    asked = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
     return {
         **asdict(point),
         "items": items_per_step,
@@ -133,10 +108,14 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     }
 
 
+Count = Annotated[int, Field(ge=1)]
+
+
 class _Asked(TypedDict):
     items: Items
     intra: Threads
     inter: Threads
+    steps: NotRequired[Count | None]
 
 
 class _RunLine(TypedDict):
@@ -148,14 +127,14 @@ class _RunLine(TypedDict):
     framework: str
     device: str
     jit: bool
-    cores: int
-    smt: int
+    cores: Count
+    smt: Count
     placement: str
     memory: str
     intra: int
     inter: int
-    cpus: tuple[tuple[int, ...], ...]
-    launch: int
+    cpus: Annotated[tuple[Annotated[tuple[int, ...], Field(min_length=1)], ...], Field(min_length=1)]
+    launch: Count
     seed: int
     asked: _Asked
 
@@ -179,10 +158,10 @@ _SectionsLine = TypedDict(
 class _OutcomeLine(TypedDict):
     status: Status
     reason: str | None
-    step_seconds: tuple[FiniteFloat, ...]
-    warmup_steps: int
+    step_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    warmup_steps: Annotated[int, Field(ge=0)]
     ended_by: str | None
-    items_per_step: int | None
+    items_per_step: Count | None
     first_loss: FiniteFloat | None
     last_loss: FiniteFloat | None
     cautions: tuple[str, ...]
@@ -226,7 +205,8 @@ def row_from_json(line: str | bytes) -> Row:
 
 def _run(line: dict[str, Any]) -> Run:
     asked, cpus, launch, seed = (line.pop(name) for name in ("asked", "cpus", "launch", "seed"))
-    return Run(Point(**{**line, **asked}), cpus, launch, seed)
+    steps = asked.pop("steps", None)
+    return Run(Point(**{**line, **asked}), cpus, launch, seed, steps)
 
 
 def _outcome(line: dict[str, Any]) -> Outcome:
@@ -242,6 +222,36 @@ def _sentence(error: ValidationError) -> str:
 
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
-    outcome = row.outcome
-    seconds = launch_seconds(outcome.step_seconds, outcome.warmup_steps) if outcome.status == "ok" else None
-    return Launch(row.run.point, seconds, outcome.items_per_step, outcome.sections.wall, outcome.reason)
+    outcome, point = row.outcome, row.run.point
+    steady = outcome.step_seconds[outcome.warmup_steps :] if outcome.status == "ok" else ()
+    return Launch(
+        point=point,
+        number=row.run.launch,
+        seconds=launch_seconds(steady, 0),
+        items=outcome.items_per_step,
+        wall_seconds=outcome.sections.wall,
+        reason=outcome.reason,
+        steps=len(steady),
+        step_noise=step_noise(steady),
+        run_seconds=outcome.sections.run,
+        mhz=row.witness.mhz,
+        doubts=tuple(_doubts(row, steady)) if steady else (),
+    )
+
+
+def _doubts(row: Row, steady: tuple[float, ...]) -> list[Doubt]:
+    """What a row says against itself: from its steps, then from its witness."""
+    point, outcome = row.run.point, row.outcome
+    found = []
+    if apart := unsteadiness(steady):
+        found.append(Doubt(rules.UNSTEADY, apart))
+    if len(steady) < rules.FEW_STEPS.limit:
+        found.append(Doubt(rules.FEW_STEPS, len(steady)))
+    given = Circumstances(
+        cpus=frozenset(row.run.flat_cpus),
+        run_seconds=outcome.sections.run or 0.0,
+        intra=point.threads(point.intra),
+        inter=point.threads(point.inter),
+        cautions=outcome.cautions,
+    )
+    return [*found, *doubts(row.witness, given)]

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from scaling.analysis.steady import warmup_steps
+from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet, format_list
-from scaling.results.rows import Outcome, Sections, Witness
+from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
 from scaling.running.memory import Policy, apply_policy
 
@@ -44,6 +45,7 @@ class Order:
     policy: Policy | None
     precision: float
     max_seconds: float
+    steps: int | None
     timeout_seconds: float
     environment: Mapping[str, str]
 
@@ -60,6 +62,7 @@ class Order:
             "memory": self.memory,
             "precision": self.precision,
             "max_seconds": self.max_seconds,
+            "steps": self.steps,
         }
         return [sys.executable, "-P", "-c", WORKER, json.dumps(told)]
 

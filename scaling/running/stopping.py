@@ -14,19 +14,25 @@ GROWTH = 1.25
 
 
 class Limits(NamedTuple):
-    """How exactly a launch should know its own median, and how long it may try."""
+    """How exactly a launch should know its own median, how long it may try, and how many steps are worth taking.
+
+    The number of steps is known once earlier launches have told what a launch and a step cost and add; then it decides.
+    """
 
     precision: float
     max_seconds: float
+    steps: int | None = None
 
 
 def ended_by(step_seconds: Sequence[float], elapsed: float, limits: Limits) -> str | None:
-    """Why no further step is needed: 'precision', 'max_seconds', or None to go on."""
+    """Why no further step is needed: 'precision', 'steps', 'max_seconds', or None to go on."""
     if elapsed >= limits.max_seconds:
         return "max_seconds"
-    if len(step_seconds) >= LEAST_STEPS and half_width(step_seconds[SET_ASIDE:]) <= limits.precision:
-        return "precision"
-    return None
+    if len(step_seconds) < LEAST_STEPS:
+        return None
+    if limits.steps is not None:
+        return "steps" if len(step_seconds) >= SET_ASIDE + limits.steps else None
+    return "precision" if half_width(step_seconds[SET_ASIDE:]) <= limits.precision else None
 
 
 def half_width(values: Sequence[float]) -> float:

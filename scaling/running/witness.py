@@ -33,6 +33,7 @@ class Reading(NamedTuple):
     voluntary_switches: int
     busy_ticks: int | None
     sibling_busy_ticks: int | None
+    elsewhere_busy_ticks: int | None
     steal_ticks: int | None
     pressure_microseconds: int | None
     throttled_periods: int | None
@@ -88,6 +89,7 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
         "run_queue_wait_seconds": waited / 1e9,
         "busy_seconds": _ticked(before.busy_ticks, after.busy_ticks),
         "sibling_busy_seconds": _ticked(before.sibling_busy_ticks, after.sibling_busy_ticks),
+        "elsewhere_busy_seconds": _ticked(before.elsewhere_busy_ticks, after.elsewhere_busy_ticks),
         "steal_seconds": _ticked(before.steal_ticks, after.steal_ticks),
         "pressure_seconds": _both(before.pressure_microseconds, after.pressure_microseconds, 1e-6),
         "throttled_periods": _both(before.throttled_periods, after.throttled_periods, 1),
@@ -133,11 +135,12 @@ def _waits() -> dict[int, tuple[int, int]]:
 
 
 def _processor_ticks(cpus: CpuSet, siblings: CpuSet) -> dict[str, int | None]:
-    """Ticks the point's CPUs and their idle siblings were busy, by anybody, and were stolen by the hypervisor."""
-    busy = sibling_busy = stolen = 0
+    """Ticks the point's CPUs, their idle siblings and all others were busy, by anybody, and were stolen."""
+    busy = sibling_busy = elsewhere = stolen = 0
     text = _text("/proc/stat")
     if text is None:
-        return {"busy_ticks": None, "sibling_busy_ticks": None, "steal_ticks": None}
+        names = ("busy_ticks", "sibling_busy_ticks", "elsewhere_busy_ticks", "steal_ticks")
+        return dict.fromkeys(names)
     for line in text.splitlines():
         name, *ticks = line.split()
         if name.startswith("cpu") and name != "cpu":
@@ -146,8 +149,14 @@ def _processor_ticks(cpus: CpuSet, siblings: CpuSet) -> dict[str, int | None]:
             ran = user + nice + system + irq + softirq
             busy += ran * (cpu in cpus)
             sibling_busy += ran * (cpu in siblings)
+            elsewhere += ran * (cpu not in cpus and cpu not in siblings)
             stolen += steal * (cpu in cpus)
-    return {"busy_ticks": busy, "sibling_busy_ticks": sibling_busy if siblings else None, "steal_ticks": stolen}
+    return {
+        "busy_ticks": busy,
+        "sibling_busy_ticks": sibling_busy if siblings else None,
+        "elsewhere_busy_ticks": elsewhere,
+        "steal_ticks": stolen,
+    }
 
 
 def _pressure() -> int | None:

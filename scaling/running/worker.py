@@ -58,7 +58,7 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
     workload.prepare()
     first, *steps = _timed(workload.step)
     ready = time.monotonic_ns()
-    limits = stopping.Limits(order["precision"], order["max_seconds"])
+    limits = stopping.Limits(order["precision"], order["max_seconds"], order["steps"])
     steps, ended, seen = _steps(workload, steps, limits, at_start, parse_list(order["siblings"]))
     end = time.monotonic_ns()
     losses = getattr(workload, "losses", [])
@@ -122,7 +122,10 @@ def _timed(step: Callable[[], Any]) -> list[float]:
     start = time.perf_counter()
     told = step()
     seconds = time.perf_counter() - start
-    return [seconds] if told is None else list(told)
+    taken = [seconds] if told is None else list(told)
+    if not all(0 < each < float("inf") for each in taken):
+        raise ValueError(f"a step cannot take {min(taken)} s; the times a workload tells must be above 0")
+    return taken
 
 
 def _of_a_program(workload: Any) -> dict[str, object]:

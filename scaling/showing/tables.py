@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from scaling.analysis.speedup import Scaled
 from scaling.machine.cpulist import format_list
 from scaling.machine.placement import Placement
 from scaling.machine.topology import Cpus, Topology
-from scaling.showing.words import duration, share
 from scaling.study.workload import Entry
 
 
@@ -84,44 +82,6 @@ def _position(machine: Topology, cpu: int) -> list[str]:
     node = next((str(node.number) for node in machine.nodes if cpu in node.cpus), "-")
     kind = next((kind.name for kind in machine.kinds if cpu in kind.cpus), "")
     return [number(machine.sockets), node, number(machine.l3s), kind]
-
-
-# Settings that earn a column only where a study varies them, or sets them apart from the usual.
-USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
-
-
-def points_table(points: Sequence[Scaled]) -> Table:
-    """Every point: step time, spread over launches, speedup and efficiency."""
-    unusual = [
-        name for name, usual in USUAL.items() if {getattr(each.summary.point, name) for each in points} != {usual}
-    ]
-    rows = []
-    for each in points:
-        point = each.summary.point
-        settings = [str(getattr(point, name)) for name in unusual]
-        rows.append((point.workload, *settings, str(point.cores), *_figures(each), _remarks(each)))
-    figures = (">cores", ">step", ">spread", ">items/s", ">speedup", ">efficiency", ">launches", "")
-    return Table(("workload", *unusual, *figures), rows)
-
-
-def _figures(each: Scaled) -> list[str]:
-    summary = each.summary
-    if summary.seconds is None or summary.low is None or summary.high is None:
-        return ["-"] * 5 + [f"{summary.launches}"]
-    rate, speedup, efficiency = summary.items_per_second, each.speedup, each.efficiency
-    return [
-        duration(summary.seconds),
-        share((summary.high - summary.low) / summary.seconds),
-        "-" if rate is None else f"{rate:.4g}",
-        "-" if speedup is None else f"{speedup:.3f}",
-        "-" if efficiency is None else share(efficiency),
-        f"{summary.launches}",
-    ]
-
-
-def _remarks(each: Scaled) -> str:
-    summary = each.summary
-    return f"{summary.failed} failed: {'; '.join(summary.reasons)}" if summary.failed else ""
 
 
 def workloads_table(entries: Iterable[Entry], counted: Mapping[str, Mapping[str, float]]) -> Table:

@@ -5,12 +5,13 @@ The one part of `study` that touches the disk.
 
 import shutil
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 from scaling.errors import StudyError
-from scaling.study.workload import Command, Entry, OwnFile, checked, did_you_mean
+from scaling.study.spec import Study
+from scaling.study.workload import Command, Entry, Named, OwnFile, checked, did_you_mean
 
 
 def ready_made() -> dict[str, str]:
@@ -53,18 +54,30 @@ def read_catalogue() -> dict[str, Entry]:
             tuple(entry["sizes"]),
             entry["items"],
             entry.get("options", {}),
+            entry.get("not_compiled", {}),
         )
         for name, entry in table.items()
     }
 
 
-def check_workloads(workloads: Iterable[str], catalogue: Mapping[str, Entry]) -> None:
-    """Refuse a workload that is not there before anything is measured."""
-    for text in workloads:
+def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
+    """Refuse a workload that is not there, or cannot do what the study asks, before anything is measured."""
+    for text in study.workloads:
         parsed = checked(text, catalogue)
+        if isinstance(parsed, Named) and study.jit:
+            _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
             raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
         if isinstance(parsed, Command) and shutil.which(parsed.argv[0]) is None:
             raise StudyError(
                 f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
+            )
+
+
+def _refuse_to_compile(study: Study, entry: Entry) -> None:
+    for mode in study.modes:
+        if mode in entry.not_compiled:
+            raise StudyError(
+                f"study '{study.name}': {entry.name} cannot {mode} with jit = true, because "
+                f"{entry.not_compiled[mode]}; set jit = false, or leave {entry.name} out"
             )

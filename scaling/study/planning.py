@@ -48,12 +48,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process that will measure a point, on these CPUs."""
+    """One process that will measure a point, on these CPUs; where earlier launches tell, with how many steps."""
 
     point: Point
     cpus: tuple[Cpus, ...]
     launch: int
     seed: int
+    steps: int | None = None
 
     @property
     def key(self) -> tuple[Point, int]:

@@ -49,7 +49,7 @@ Workload = Named | OwnFile | Command
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the catalogue says of a workload of ours."""
+    """What the catalogue says of a workload of ours; `not_compiled` gives the reason, by mode, why XLA cannot."""
 
     name: str
     about: str
@@ -59,6 +59,7 @@ class Entry:
     sizes: tuple[str, ...]
     items: Mapping[str, int]
     options: Mapping[str, Option]
+    not_compiled: Mapping[str, str]
 
 
 def workload(text: str) -> Workload:

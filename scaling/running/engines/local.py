@@ -89,6 +89,7 @@ class LocalEngine:
             policy=memory.policy(point.memory, cpus, self.topology.nodes),
             precision=self.study.precision,
             max_seconds=self.study.max_seconds,
+            steps=run.steps,
             timeout_seconds=self.study.timeout_seconds,
             environment=variables,
         )

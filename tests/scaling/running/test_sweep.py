@@ -14,7 +14,10 @@ def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
     assert list(read_rows(tmp_path)) == handed_on
     for point in scaled(by_point(map(launch_of, handed_on))):
         cores = point.summary.point.cores
-        assert abs(point.speedup - 1 / (0.1 + 0.9 / cores)) < 1e-12
+        truth = 1 / (0.1 + 0.9 / cores)
+        assert point.valid
+        assert abs(point.speedup.value / truth - 1) < 0.005
+        assert point.speedup.low <= point.speedup.value <= point.speedup.high
 
 
 def test_a_row_is_kept_before_it_is_handed_on(tmp_path):

@@ -11,7 +11,7 @@ from tests.pretend import machine
 @pytest.mark.parametrize(("cores", "smt"), [(1, 1), (2, 1), (6, 2), (20, 8)])
 def test_every_ready_made_study_fits_any_machine(name, cores, smt):
     study = study_from_toml(read_study_text(name), name)
-    check_workloads(study.workloads, read_catalogue())
+    check_workloads(study, read_catalogue())
     assert study.name == name
     assert study.question
     assert plan(study, machine(cores, smt)).runs
@@ -36,3 +36,10 @@ def test_a_study_file_that_is_no_text_is_refused(tmp_path):
 def test_a_folder_is_no_study(tmp_path):
     with pytest.raises(StudyError, match="cannot be read"):
         read_study_text(str(tmp_path))
+
+
+def test_what_xla_cannot_compile_is_refused_with_the_reason():
+    compiled = study_from_toml('workloads = ["autoenc", "speech"]\njit = true', "mine")
+    with pytest.raises(StudyError, match="speech cannot train with jit = true, because XLA has no kernel for the CTC"):
+        check_workloads(compiled, read_catalogue())
+    check_workloads(study_from_toml('workloads = ["speech"]\njit = true\nmodes = "infer"', "mine"), read_catalogue())

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from scaling.errors import StudyError
 from scaling.study.finding import check_workloads, read_catalogue
 from scaling.study.workload import Command, Named, OwnFile, workload
+from tests.pretend import study
 
 
 def test_a_name_is_followed_by_its_parameters():
@@ -40,4 +43,4 @@ def test_an_entry_that_means_nothing_is_refused(text):
 )
 def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, told):
     with pytest.raises(StudyError, match=told.replace("?", r"\?")):
-        check_workloads([text], read_catalogue())
+        check_workloads(replace(study(), workloads=(text,)), read_catalogue())

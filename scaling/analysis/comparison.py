@@ -1,0 +1,110 @@
+"""Which points of two results differ, by how much, with what certainty. Pure.
+
+Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
+calls identical programs different up to a quarter of the time. Many points make chance differences likely, so their
+probabilities are adjusted together (Holm, Scandinavian Journal of Statistics 6, 1979): the chance that any of them is
+called different while none is stays below the level.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from statistics import fmean, variance
+
+from scaling.analysis import figures, rules
+from scaling.analysis.figures import Figure
+from scaling.analysis.summary import Summary
+from scaling.study.planning import Point
+
+SIGNIFICANCE = 0.05
+
+# With two launches a side there is one degree of freedom on each: anything may be chance.
+LEAST_LAUNCHES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One point in both results: the ratio of step times, second over first, and how likely chance explains it."""
+
+    point: Point
+    first: Summary
+    second: Summary
+    ratio: Figure
+    probability: float | None
+    adjusted: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether chance is ruled out, all points considered."""
+        return self.adjusted is not None and self.adjusted < SIGNIFICANCE
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a word or two."""
+        if self.adjusted is None:
+            return "cannot be told"
+        if not self.differs:
+            return "no difference shown"
+        return "slower" if self.ratio.value > 1 else "faster"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What speaks against either side."""
+        told = [("first", self.first), ("second", self.second)]
+        sides = [f"{side}: {doubt.words}" for side, summary in told for doubt in summary.doubts]
+        if self.probability is None and all(len(each.launches) >= LEAST_LAUNCHES for each in (self.first, self.second)):
+            sides.append(f"both: {rules.EQUAL.says}")
+        return tuple(sides)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two results held against each other, point by point, and the points only one of them has."""
+
+    differences: tuple[Difference, ...]
+    only_first: tuple[Point, ...]
+    only_second: tuple[Point, ...]
+
+
+def compared(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
+    """Every point measured in both, matched by all its settings."""
+    one, other = _measured(first), _measured(second)
+    shared = [_difference(one[point], other[point]) for point in one if point in other]
+    return Comparison(
+        tuple(_adjusted(shared)),
+        tuple(point for point in one if point not in other),
+        tuple(point for point in other if point not in one),
+    )
+
+
+def _measured(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
+    return {summary.point: summary for summary in summaries if summary.step is not None}
+
+
+def _difference(first: Summary, second: Summary) -> Difference:
+    """The ratio of two points by Student's test on the logarithms of their launches.
+
+    Both sides are the same point, so they share one spread: where nothing has changed the test is exact, also for three
+    launches, where Welch's would find less than it may.
+    """
+    before, after = ([log(seconds) for seconds in each.launches] for each in (first, second))
+    apart = fmean(after) - fmean(before)
+    freedom = len(before) + len(after) - 2
+    squares = sum(variance(logs) * (len(logs) - 1) for logs in (before, after) if len(logs) > 1)
+    if min(len(before), len(after)) < LEAST_LAUNCHES or squares == 0:
+        return Difference(first.point, first, second, Figure(exp(apart)), None)
+    error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
+    reach = figures.student_t(freedom) * error
+    ratio = Figure(exp(apart), exp(max(-700, apart - reach)), exp(min(700, apart + reach)))
+    return Difference(first.point, first, second, ratio, figures.student_p(apart / error, freedom))
+
+
+def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
+    """Holm's step-down adjustment over every point that could be tested."""
+    tested = sorted((d for d in differences if d.probability is not None), key=lambda d: d.probability or 0.0)
+    adjusted: dict[Point, float] = {}
+    highest = 0.0
+    for rank, difference in enumerate(tested):
+        highest = max(highest, min(1.0, (len(tested) - rank) * (difference.probability or 0.0)))
+        adjusted[difference.point] = highest
+    return [replace(difference, adjusted=adjusted.get(difference.point)) for difference in differences]

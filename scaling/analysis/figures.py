@@ -1,0 +1,98 @@
+"""A value with its interval, from launches. Pure.
+
+Times are positive and their errors relative, so everything is done on logarithms: a mean of launches is a geometric
+mean, a ratio is a difference, and no interval reaches below zero. With n launches the interval is Student's, which is
+right for three launches as for thirty; with one launch there is none.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, log, sqrt
+from statistics import fmean, variance
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value and its 95 % interval; without bounds nothing is known about how far off it may be."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval as a ratio of the value: 0.01 is ± 1 %."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2 / self.value
+
+    def mapped(self, function: Callable[[float], float]) -> "Figure":
+        """The figure of a rising or falling function of this one."""
+        if self.low is None or self.high is None:
+            return Figure(function(self.value))
+        low, high = sorted((function(self.low), function(self.high)))
+        return Figure(function(self.value), low, high)
+
+
+def mean(values: Sequence[float]) -> Figure:
+    """The geometric mean of launches, with Student's interval on their logarithms.
+
+    Launches that are equal to the last digit have no spread to judge by: no clock is that exact, so no interval is
+    given rather than one of no width.
+    """
+    logs = [log(value) for value in values]
+    centre = fmean(logs)
+    spread = variance(logs, centre) if len(logs) > 1 else 0.0
+    return _figure(centre, spread / len(logs), len(logs) - 1)
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Figure:
+    """Mean over mean with the uncertainty of both, by Welch's interval: neither side's spread is taken for the other's.
+
+    Welch, Biometrika 34 (1947); degrees of freedom by Satterthwaite (1946).
+    """
+    parts = [_mean_variance_freedom(values) for values in (above, below)]
+    (one, one_variance, one_freedom), (other, other_variance, other_freedom) = parts
+    total = one_variance + other_variance
+    if not one_freedom or not other_freedom or total == 0:
+        return _figure(one - other, 0.0, 0)
+    freedom = total**2 / (one_variance**2 / one_freedom + other_variance**2 / other_freedom)
+    return _figure(one - other, total, freedom)
+
+
+def student_t(freedom: float, level: float = LEVEL) -> float:
+    """How many standard errors a two-sided interval reaches."""
+    return _quantile(round(freedom, 6), 0.5 + level / 2)
+
+
+def student_p(t: float, freedom: float) -> float:
+    """The two-sided probability of a t at least this far out."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(t)))
+
+
+@cache
+def _quantile(freedom: float, probability: float) -> float:
+    # SciPy takes a moment to import, and most commands never ask.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def _mean_variance_freedom(values: Sequence[float]) -> tuple[float, float, int]:
+    """Mean of the logarithms, variance of that mean, and degrees of freedom."""
+    logs = [log(value) for value in values]
+    centre = fmean(logs)
+    if len(logs) < 2:
+        return centre, 0.0, 0
+    return centre, variance(logs, centre) / len(logs), len(logs) - 1
+
+
+def _figure(centre: float, squared_error: float, freedom: float) -> Figure:
+    if not freedom or squared_error <= 0:
+        return Figure(exp(centre))
+    reach = student_t(freedom) * sqrt(squared_error)
+    # With two launches the reach may be hundreds of percent; beyond what a float holds it says nothing more.
+    return Figure(exp(centre), exp(max(centre - reach, -700)), exp(min(centre + reach, 700)))

@@ -1,0 +1,137 @@
+"""What else happened during a run, as a value, and what it says against the run's figure. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scaling.analysis import rules
+from scaling.analysis.rules import Doubt, Rule
+from scaling.machine.cpulist import CpuSet, format_list, parse_list
+
+# Busy time is counted in ticks of a hundredth of a second: at either end of a run one may go to the wrong side.
+SLACK_SECONDS_A_CPU = 0.02
+
+# CPUs visited are looked at ten times a second: too short a run has not been seen everywhere it was.
+LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What else happened during a run's measured steps; None where the machine does not tell."""
+
+    cpus_at_start: str | None = None
+    cpus_at_end: str | None = None
+    memory_policy: str | None = None
+    threads: int | None = None
+    busy_threads: int | None = None
+    intra_pool: int | None = None
+    inter_pool: int | None = None
+    cpus_visited: str | None = None
+    cpu_seconds: float | None = None
+    run_queue_wait_seconds: float | None = None
+    busy_seconds: float | None = None
+    sibling_busy_seconds: float | None = None
+    elsewhere_busy_seconds: float | None = None
+    steal_seconds: float | None = None
+    pressure_seconds: float | None = None
+    throttled_periods: int | None = None
+    involuntary_switches: int | None = None
+    voluntary_switches: int | None = None
+    max_rss_bytes: int | None = None
+    mapped_file_bytes: int | None = None
+    parent_cpu_seconds: float | None = None
+    mhz: float | None = None
+    temperature_celsius: float | None = None
+    energy_joules: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a run was given, which its witness is held against."""
+
+    cpus: CpuSet
+    run_seconds: float
+    intra: int
+    inter: int
+    cautions: Sequence[str] = ()
+
+
+def doubts(witness: Witness, given: Circumstances) -> tuple[Doubt, ...]:
+    """Everything about a run that a reader of its figure should know."""
+    found = [Doubt(rules.SETTING, detail=caution) for caution in given.cautions]
+    found += _about_cpus(witness, given)
+    found += _beyond_limits(witness, given) if given.run_seconds > 0 else ()
+    return tuple(found)
+
+
+def _about_cpus(witness: Witness, given: Circumstances) -> Iterator[Doubt]:
+    for mask in (witness.cpus_at_start, witness.cpus_at_end):
+        if mask is not None and _cpus(mask) != given.cpus:
+            yield Doubt(rules.MASK, detail=f"{mask} instead of {format_list(given.cpus)}")
+            break
+    if not witness.cpus_visited:
+        return
+    visited = _cpus(witness.cpus_visited)
+    if visited - given.cpus:
+        yield Doubt(rules.STRAYED, detail=format_list(visited - given.cpus))
+    unused = len(given.cpus - visited) / len(given.cpus)
+    # A program's own threads are gone when it has ended: only its last CPU is known.
+    if unused and witness.busy_threads is not None and given.run_seconds >= LEAST_SECONDS_TO_JUDGE_VISITS:
+        yield Doubt(rules.THREADS_UNUSED, unused)
+
+
+def _beyond_limits(witness: Witness, given: Circumstances) -> Iterator[Doubt]:
+    for rule, amount in _amounts(witness, given):
+        if amount is not None and amount > rule.limit:
+            yield Doubt(rule, amount)
+
+
+def _amounts(witness: Witness, given: Circumstances) -> Iterator[tuple[Rule, float | None]]:
+    """Every rule with a limit, and how much of it there was; None where the machine did not tell."""
+    available = given.run_seconds * len(given.cpus)
+    slack = SLACK_SECONDS_A_CPU * len(given.cpus)
+    yield rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), available)
+    yield rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), available)
+    yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), given.run_seconds)
+    yield rules.STEAL, _over(_less(witness.steal_seconds, slack), available)
+    yield rules.THROTTLED, _over(witness.throttled_periods, 1)
+    yield rules.WAITING, _waiting(witness, given)
+    yield rules.PRESSURE, _over(_less(witness.pressure_seconds, witness.run_queue_wait_seconds or 0), given.run_seconds)
+    yield rules.THREADS_EXCEEDED, _exceeded(witness, given)
+
+
+def _foreign_seconds(witness: Witness, slack: float) -> float | None:
+    if witness.cpu_seconds is None:
+        return None
+    return _less(witness.busy_seconds, witness.cpu_seconds + (witness.parent_cpu_seconds or 0) + slack)
+
+
+def _waiting(witness: Witness, given: Circumstances) -> float | None:
+    """The share of time a busy thread waited; with more threads than CPUs waiting is their own doing."""
+    threads, waited = witness.busy_threads, witness.run_queue_wait_seconds
+    if not threads or waited is None or threads > len(given.cpus):
+        return None
+    return waited / (given.run_seconds * threads)
+
+
+def _exceeded(witness: Witness, given: Circumstances) -> float | None:
+    """How much more CPU time a run with a fixed number of threads used than those threads could."""
+    if not given.intra or not given.inter or witness.cpu_seconds is None:
+        return None
+    could = given.run_seconds * given.intra * given.inter
+    return (witness.cpu_seconds - SLACK_SECONDS_A_CPU) / could - 1
+
+
+def _cpus(text: str) -> CpuSet:
+    """The CPUs of a list in a row; what is no list names no CPU."""
+    try:
+        return parse_list(text)
+    except ValueError:
+        return frozenset()
+
+
+def _less(value: float | None, taken_off: float) -> float | None:
+    return None if value is None else max(0.0, value - taken_off)
+
+
+def _over(value: float | None, whole: float) -> float | None:
+    return None if value is None else value / whole

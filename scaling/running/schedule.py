@@ -1,0 +1,121 @@
+"""Which run comes next: those the study asks for, then, while a budget lasts, more where intervals are widest.
+
+Blocks are always completed: every point of a block sees the same stretch of time, so slow drift falls on all alike.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from scaling.analysis.repeats import steps_a_launch, wants_more, width
+from scaling.analysis.summary import Launch, Summary, by_point
+from scaling.study.planning import Point, Run, estimated_seconds
+from scaling.study.spec import Study
+
+
+class Schedule:
+    """The runs of a sweep, decided block by block from the launches seen so far."""
+
+    def __init__(
+        self,
+        study: Study,
+        planned: Sequence[Run],
+        earlier: Iterable[Launch] = (),
+        budget_seconds: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.study = study
+        self.now = now
+        self.deadline = None if budget_seconds is None else now() + budget_seconds
+        self.launches: dict[Point, list[Launch]] = {run.point: [] for run in planned}
+        self.walls: dict[Point, float] = {}
+        for launch in earlier:
+            self._note(launch)
+        made = {(launch.point, launch.number) for known in self.launches.values() for launch in known}
+        self.runs_of_points = {run.point: run for run in planned}
+        self.coming = [run for run in planned if run.key not in made]
+        self.made = len(planned) - len(self.coming)
+        self.chance = random.Random(f"{study.seed} {self.made}")
+
+    def __iter__(self) -> Iterator[Run]:
+        """Every run, in order; `saw` must have been told of each before the next is asked for."""
+        for block in self._blocks(self.coming):
+            for run in block:
+                yield replace(run, steps=steps_a_launch(self.launches[run.point]))
+
+    def saw(self, launch: Launch) -> None:
+        """Take in the launch that has just been made."""
+        self._note(launch)
+        del self.coming[0]
+        self.made += 1
+
+    def _note(self, launch: Launch) -> None:
+        self.launches.setdefault(launch.point, []).append(launch)
+        if launch.wall_seconds is not None:
+            self.walls[launch.point] = launch.wall_seconds
+
+    def left_seconds(self) -> float:
+        """How long it will take from now on: as long as what is known to come, or the rest of the budget."""
+        coming = self._seconds(self.coming)
+        return coming if self.deadline is None else max(0.0, self.deadline - self.now())
+
+    def summaries(self) -> list[Summary]:
+        """What is known of every point by now."""
+        return by_point(launch for known in self.launches.values() for launch in known)
+
+    def _blocks(self, pending: Sequence[Run]) -> Iterator[list[Run]]:
+        blocks = [list(block) for _, block in groupby(pending, key=lambda run: run.launch)]
+        if self.deadline is None:
+            yield from blocks
+            return
+        # One core is measured again at the very end, so the block of the plan that does so waits.
+        blocks = [block for block in blocks if block[0].launch <= self.study.launches]
+        for number, block in enumerate(blocks):
+            if number and not self._fits([*block, *self._closing()]):
+                break
+            self.coming = [run for rest in blocks[number:] for run in rest] + self._closing()
+            yield block
+        else:
+            yield from self._further()
+        self.coming = self._closing()
+        yield list(self.coming)
+
+    def _further(self) -> Iterator[list[Run]]:
+        """Blocks of the points whose intervals are still too wide, the widest first, as far as the budget reaches."""
+        while True:
+            wide = [each for each in self.summaries() if self._worth_more(each)]
+            closing = self._closing()
+            block: list[Run] = []
+            for run in self._again(each.point for each in sorted(wide, key=width, reverse=True)):
+                if self._fits([*block, run, *closing]):
+                    block.append(run)
+            if not block:
+                return
+            block = self.chance.sample(block, len(block))
+            self.coming = [*block, *closing]
+            yield block
+
+    def _worth_more(self, summary: Summary) -> bool:
+        """Whether a point of this study is known too little; one that only ever failed would fail again."""
+        planned = summary.point in self.runs_of_points
+        return planned and summary.step is not None and wants_more(summary, self.study.precision)
+
+    def _closing(self) -> list[Run]:
+        return self._again(point for point in self.runs_of_points if point.cores == 1)
+
+    def _again(self, points: Iterable[Point]) -> list[Run]:
+        """A further launch of each point, under the next number that is free."""
+        return [
+            replace(
+                self.runs_of_points[point], launch=1 + max((each.number for each in self.launches[point]), default=0)
+            )
+            for point in points
+        ]
+
+    def _fits(self, runs: Sequence[Run]) -> bool:
+        return self.deadline is None or self.now() + self._seconds(runs) <= self.deadline
+
+    def _seconds(self, runs: Sequence[Run]) -> float:
+        return estimated_seconds(runs, self.study, self.walls)

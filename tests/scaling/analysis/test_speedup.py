@@ -1,0 +1,97 @@
+from math import exp
+
+import pytest
+
+from scaling.analysis.speedup import drift, scaled
+from scaling.analysis.summary import Launch, by_point
+from scaling.study.planning import Point, plan
+from tests.pretend import machine, study
+
+ABOUT = (0.995, 1.0, 1.005, 1.0)
+
+
+def points(toml: str, cores: int = 4, smt: int = 1) -> list[Point]:
+    runs = plan(study(toml), machine(cores, smt)).runs
+    return sorted({run.point for run in runs}, key=lambda point: (point.cores, point.smt))
+
+
+def launches(point: Point, seconds: float, spread: tuple[float, ...] = ABOUT, items: int = 1) -> list[Launch]:
+    return [Launch(point, number, seconds * each, items) for number, each in enumerate(spread, 1)]
+
+
+def ratios(*made: list[Launch]) -> list[object]:
+    return scaled(by_point(launch for each in made for launch in each))
+
+
+def names(each: object) -> list[str]:
+    return [doubt.rule.name for doubt in each.all_doubts]
+
+
+def test_speedup_is_against_one_core_and_is_not_clipped():
+    one, two, four = points("cores = [2, 4]")
+    at_one, at_two, at_four = ratios(launches(one, 1.0), launches(two, 0.4), launches(four, 0.5))
+    assert (at_one.speedup.value, at_one.efficiency.value) == (1.0, 1.0)
+    assert (at_two.speedup.value, at_two.efficiency.value) == (pytest.approx(2.5), pytest.approx(1.25))
+    assert (at_four.speedup.value, at_four.efficiency.value) == (pytest.approx(2.0), pytest.approx(0.5))
+    assert at_four.speedup.low < 2.0 < at_four.speedup.high
+    assert all(each.valid for each in (at_one, at_two, at_four))
+
+
+def test_karp_and_flatt_get_back_the_serial_fraction():
+    one, four = points("cores = [4]")
+    at_one, at_four = ratios(launches(one, 1.0), launches(four, 0.1 + 0.9 / 4))
+    assert at_one.karp_flatt is None
+    assert at_four.karp_flatt.value == pytest.approx(0.1)
+    assert at_four.karp_flatt.low < 0.1 < at_four.karp_flatt.high
+
+
+def test_without_a_baseline_there_is_no_speedup_and_a_sentence_says_so():
+    _, four = points("cores = [4]")
+    (point,) = ratios(launches(four, 1.0))
+    assert (point.speedup, point.efficiency, point.karp_flatt, point.valid) == (None, None, None, False)
+    assert names(point) == ["baseline not valid"]
+
+
+def test_weak_scaling_counts_the_items_that_grew():
+    one, four = points('scale = "weak"\ncores = [4]')
+    _, at_four = ratios(launches(one, 1.0), launches(four, 1.25, items=4))
+    assert (at_four.speedup.value, at_four.efficiency.value) == (pytest.approx(3.2), pytest.approx(0.8))
+    assert at_four.karp_flatt is None
+
+
+def test_smt_yield_is_against_the_same_cores_with_one_thread_each():
+    single, double = points("cores = 1\nsmt = [1, 2]", cores=1, smt=2)
+    at_single, at_double = ratios(launches(single, 1.3), launches(double, 1.0))
+    assert at_single.smt_yield is None
+    assert at_double.smt_yield.value == pytest.approx(1.3)
+    assert at_double.smt_yield.low < 1.3 < at_double.smt_yield.high
+
+
+def test_a_baseline_that_drifts_is_reported_on_every_ratio():
+    one, two = points("cores = [2]")
+    at_one, at_two = ratios(launches(one, 1.0, (1.0, 1.02, 1.04, 1.06, 1.08, 1.1)), launches(two, 0.5))
+    assert "baseline drift" in names(at_one)
+    assert "baseline drift" in names(at_two)
+    assert not at_two.valid
+    assert "one core drifted by +10% from the first block to the last" in at_two.all_doubts[-1].words
+
+
+def test_a_baseline_that_is_not_valid_spoils_the_ratio_but_not_the_step_time():
+    one, two = points("cores = [2]")
+    _, at_two = ratios(launches(one, 1.0, (1.0, 1.5, 1.2)), launches(two, 0.5))
+    assert at_two.summary.valid
+    assert not at_two.valid
+    assert at_two.all_doubts[-1].words == "its one-core baseline is not valid: launches disagree"
+
+
+def test_drift_is_the_way_from_the_first_launch_to_the_last_with_its_chance():
+    (one,) = points("cores = 1")
+    moved, chance = drift(launches(one, 1.0, tuple(exp(0.01 * n + 0.0001 * (n % 2)) for n in range(6))))
+    assert moved.value == pytest.approx(exp(0.05), rel=1e-3)
+    assert moved.low < exp(0.05) < moved.high
+    assert chance < 1e-6
+
+
+def test_two_launches_are_too_few_to_tell_drift():
+    (one,) = points("cores = 1")
+    assert drift(launches(one, 1.0, (1.0, 2.0))) is None

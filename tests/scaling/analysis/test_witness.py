@@ -1,0 +1,74 @@
+import pytest
+
+from scaling.analysis.rules import RULES
+from scaling.analysis.witness import Circumstances, Witness, doubts
+
+QUIET = {
+    "cpus_at_start": "2-3",
+    "cpus_at_end": "2-3",
+    "cpus_visited": "2-3",
+    "busy_threads": 2,
+    "cpu_seconds": 19.8,
+    "busy_seconds": 20.0,
+    "run_queue_wait_seconds": 0.2,
+    "sibling_busy_seconds": 0.1,
+    "elsewhere_busy_seconds": 0.5,
+    "steal_seconds": 0.1,
+    "pressure_seconds": 0.2,
+    "throttled_periods": 0,
+    "parent_cpu_seconds": 0.01,
+}
+
+
+def names(witness: dict[str, object], intra: int = 0, inter: int = 0, seconds: float = 10.0) -> list[str]:
+    given = Circumstances(frozenset({2, 3}), seconds, intra, inter)
+    return [doubt.rule.name for doubt in doubts(Witness(**witness), given)]
+
+
+def test_a_quiet_run_leaves_no_doubt():
+    assert names(QUIET) == []
+
+
+def test_what_the_machine_does_not_tell_is_no_doubt():
+    assert names({}) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "doubt"),
+    [
+        ({"cpus_at_end": "2"}, "mask differed"),
+        ({"cpus_at_start": "nonsense"}, "mask differed"),
+        ({"cpus_visited": "2-3,5"}, "strayed"),
+        ({"cpus_visited": "2"}, "CPUs unused"),
+        ({"cpu_seconds": 18.0}, "foreign load"),
+        ({"sibling_busy_seconds": 2.0}, "sibling load"),
+        ({"elsewhere_busy_seconds": 9.0}, "load elsewhere"),
+        ({"steal_seconds": 1.5}, "steal"),
+        ({"throttled_periods": 1}, "throttled"),
+        ({"run_queue_wait_seconds": 3.0, "pressure_seconds": 3.0}, "waiting"),
+        ({"pressure_seconds": 3.0}, "pressure"),
+    ],
+)
+def test_every_disturbance_has_its_name(seen, doubt):
+    assert names({**QUIET, **seen}) == [doubt]
+
+
+def test_more_threads_than_asked_for_are_seen_in_the_cpu_time():
+    assert names(QUIET, intra=1, inter=1) == ["threads exceeded"]
+    assert names(QUIET, intra=2, inter=1) == []
+
+
+def test_a_tick_more_or_less_is_no_foreign_load():
+    assert names({"cpu_seconds": 0.16, "busy_seconds": 0.2}, seconds=0.1) == []
+
+
+def test_a_caution_of_the_framework_is_a_setting_that_did_not_hold():
+    (doubt,) = doubts(Witness(), Circumstances(frozenset({0}), 1.0, 0, 0, ("the pool has 3 threads, not 2",)))
+    assert (doubt.rule.name, doubt.words) == ("setting not held", "the pool has 3 threads, not 2")
+
+
+def test_every_rule_gives_a_reason_and_says_its_amount():
+    assert len({rule.name for rule in RULES}) == len(RULES) >= 15
+    for rule in RULES:
+        assert rule.why
+        assert rule.says.format(amount=0.5, detail="so") != ""

@@ -1,0 +1,96 @@
+from collections.abc import Iterator
+from itertools import groupby
+
+import pytest
+
+from scaling.results.rows import launch_of
+from scaling.running.schedule import Schedule
+from scaling.study.planning import Run, plan
+from tests.pretend import AmdahlMachine, machine, study
+
+STUDY = study("cores = [1, 2]\nlaunches = 4\nprecision = 0.01")
+PLANNED = plan(STUDY, machine(2)).runs
+
+
+class Clock:
+    """Time that passes when a run is made, and not otherwise."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def made(schedule: Schedule, clock: Clock, noise: float = 0.001) -> Iterator[Run]:
+    """Carry a schedule out on a pretend machine where every run takes a second."""
+    for row in AmdahlMachine(noise=noise).make(schedule):
+        clock.seconds += 1.0
+        schedule.saw(launch_of(row))
+        yield row.run
+
+
+def carried_out(budget: float | None, noise: float = 0.001, earlier: list[object] = ()) -> list[Run]:
+    clock = Clock()
+    return list(made(Schedule(STUDY, PLANNED, earlier, budget, clock), clock, noise))
+
+
+def blocks(runs: list[Run]) -> list[list[int]]:
+    return [[run.point.cores for run in block] for _, block in groupby(runs, key=lambda run: run.launch)]
+
+
+def test_without_a_budget_the_runs_are_those_of_the_plan():
+    assert [run.key for run in carried_out(None)] == [run.key for run in PLANNED]
+
+
+def test_a_short_budget_ends_after_a_whole_block_and_one_core_again():
+    runs = carried_out(5.5)
+    assert len(runs) == 5
+    assert sorted(run.point.cores for run in runs) == [1, 1, 1, 2, 2]
+    assert runs[-1].point.cores == 1
+
+
+def test_even_the_shortest_budget_makes_one_whole_block():
+    assert {run.point.cores for run in carried_out(0.001)} == {1, 2}
+
+
+def test_a_budget_is_not_spent_once_every_interval_is_narrow_enough():
+    assert len(carried_out(1000.0)) == len(PLANNED)
+
+
+def test_a_long_budget_is_spent_where_intervals_are_wide():
+    runs = carried_out(40.0, noise=0.05)
+    assert 38 <= len(runs) <= 40
+    keys = [run.key for run in runs]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_schedule_goes_on_where_an_earlier_one_stopped():
+    rows = list(AmdahlMachine().make(PLANNED[:3]))
+    assert [run.key for run in carried_out(None, earlier=map(launch_of, rows))] == [run.key for run in PLANNED[3:]]
+
+
+def test_the_widest_point_gets_the_launch_there_is_room_for():
+    clock = Clock()
+    schedule = Schedule(STUDY, PLANNED, (), 10.5, clock)
+    noisy, quiet = AmdahlMachine(noise=0.1), AmdahlMachine(noise=0.0005)
+    runs = []
+    for run in schedule:
+        (row,) = (noisy if run.point.cores == 2 else quiet).make([run])
+        clock.seconds += 1.0
+        schedule.saw(launch_of(row))
+        runs.append(run)
+    further = runs[8:]
+    assert [run.point.cores for run in further] == [2, 1]
+
+
+def test_later_launches_are_told_how_many_steps_are_worth_taking():
+    assert carried_out(None)[0].steps is None
+
+
+@pytest.mark.parametrize("budget", [None, 6.0])
+def test_time_left_is_never_negative(budget):
+    clock = Clock()
+    schedule = Schedule(STUDY, PLANNED, (), budget, clock)
+    for _ in made(schedule, clock):
+        assert schedule.left_seconds() >= 0
