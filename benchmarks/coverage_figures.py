@@ -1,0 +1,108 @@
+"""How often the intervals of step time, speedup and efficiency hold the truth, and what warm-up leaves behind.
+
+    python -m benchmarks.coverage_figures [--sets 1000]
+
+Launches with nested noise: 2 % between launches, 1 % between steps, neighbouring steps correlated by 0.3, one step in a
+hundred half as long again, the first ten a fifth slower. Each launch stops by the engine's own rule and is judged by
+the engine's own warm-up detection; the truth is known, so every interval either holds it or does not.
+"""
+
+import argparse
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import fmean
+
+from scaling.analysis.speedup import scaled
+from scaling.analysis.steady import warmup_steps
+from scaling.analysis.summary import Launch, by_point, launch_seconds
+from scaling.running.stopping import Limits, ended_by, next_look
+from scaling.study.planning import Point, plan
+from scaling.study.spec import study_from_toml
+from tests.pretend import machine
+
+LAUNCH_NOISE, STEP_NOISE, CORRELATION = 0.02, 0.01, 0.3
+OUTLIERS, OUTLIER, WARMUP, WARMUP_STEPS = 0.01, 1.5, 1.2, 10
+SERIAL, CORES = 0.1, 4
+LIMITS = Limits(precision=0.01, max_seconds=1e9)
+LAUNCHES = (3, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """For one simulated sweep: which intervals held the truth, and how far off its launches were."""
+
+    step: bool
+    speedup: bool
+    efficiency: bool
+    bias: float
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", type=int, default=1000)
+    sets = parser.parse_args().sets
+    print("| launches | step time | speedup | efficiency | bias of the launch median |\n|---|---|---|---|---|")
+    for launches in LAUNCHES:
+        held = [simulated_sweep(launches, random.Random(f"{launches} {number}")) for number in range(sets)]
+        shares = [fmean(getattr(each, name) for each in held) for name in ("step", "speedup", "efficiency")]
+        bias = fmean(each.bias for each in held)
+        print(f"| {launches} | {' | '.join(f'{share:.3f}' for share in shares)} | {bias:+.2%} |")
+
+
+def simulated_sweep(launches: int, chance: random.Random) -> Held:
+    """One sweep of one core and several, judged."""
+    one, several = _points()
+    truth = {one: 1.0, several: SERIAL + (1 - SERIAL) / CORES}
+    made = [
+        _launch(point, number, truth[point], chance)
+        for point in (one, several)
+        for number in range(1, launches + 1 + (point == one))
+    ]
+    _, figures = scaled(by_point(made))
+    assert figures.summary.step
+    assert figures.speedup
+    assert figures.efficiency
+    true = truth[several]
+    held = [
+        figure.low <= value <= figure.high
+        for figure, value in (
+            (figures.summary.step, true),
+            (figures.speedup, 1 / true),
+            (figures.efficiency, 1 / true / CORES),
+        )
+        if figure.low is not None and figure.high is not None
+    ]
+    return Held(*held, bias=fmean(log((each.seconds or 1) / truth[each.point]) for each in made))
+
+
+def _points() -> tuple[Point, Point]:
+    runs = plan(study_from_toml(f'workloads = ["calibrated"]\ncores = [{CORES}]', "coverage"), machine(CORES)).runs
+    one, several = sorted({run.point for run in runs}, key=lambda point: point.cores)
+    return one, several
+
+
+def _launch(point: Point, number: int, seconds: float, chance: random.Random) -> Launch:
+    """A launch as the engine would end it and see it."""
+    source = _steps(seconds * exp(chance.gauss(0, LAUNCH_NOISE)), chance)
+    steps = [next(source)]
+    while (ended_by(steps, 0.0, LIMITS)) is None:
+        wanted = next_look(len(steps))
+        steps += [next(source) for _ in range(wanted - len(steps))]
+    return Launch(point, number, launch_seconds(steps, warmup_steps(steps)))
+
+
+def _steps(level: float, chance: random.Random) -> Iterator[float]:
+    number, noise = 0, chance.gauss(0, STEP_NOISE)
+    while True:
+        slow = WARMUP if number < WARMUP_STEPS else 1.0
+        outlier = OUTLIER if chance.random() < OUTLIERS else 1.0
+        yield level * slow * outlier * exp(noise)
+        noise = CORRELATION * noise + sqrt(1 - CORRELATION**2) * chance.gauss(0, STEP_NOISE)
+        number += 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Is a disturbed measurement told from a good one? Sweeps of `calibrated` while another program loads a CPU.
+
+    python -m benchmarks.disturbed [--sweeps 40] [--seed 1] [--rivals]
+
+`stress-ng` loads one of the measured CPUs a random third of the time. Every sweep measures the speedup of two cores,
+of which the truth is known (serial fraction 0.1: 1.818). Counted are speedups more than a tenth wrong that carry no
+warning, and undisturbed sweeps that carry one. Beside it the fixed protocol (one process a point, 10 steps of warm-up,
+the mean of 200) and pyperf with its warnings, under the same disturbance.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import pyperf
+from pyperf._cli import format_checks
+
+from scaling.analysis.speedup import scaled
+from scaling.analysis.summary import by_point
+from scaling.machine.identity import Machine, read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import Topology
+from scaling.results.rows import launch_of
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import Run, plan
+from scaling.study.spec import study_from_toml
+
+SERIAL, WORK = 0.1, 1
+TRUTH = 1 / (SERIAL + (1 - SERIAL) / 2)
+WRONG = 0.1
+OURS = f'workloads = ["calibrated serial={SERIAL} work={WORK}"]\ncores = [1, 2]\nlaunches = 5\nmax_seconds = 0.3'
+FIXED = f"{OURS}\nprecision = 1e-9"
+WARMUP, MEASURED = 10, 200
+PYPERF = ("-p", "5", "-w", "1", "-n", "3", "--quiet")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A speedup, and whether anything warns of it."""
+
+    speedup: float
+    warned: bool
+
+    @property
+    def wrong(self) -> bool:
+        """More than a tenth from the truth."""
+        return abs(self.speedup / TRUTH - 1) > WRONG
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sweeps", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rivals", action="store_true")
+    arguments = parser.parse_args()
+    topology = read_topology()
+    machine = read_machine(topology)
+    methods: dict[str, Callable[[], Answer]] = {"scaling": lambda: _ours(topology, machine)}
+    if arguments.rivals:
+        methods["fixed 10 + 200"] = lambda: _fixed(topology, machine)
+        methods["pyperf -p 5"] = lambda: _pyperf(topology)
+    calm = _repeated(methods, arguments.sweeps)
+    cpus = plan(study_from_toml(OURS, "disturbed"), topology).runs
+    with _disturbance(max(cpus, key=lambda run: run.point.cores).flat_cpus, arguments.seed):
+        loud = _repeated(methods, arguments.sweeps)
+    print(f"| method, {arguments.sweeps} sweeps each | disturbed: wrong | wrong without a warning | warned | "
+          "undisturbed: wrong | wrongly warned |")  # fmt: skip
+    print("|---|---|---|---|---|---|")
+    for name in methods:
+        print(f"| {name} | {_row(loud[name], calm[name])} |")
+
+
+def _row(loud: list[Answer], calm: list[Answer]) -> str:
+    shares = [
+        fmean(each.wrong for each in loud),
+        fmean(each.wrong and not each.warned for each in loud),
+        fmean(each.warned for each in loud),
+        fmean(each.wrong for each in calm),
+        fmean(each.warned and not each.wrong for each in calm),
+    ]
+    return " | ".join(f"{share:.1%}" for share in shares)
+
+
+def _repeated(methods: dict[str, Callable[[], Answer]], times: int) -> dict[str, list[Answer]]:
+    answers: dict[str, list[Answer]] = {name: [] for name in methods}
+    for number in range(times):
+        for name, method in methods.items():
+            answers[name].append(method())
+            print(number, name, answers[name][-1], file=sys.stderr, flush=True)
+    return answers
+
+
+@contextmanager
+def _disturbance(cpus: tuple[int, ...], seed: int) -> Iterator[None]:
+    """Load one of these CPUs a random third of the time, in bursts of one to four seconds."""
+    chance, over = random.Random(seed), threading.Event()
+
+    def disturb() -> None:
+        while not over.wait(chance.uniform(0, 10)):
+            cpu, seconds = chance.choice(cpus), chance.randint(1, 4)
+            command = ["stress-ng", "--cpu", "1", "--taskset", str(cpu), "--timeout", f"{seconds}s", "--quiet"]
+            with subprocess.Popen(command) as burst:
+                burst.wait()
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _ours(topology: Topology, machine: Machine) -> Answer:
+    """A sweep as a user makes it: five launches in blocks, one core again at the end."""
+    study = study_from_toml(OURS, "disturbed")
+    with LocalEngine(study, topology, machine) as engine:
+        launches = [launch_of(row) for row in engine.make(plan(study, topology).runs)]
+    *_, two = scaled(by_point(launches))
+    assert two.speedup is not None
+    return Answer(two.speedup.value, bool(two.all_doubts))
+
+
+def _fixed(topology: Topology, machine: Machine) -> Answer:
+    """One process a point, ten steps thrown away, the mean of the next two hundred."""
+    study = study_from_toml(f"{FIXED.replace('max_seconds = 0.3', 'max_seconds = 60')}", "fixed")
+    with LocalEngine(study, topology, machine) as engine:
+        seconds = [_mean_of_200(engine, run) for run in _one_a_point(plan(study, topology).runs)]
+    return Answer(seconds[0] / seconds[1], False)
+
+
+def _one_a_point(runs: tuple[Run, ...]) -> list[Run]:
+    return sorted((run for run in runs if run.launch == 1), key=lambda run: run.point.cores)
+
+
+def _mean_of_200(engine: LocalEngine, run: Run) -> float:
+    enough = Run(run.point, run.cpus, run.launch, run.seed, WARMUP + MEASURED)
+    (row,) = engine.make([enough])
+    return fmean(row.outcome.step_seconds[WARMUP : WARMUP + MEASURED])
+
+
+def _pyperf(topology: Topology) -> Answer:
+    """pyperf's mean of each point, and whether it warns of either."""
+    benches = []
+    with tempfile.TemporaryDirectory() as folder:
+        for run in _one_a_point(plan(study_from_toml(OURS, "pyperf"), topology).runs):
+            path = Path(folder) / f"{run.point.cores}.json"
+            cpus = ",".join(map(str, run.flat_cpus))
+            command = [sys.executable, "-m", "benchmarks.pyperf_calibrated", str(run.point.cores), str(WORK)]
+            subprocess.run([*command, *PYPERF, "--affinity", cpus, "-o", str(path)], check=True, capture_output=True)
+            benches.append(pyperf.Benchmark.load(str(path)))
+    warned = any("unstable" in line for bench in benches for line in format_checks(bench))
+    return Answer(benches[0].mean() / benches[1].mean(), warned)
+
+
+if __name__ == "__main__":
+    main()
