@@ -12,6 +12,7 @@ from scaling.machine.cpulist import parse_list
 from scaling.machine.findings import STATES, Finding, verdict, worst_first
 from scaling.machine.procfs import read_vitals
 from scaling.machine.vitals import Clock
+from tests.scaling.cli.scaling import scaling
 from tests.scaling.machine.examined import EVERYTHING, HEALTHY, PLANTED, WHOLE, Fault, examine
 from tests.scaling.machine.invented import GB10, HYBRID, TWO_SOCKETS, files, machines, many_trees, told, write
 
@@ -222,3 +223,12 @@ def test_any_machine_with_any_files_missing_or_damaged_can_be_examined(tmp_path_
     assert len({finding.name for finding in found}) == len(found) == 21
     assert all(finding.value and finding.why for finding in found)
     assert all((finding.remedy is None) == (finding.state in ("ok", "not available")) for finding in found)
+
+
+def test_a_recorded_machine_can_be_examined(recorded):
+    answer = scaling("doctor", "--root", recorded.root)
+    assert answer.returncode in (0, 1)
+    assert answer.stderr == ""
+    assert "cannot be seen" in answer.stdout
+    offline = recorded.topology.present - recorded.topology.online
+    assert ("caution  offline CPUs: " in answer.stdout) == bool(offline)
