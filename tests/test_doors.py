@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "cli": {"running", "results", "showing", "analysis", "study", "machine", "errors"},
 }
 PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
+PURE += [f"machine/{name}" for name in ("counters", "vitals", "findings", "subjects", "activity", "health")]
 PURE += ["study/growth", "results/rows", *(f"analysis/{path.stem}" for path in ROOT.glob("scaling/analysis/*.py"))]
 OUTSIDE = {"os", "pathlib", "subprocess", "time", "shutil", "io", "socket", "threading", "platform", "psutil", "rich"}
 

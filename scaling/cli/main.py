@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from scaling.cli import compare, export, place, show, sweep, topology, workloads
+from scaling.cli import compare, doctor, export, place, show, sweep, topology, workloads
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("topology")(topology.topology)
 app.command("place")(place.place)
+app.command("doctor")(doctor.doctor)
 app.command("workloads")(workloads.workloads)
 app.command("sweep")(sweep.sweep)
 app.command("show")(show.show)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scaling.machine.cpulist import CpuSet, parse_list
+from scaling.machine.files import read_text
 
 MOUNT = Path("sys/fs/cgroup")
 
@@ -23,7 +24,7 @@ def cpuset(root: Path) -> CpuSet | None:
     """The CPUs our group may ever use; None where no group says."""
     for folder in _folders(root, "cpuset"):
         for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):
-            if text := _text(folder / name):
+            if text := read_text(folder / name):
                 return parse_list(text)
     return None
 
@@ -31,7 +32,7 @@ def cpuset(root: Path) -> CpuSet | None:
 def throttled_periods(root: Path) -> int | None:
     """How often our group has run into its quota so far; None where it is not told."""
     for folder in _folders(root, "cpu"):
-        for line in (_text(folder / "cpu.stat") or "").splitlines():
+        for line in (read_text(folder / "cpu.stat") or "").splitlines():
             name, _, value = line.partition(" ")
             if name == "nr_throttled":
                 return int(value)
@@ -39,13 +40,13 @@ def throttled_periods(root: Path) -> int | None:
 
 
 def _quota_v2(folder: Path) -> float | None:
-    quota, _, period = (_text(folder / "cpu.max") or "max").partition(" ")
+    quota, _, period = (read_text(folder / "cpu.max") or "max").partition(" ")
     return None if quota == "max" else int(quota) / int(period or 100_000)
 
 
 def _quota_v1(folder: Path) -> float | None:
-    quota = int(_text(folder / "cpu.cfs_quota_us") or -1)
-    period = int(_text(folder / "cpu.cfs_period_us") or 100_000)
+    quota = int(read_text(folder / "cpu.cfs_quota_us") or -1)
+    period = int(read_text(folder / "cpu.cfs_period_us") or 100_000)
     return quota / period if quota > 0 else None
 
 
@@ -55,7 +56,7 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
     Inside a container the path in /proc/self/cgroup may lead outside what is mounted: then only the
     mount's own folder exists, and it is the container's group.
     """
-    for line in (_text(root / "proc/self/cgroup") or "").splitlines():
+    for line in (read_text(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if controllers == "":
             mounts = [root / MOUNT / "unified", root / MOUNT]
@@ -67,10 +68,3 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
         if mount is not None:
             own = mount / path.strip("/")
             yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(mount))
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text().strip("\0\n ")
-    except OSError:
-        return None

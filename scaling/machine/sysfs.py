@@ -3,7 +3,6 @@
 Text in, masks out; what they mean is topology's business.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +10,7 @@ from typing import TypeVar
 from scaling.errors import MachineError
 from scaling.machine import cgroups
 from scaling.machine.cpulist import CpuSet, parse_list, parse_mask
+from scaling.machine.files import numbered_folders, read_text
 from scaling.machine.topology import CpuMasks, Topology, topology
 
 HERE = Path("/")
@@ -28,7 +28,7 @@ MODEL_LINES = ("model name", "cpu", "cpu model", "Hardware", "uarch", "processor
 def read_topology(root: Path = HERE) -> Topology:
     """The machine below a root folder."""
     cpu_folder = root / "sys/devices/system/cpu"
-    folders = _numbered(cpu_folder, "cpu")
+    folders = numbered_folders(cpu_folder, "cpu")
     if not folders:
         raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; give the folder that holds sys/")
     kinds = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_KINDS.items()}
@@ -54,7 +54,7 @@ def _online(cpu_folder: Path, folders: dict[int, Path]) -> CpuSet:
     if listed is None:
         described = {cpu for cpu, folder in folders.items() if (folder / "topology").is_dir()}
         listed = frozenset(described or folders)
-    return frozenset(cpu for cpu in listed if cpu not in folders or _text(folders[cpu] / "online") != "0")
+    return frozenset(cpu for cpu in listed if cpu not in folders or read_text(folders[cpu] / "online") != "0")
 
 
 def _masks(cpu: int, folder: Path, hybrid: dict[str, CpuSet | None]) -> CpuMasks:
@@ -68,15 +68,15 @@ def _masks(cpu: int, folder: Path, hybrid: dict[str, CpuSet | None]) -> CpuMasks
         cluster=_listed(part, "cluster_cpus_list", "cluster_cpus") or caches.get(2),
         l3=caches.get(3),
         kind=next((name for name, cpus in hybrid.items() if cpus and cpu in cpus), None)
-        or _text(folder / "regs/identification/midr_el1"),
+        or read_text(folder / "regs/identification/midr_el1"),
     )
 
 
 def _caches(folder: Path) -> dict[int, CpuSet]:
     """Who shares each level of data cache with this CPU."""
     shared: dict[int, CpuSet] = {}
-    for index in _numbered(folder / "cache", "index").values():
-        level, kind = _text(index / "level"), _text(index / "type")
+    for index in numbered_folders(folder / "cache", "index").values():
+        level, kind = read_text(index / "level"), read_text(index / "type")
         cpus = _listed(index, "shared_cpu_list", "shared_cpu_map")
         if level and level.isdecimal() and kind != "Instruction" and cpus:
             shared.setdefault(int(level), cpus)
@@ -84,12 +84,12 @@ def _caches(folder: Path) -> dict[int, CpuSet]:
 
 
 def _nodes(root: Path) -> dict[int, Path]:
-    return _numbered(root / "sys/devices/system/node", "node")
+    return numbered_folders(root / "sys/devices/system/node", "node")
 
 
 def _own_mask(root: Path) -> CpuSet | None:
     """The CPUs this process may run on; None below a dump that recorded no process."""
-    for line in (_text(root / "proc/self/status") or "").splitlines():
+    for line in (read_text(root / "proc/self/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "Cpus_allowed_list":
             return parse_list(value)
@@ -100,7 +100,7 @@ def _cpu_model(root: Path) -> str | None:
     """The processor's name; on arm64, which gives none, its implementer and part numbers."""
     lines = {
         name.strip(): value.strip()
-        for line in reversed((_text(root / "proc/cpuinfo") or "").splitlines())
+        for line in reversed((read_text(root / "proc/cpuinfo") or "").splitlines())
         for name, colon, value in [line.partition(":")]
         if colon
     }
@@ -110,24 +110,16 @@ def _cpu_model(root: Path) -> str | None:
     return named
 
 
-def _numbered(folder: Path, name: str) -> dict[int, Path]:
-    """The folders below one that are called name0, name1, …, by number."""
-    if not folder.is_dir():
-        return {}
-    found = ((re.fullmatch(name + r"(\d+)", path.name), path) for path in folder.iterdir())
-    return dict(sorted((int(match[1]), path) for match, path in found if match))
-
-
 def _listed(folder: Path, *names: str) -> CpuSet | None:
     """The CPUs in the first of these files that is there; names without 'list' hold a hexadecimal mask."""
     for name in names:
-        if text := _text(folder / name):
+        if text := read_text(folder / name):
             return _refusing(folder / name, parse_list if name.endswith("list") else parse_mask, text)
     return None
 
 
 def _cpus(path: Path) -> CpuSet | None:
-    text = _text(path)
+    text = read_text(path)
     return None if text is None else _refusing(path, parse_list, text)
 
 
@@ -137,11 +129,3 @@ def _refusing(path: Path, read: Callable[[Given], Told], given: Given) -> Told:
         return read(given)
     except ValueError as error:
         raise MachineError(f"{path} cannot be understood: {error}; the recording is damaged") from error
-
-
-def _text(path: Path) -> str | None:
-    """A file's text without the NULs that some dumps are padded with; None where it cannot be read."""
-    try:
-        return path.read_text(errors="replace").strip("\0\n ")
-    except OSError:
-        return None

@@ -196,7 +196,7 @@ def test_workloads_are_listed():
     assert "calibrated" in scaling("workloads").stdout
 
 
-@pytest.mark.parametrize("command", ["topology", "place", "workloads", "sweep", "show", "export"])
+@pytest.mark.parametrize("command", ["topology", "place", "doctor", "workloads", "sweep", "show", "export"])
 def test_every_command_has_help_with_an_example(command):
     assert "Example: scaling " in scaling(command, "--help").stdout
 

@@ -1,0 +1,41 @@
+"""`scaling doctor`: what would spoil a measurement on this machine, or a recorded one."""
+
+import os
+import shutil
+import time
+
+import typer
+
+from scaling.cli.options import Json, Root
+from scaling.cli.printing import print_json
+from scaling.machine.findings import verdict
+from scaling.machine.health import findings
+from scaling.machine.procfs import read_vitals
+from scaling.machine.sysfs import HERE, read_topology
+from scaling.showing.examination import examination_facts, examination_lines
+
+# Long enough to count ticks of a hundredth of a second, short enough to wait for.
+SECONDS_BETWEEN_READINGS = 1.0
+
+# Longer lines of prose are hard to read, however wide the terminal is.
+WIDEST = 100
+
+
+def doctor(root: Root = HERE, as_json: Json = False) -> None:
+    """Show what would spoil a measurement here, why it matters, and the remedy; changes nothing.
+
+    The exit status is 1 where something would. Thread variables are those of this shell, whatever the root.
+
+    Example: scaling doctor --json
+    """
+    found = findings(read_topology(root), read_vitals(root, _pause if root == HERE else None), os.environ)
+    if as_json:
+        print_json(examination_facts(found))
+    else:
+        print(*examination_lines(found, min(WIDEST, shutil.get_terminal_size().columns)), sep="\n")
+    if verdict(found) == "spoiler":
+        raise typer.Exit(1)
+
+
+def _pause() -> None:
+    time.sleep(SECONDS_BETWEEN_READINGS)

@@ -1,0 +1,66 @@
+"""`scaling doctor` as a user runs it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scaling.cli import doctor
+from scaling.cli.main import app
+from tests.scaling.cli.scaling import scaling
+from tests.scaling.machine.examined import EVERYTHING, PLANTED, Fault, examine, plant
+
+THREADS = {"OMP_NUM_THREADS": "64"}
+BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+
+
+def test_a_machine_in_good_health_ends_with_status_0(tmp_path):
+    answer = scaling("doctor", "--root", plant(tmp_path, Fault("")), env=BARE)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("Nothing here would spoil a measurement.")
+
+
+def test_planted_faults_are_named_with_status_1(tmp_path):
+    answer = scaling("doctor", "--root", plant(tmp_path, EVERYTHING), env=BARE | THREADS)
+    assert (answer.returncode, answer.stderr) == (1, "")
+    assert answer.stdout.startswith("7 things here would spoil a measurement: ")
+    first = " ".join(answer.stdout.partition("\n\n")[0].split())
+    assert all(name in first for name in PLANTED)
+    assert "\x1b" not in answer.stdout
+
+
+def test_planted_faults_are_told_as_json(tmp_path):
+    answer = scaling("doctor", "--json", "--root", plant(tmp_path, EVERYTHING), env=BARE | THREADS)
+    facts = json.loads(answer.stdout)
+    assert (answer.returncode, facts["verdict"]) == (1, "spoiler")
+    told = {finding["name"] for finding in facts["findings"] if finding["state"] in ("spoiler", "caution")}
+    assert told == {*PLANTED, "SMT"}
+    assert {finding["remedy"] for finding in facts["findings"] if finding["state"] == "ok"} == {None}
+
+
+def test_a_recorded_machine_is_not_touched(tmp_path):
+    root = plant(tmp_path, EVERYTHING)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    scaling("doctor", "--root", root, env=BARE)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_that_holds_no_machine_is_refused_in_one_line(tmp_path):
+    answer = scaling("doctor", "--root", tmp_path, env=BARE)
+    assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (2, "", 1)
+    assert "no CPUs found" in answer.stderr
+
+
+def test_the_page_about_it_lists_everything_that_is_looked_at():
+    listed = (Path(__file__).parents[3] / "docs/doctor.md").read_text().partition("## What is looked at")[2]
+    assert [name for name in examine(Fault("")) if name not in listed] == []
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_this_machine_can_be_examined(monkeypatch, form):
+    monkeypatch.setattr(doctor, "SECONDS_BETWEEN_READINGS", 0)
+    answer = CliRunner().invoke(app, ["doctor", *form])
+    assert answer.exit_code in (0, 1)
+    assert "load" in answer.stdout
