@@ -9,11 +9,9 @@ the mean of 200) and pyperf with its warnings, under the same disturbance.
 """
 
 import argparse
-import random
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,10 +42,15 @@ PYPERF = ("-p", "5", "-w", "1", "-n", "3", "--quiet")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A speedup, and whether anything warns of it."""
+    """A speedup, and what warns of it."""
 
     speedup: float
-    warned: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def warned(self) -> bool:
+        """Whether anything was said."""
+        return bool(self.warnings)
 
     @property
     def wrong(self) -> bool:
@@ -101,23 +104,11 @@ def _repeated(methods: dict[str, Callable[[], Answer]], times: int) -> dict[str,
 
 @contextmanager
 def _disturbance(cpus: tuple[int, ...], seed: int) -> Iterator[None]:
-    """Load one of these CPUs a random third of the time, in bursts of one to four seconds."""
-    chance, over = random.Random(seed), threading.Event()
-
-    def disturb() -> None:
-        while not over.wait(chance.uniform(0, 10)):
-            cpu, seconds = chance.choice(cpus), chance.randint(1, 4)
-            command = ["stress-ng", "--cpu", "1", "--taskset", str(cpu), "--timeout", f"{seconds}s", "--quiet"]
-            with subprocess.Popen(command) as burst:
-                burst.wait()
-
-    thread = threading.Thread(target=disturb)
-    thread.start()
-    try:
+    """Have one of these CPUs loaded a random third of the time."""
+    command = [sys.executable, "-m", "benchmarks.disturbance", ",".join(map(str, cpus)), str(seed)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as disturbing:
         yield
-    finally:
-        over.set()
-        thread.join()
+        assert disturbing.poll() is None, "the disturbance has ended by itself"
 
 
 def _ours(topology: Topology, machine: Machine) -> Answer:
@@ -127,7 +118,7 @@ def _ours(topology: Topology, machine: Machine) -> Answer:
         launches = [launch_of(row) for row in engine.make(plan(study, topology).runs)]
     *_, two = scaled(by_point(launches))
     assert two.speedup is not None
-    return Answer(two.speedup.value, bool(two.all_doubts))
+    return Answer(two.speedup.value, tuple(doubt.words for doubt in two.all_doubts))
 
 
 def _fixed(topology: Topology, machine: Machine) -> Answer:
@@ -135,7 +126,7 @@ def _fixed(topology: Topology, machine: Machine) -> Answer:
     study = study_from_toml(f"{FIXED.replace('max_seconds = 0.3', 'max_seconds = 60')}", "fixed")
     with LocalEngine(study, topology, machine) as engine:
         seconds = [_mean_of_200(engine, run) for run in _one_a_point(plan(study, topology).runs)]
-    return Answer(seconds[0] / seconds[1], False)
+    return Answer(seconds[0] / seconds[1], ())
 
 
 def _one_a_point(runs: tuple[Run, ...]) -> list[Run]:
@@ -158,8 +149,8 @@ def _pyperf(topology: Topology) -> Answer:
             command = [sys.executable, "-m", "benchmarks.pyperf_calibrated", str(run.point.cores), str(WORK)]
             subprocess.run([*command, *PYPERF, "--affinity", cpus, "-o", str(path)], check=True, capture_output=True)
             benches.append(pyperf.Benchmark.load(str(path)))
-    warned = any("unstable" in line for bench in benches for line in format_checks(bench))
-    return Answer(benches[0].mean() / benches[1].mean(), warned)
+    warnings = tuple(line for bench in benches for line in format_checks(bench) if "unstable" in line)
+    return Answer(benches[0].mean() / benches[1].mean(), warnings)
 
 
 if __name__ == "__main__":
