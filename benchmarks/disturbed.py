@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -134,7 +134,7 @@ def _one_a_point(runs: tuple[Run, ...]) -> list[Run]:
 
 
 def _mean_of_200(engine: LocalEngine, run: Run) -> float:
-    enough = Run(run.point, run.cpus, run.launch, run.seed, WARMUP + MEASURED)
+    enough = replace(run, steps=WARMUP + MEASURED)
     (row,) = engine.make([enough])
     return fmean(row.outcome.step_seconds[WARMUP : WARMUP + MEASURED])
 

@@ -1,10 +1,11 @@
 """Sweeps killed with SIGKILL at random moments and resumed: is every run there once, and nothing else?
 
-    python -m benchmarks.killed [--rounds 50] [--seed 1]
+    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn]
 
-A round is one kill, of the sweep (parent), of the run it is making (child), or of both at once. Rounds go on over
-one results folder until its study is complete, then over a new one. After every kill the file must parse and no
-process may be left; a complete folder must hold every planned run exactly once.
+A round is one kill at a random moment: of the sweep (parent), of the run it is making (child), of both at once, and of
+the server that runs are forked from, in turn. Rounds go on over one results folder until its study is complete, then
+over a new one. After every kill the file must parse and no process may be left; a complete folder must hold every
+planned run exactly once.
 """
 
 import argparse
@@ -36,7 +37,15 @@ class Brief:
 def build(setting):
     return Brief()
 """
-STUDY = 'workloads = ["{path}:build"]\nmodes = ["train", "infer"]\ncores = "all"\nlaunches = 6\nmax_seconds = 0.02\n'
+STUDY = """
+workloads = ["{path}:build"]
+modes = ["train", "infer"]
+cores = "all"
+launches = 6
+max_seconds = 0.02
+start = "{start}"
+"""
+VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
 
 # Once a sweep is up, a run takes about a tenth of a second; the first kills fall while it is still starting.
 LONGEST_WAIT_SECONDS = 1.5
@@ -54,23 +63,24 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-def kill_and_resume(rounds: int, seed: int, folder: Path) -> Tally:
+def kill_and_resume(rounds: int, seed: int, folder: Path, start: str = "spawn") -> Tally:
     """Kill and resume so many times, finishing each folder that was begun."""
     chance = random.Random(seed)
     tally = Tally()
     while tally.kills.total() < rounds:
-        _one_folder(folder / str(tally.folders), chance, rounds, tally)
+        _one_folder(folder / str(tally.folders), chance, rounds, start, tally)
         tally.folders += 1
     return tally
 
 
-def _one_folder(folder: Path, chance: random.Random, rounds: int, tally: Tally) -> None:
+def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, tally: Tally) -> None:
     folder.mkdir(parents=True)
     (folder / "brief.py").write_text(WORKLOAD)
-    (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py"))
+    (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py", start=start))
     complete = False
     while not complete:
-        victim = chance.choice(["parent", "child", "both"]) if tally.kills.total() < rounds else None
+        kills = tally.kills.total()
+        victim = VICTIMS[start][kills % len(VICTIMS[start])] if kills < rounds else None
         complete = _one_sweep(folder, victim, chance.uniform(0, LONGEST_WAIT_SECONDS), tally)
         tally.problems += _look(folder)
     tally.problems += _complete(folder)
@@ -83,7 +93,8 @@ def _one_folder(folder: Path, chance: random.Random, rounds: int, tally: Tally) 
 
 def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Tally) -> bool:
     """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
-    environment = {**os.environ, "SCALING_LOCK": str(folder / "lock")}
+    # Everything a sweep starts has its TMPDIR, and is known by it.
+    environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
     command = [str(Path(sys.executable).with_name("scaling")), "sweep", str(folder / "study.toml")]
     with subprocess.Popen([*command, "-o", str(folder / "results")], env=environment, **_QUIET) as sweep:
         if victim is not None:
@@ -102,17 +113,21 @@ _QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def _kill(sweep: int, victim: str, folder: Path) -> None:
-    workers = [pid for pid, command in _processes() if str(folder / "brief.py").encode() in command]
-    for pid in ([sweep] if victim != "child" else []) + (workers if victim != "parent" else []):
+    spawned = [pid for pid, command in _processes(folder) if b"scaling.running.worker" in command]
+    # The server is there before its children, and looks like them.
+    server, *forked = [pid for pid, command in _processes(folder) if b"scaling.running.forkserver" in command] or [None]
+    victims = {"parent": [sweep], "child": spawned + forked, "server": [server], "both": [sweep, *spawned, *forked]}
+    for pid in filter(None, victims[victim]):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def _processes() -> Iterator[tuple[int, bytes]]:
-    for path in Path("/proc").iterdir():
+def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
+    """Processes of this folder's sweep, the oldest first, and their command lines."""
+    for pid in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
         with suppress(OSError):
-            if path.name.isdecimal():
-                yield int(path.name), (path / "cmdline").read_bytes()
+            if f"TMPDIR={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                yield pid, Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def _look(folder: Path) -> list[str]:
@@ -122,8 +137,7 @@ def _look(folder: Path) -> list[str]:
     if rows.exists():
         counts = Counter(row.run.key for row in read_rows(folder / "results"))
         problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
-    left = [pid for pid, command in _processes() if str(folder).encode() in command]
-    return problems + [f"{folder}: process {pid} is left" for pid in left]
+    return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
 
 
 def _complete(folder: Path) -> list[str]:
@@ -140,10 +154,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", choices=VICTIMS, default="spawn")
     arguments = parser.parse_args()
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder))
+        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), arguments.start)
     print(f"| kills | {tally.kills.total()} ({', '.join(f'{k} {n}' for k, n in sorted(tally.kills.items()))}) |")
     print(f"| folders completed | {tally.folders} |\n| rows, each planned run once | {tally.rows} |")
     print(f"| of them failed, because their child was killed | {tally.failed_rows} |")

@@ -10,11 +10,11 @@ from scaling.study.planning import plan
 from tests.pretend import study
 
 
-def rows_of(workload: str, first_only: bool = False, **keys: object) -> list[Row]:
-    """Every run of a study of one workload, made on this machine; one core unless said otherwise."""
+def rows_of(workload: str | list[str], first_only: bool = False, **keys: object) -> list[Row]:
+    """Every run of a study of a workload or several, made on this machine; one core unless said otherwise."""
     topology = read_topology()
     settings = {"cores": 1, "launches": 1, "max_seconds": 0.05, "timeout_seconds": 60, **keys}
-    toml = f"workloads = {json.dumps([workload])}"
+    toml = f"workloads = {json.dumps([workload] if isinstance(workload, str) else workload)}"
     question = study(toml, **{key: str(value) for key, value in settings.items()})
     with LocalEngine(question, topology, read_machine(topology)) as engine:
         runs = plan(question, topology).runs

@@ -54,6 +54,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "cpus": ",".join(map(str, row.run.flat_cpus)),
         "launch": row.run.launch,
         "seed": row.run.seed,
+        "start": row.run.start,
         "median_seconds": launch_of(row).seconds,
         **{name: value for name, value in _fields(outcome).items() if name not in NOT_IN_A_TABLE},
         **{f"{name}_seconds": value for name, value in _fields(outcome.sections).items()},

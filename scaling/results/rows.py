@@ -18,7 +18,7 @@ from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.study.planning import Point, Run
-from scaling.study.spec import Items, Threads
+from scaling.study.spec import Items, Start, Threads
 
 SCHEMA = 1
 
@@ -104,6 +104,7 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
         "cpus": run.cpus,
         "launch": run.launch,
         "seed": run.seed,
+        "start": run.start,
         "asked": asked,
     }
 
@@ -136,6 +137,7 @@ class _RunLine(TypedDict):
     cpus: Annotated[tuple[Annotated[tuple[int, ...], Field(min_length=1)], ...], Field(min_length=1)]
     launch: Count
     seed: int
+    start: NotRequired[Start]  # rows of the first version say nothing of it: they were all spawned
     asked: _Asked
 
 
@@ -205,8 +207,8 @@ def row_from_json(line: str | bytes) -> Row:
 
 def _run(line: dict[str, Any]) -> Run:
     asked, cpus, launch, seed = (line.pop(name) for name in ("asked", "cpus", "launch", "seed"))
-    steps = asked.pop("steps", None)
-    return Run(Point(**{**line, **asked}), cpus, launch, seed, steps)
+    steps, start = asked.pop("steps", None), line.pop("start", "spawn")
+    return Run(Point(**{**line, **asked}), cpus, launch, seed, start, steps)
 
 
 def _outcome(line: dict[str, Any]) -> Outcome:

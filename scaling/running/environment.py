@@ -25,11 +25,14 @@ PADDING = "SCALING_PADDING"
 LONGEST_PADDING = 4096
 
 
-def environment(run: Run, inherited: Mapping[str, str], mark: str, arch: str) -> dict[str, str]:
-    """The variables of a run's process."""
+def environment(
+    run: Run, inherited: Mapping[str, str], mark: str, arch: str, generation: int | None = None
+) -> dict[str, str]:
+    """The variables of a run's process; a forked one has those of its server, alike in all runs of a generation."""
     kept = {name: value for name, value in inherited.items() if name in KEPT or name.startswith("LC_")}
     intra, inter = run.point.threads(run.point.intra), run.point.threads(run.point.inter)
-    length = random.Random(repr(run.key) + str(run.seed)).randrange(LONGEST_PADDING)
+    luck = run.key if generation is None else generation
+    length = random.Random(repr(luck) + str(run.seed)).randrange(LONGEST_PADDING)
     return {
         **kept,
         **QUIET_CPU,

@@ -1,4 +1,4 @@
-"""One run in a fresh pinned process; says what came of it.
+"""One run in a pinned process of its own; says what came of it.
 
 The parent blocks while the child measures: it wakes only for output, for the child's end, and at the deadline.
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,9 @@ class Order:
     timeout_seconds: float
     environment: Mapping[str, str]
 
-    def argv(self, answer_fd: int) -> list[str]:
-        """The command line of the child."""
-        told = {
-            "parent": os.getpid(),
-            "answer_fd": answer_fd,
+    def told(self) -> dict[str, Any]:
+        """What the child is told, however it is born; the rest it inherits."""
+        return {
             "workload": self.workload,
             "setting": self.setting,
             "cpus": format_list(self.cpus),
@@ -64,7 +62,30 @@ class Order:
             "max_seconds": self.max_seconds,
             "steps": self.steps,
         }
-        return [sys.executable, "-P", "-c", WORKER, json.dumps(told)]
+
+
+class BirthError(Exception):
+    """A child that could not be started, and why, in a sentence."""
+
+
+# Starts the child of an order, with these ends of its pipes, from the thread that waits for it; its process.
+Birth = Callable[[Order, Mapping[str, int]], int]
+
+
+def spawned(order: Order, theirs: Mapping[str, int]) -> int:
+    """Start a fresh interpreter."""
+    told = {**order.told(), "parent": os.getpid(), "answer_fd": theirs["answer"]}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", WORKER, json.dumps(told)],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs["stdout"],
+        stderr=theirs["stderr"],
+        pass_fds=(theirs["answer"],),
+        env=dict(order.environment),
+        start_new_session=True,
+    )
+    process.returncode = 0  # waited for by us, with its resource usage, and not by this object
+    return process.pid
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +119,22 @@ class _Heard:
     stderr: bytearray = field(default_factory=bytearray)
 
 
-def launch(order: Order) -> Launched:
+def launch(order: Order, birth: Birth = spawned) -> Launched:
     """Carry out one order in a process of its own; leave no process behind, whatever happened."""
     spared = processes.children()
     cpu_before, oom_before = time.process_time(), _oom_kills()
     child, heard = _Child(), _Heard()
-    timed_out = _made(order, child, heard, spared)
+    timed_out = _made(order, birth, child, heard, spared)
     cpu = time.process_time() - cpu_before
     return _judged(order, child, heard, timed_out, _oom_kills() > oom_before, cpu)
 
 
-def _made(order: Order, child: _Child, heard: _Heard, spared: set[int]) -> bool:
+def _made(order: Order, birth: Birth, child: _Child, heard: _Heard, spared: set[int]) -> bool:
     """Start the child, listen until it ends or its time is up; whether its time was up."""
     pipes = {name: os.pipe() for name in ("answer", "stdout", "stderr", "done")}
     ours = {name: read for name, (read, _) in pipes.items()}
     theirs = {name: write for name, (_, write) in pipes.items()}
-    owner = threading.Thread(target=_own, args=(order, child, theirs), daemon=True)
+    owner = threading.Thread(target=_own, args=(order, birth, child, theirs), daemon=True)
     owner.start()
     try:
         return _listen(child, heard, ours, order.timeout_seconds)
@@ -128,35 +149,26 @@ def _made(order: Order, child: _Child, heard: _Heard, spared: set[int]) -> bool:
             os.close(fd)
 
 
-def _own(order: Order, child: _Child, theirs: dict[str, int]) -> None:
+def _own(order: Order, birth: Birth, child: _Child, theirs: dict[str, int]) -> None:
     """Pin this thread, start the child from it, and wait for its end.
 
-    A child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its first
-    instruction and the other threads of the parent are not touched.
+    A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
+    first instruction and the other threads of the parent are not touched. A forked one pins itself; a mask that the
+    kernel refuses is refused here all the same.
     """
     try:
         os.sched_setaffinity(0, order.cpus)
         if order.policy is not None:
             apply_policy(order.policy)
         child.started = time.monotonic()
-        process = subprocess.Popen(
-            order.argv(theirs["answer"]),
-            stdin=subprocess.DEVNULL,
-            stdout=theirs["stdout"],
-            stderr=theirs["stderr"],
-            pass_fds=(theirs["answer"],),
-            env=dict(order.environment),
-            start_new_session=True,
-        )
-        child.pid = process.pid
+        child.pid = birth(order, theirs)
         child.known.set()
         for name in ("answer", "stdout", "stderr"):
             os.close(theirs.pop(name))
-        _, child.status, usage = os.wait4(process.pid, 0)
+        _, child.status, usage = os.wait4(child.pid, 0)
         child.ended = time.monotonic()
-        process.returncode = os.waitstatus_to_exitcode(child.status)
         child.max_rss_bytes = usage.ru_maxrss * 1024
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
+    except (OSError, ValueError, subprocess.SubprocessError, BirthError) as error:
         child.error = error
     finally:
         child.known.set()
@@ -270,15 +282,12 @@ def _without_answer(order: Order, child: _Child, said: bytes, oom: bool) -> Outc
         reason = f"could not be started on CPUs {format_list(order.cpus)}: {child.error}"
         return Outcome("failed", reason)
     code = os.waitstatus_to_exitcode(child.status)
+    how = processes.ending(code)
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
         remark = ""
         if -code == signal.SIGKILL:
             remark = ": the machine or its control group ran out of memory" if oom else " (out of memory?)"
-        return Outcome(
-            "interrupted" if -code in REQUESTS_TO_STOP else "failed", f"killed by signal {-code} ({name}){remark}"
-        )
-    how = f"exited with status {code}"
+        return Outcome("interrupted" if -code in REQUESTS_TO_STOP else "failed", how + remark)
     if said:
         return Outcome("failed", f"{how} after {len(said)} bytes that are no answer: {said[:60]!r}")
     return Outcome("failed", f"{how} without an answer")

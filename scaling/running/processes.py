@@ -26,6 +26,14 @@ def children() -> set[int]:
         return {child.pid for child in psutil.Process().children()}
 
 
+def ending(code: int) -> str:
+    """How a process ended, from its exit code as Python counts it: a signal is below zero."""
+    if code >= 0:
+        return f"exited with status {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
+    return f"killed by signal {-code} ({name})"
+
+
 def end_group(leader: int) -> None:
     """Kill a process group at once."""
     with suppress(ProcessLookupError):

@@ -1,7 +1,7 @@
 """The child: checks where it is pinned, builds a workload, times its steps, answers on a pipe of its own.
 
-Started by the launcher as `python -c "…; main(born)" ORDER`. Never prints: networks and libraries do, so stdout
-means nothing. It imports little, because every start pays for it.
+Started by the launcher as `python -c "…; main(born)" ORDER`, or forked from a server, which calls `answer`. Never
+prints: networks and libraries do, so stdout means nothing. It imports little, because every start pays for it.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import stopping, witness
@@ -22,17 +22,22 @@ NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax")
 
 
 def main(born: int) -> None:
-    """Carry out the order on the command line and leave at once: tearing a framework down can take a second."""
+    """Carry out the order on the command line."""
     order = json.loads(sys.argv[1])
     if os.getppid() != order["parent"]:
         os._exit(1)  # the sweep was killed while we were being born
     os.set_inheritable(order["answer_fd"], False)
+    answer(order, born)
+
+
+def answer(order: dict[str, Any], born: int) -> NoReturn:
+    """Carry out an order, say what came of it, and leave at once: tearing a framework down can take a second."""
     try:
-        answer = carry_out(order, born)
+        said = carry_out(order, born)
     except BaseException as error:
         traceback.print_exc()
-        answer = {"status": "failed", "reason": _reason(error)}
-    text = json.dumps(answer, allow_nan=False).encode()
+        said = {"status": "failed", "reason": reason(error)}
+    text = json.dumps(said, allow_nan=False).encode()
     while text:
         text = text[os.write(order["answer_fd"], text) :]
     sys.stdout.flush()
@@ -187,7 +192,7 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """An error in one line, with where in the user's code it came from."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     told = " ".join(str(error).split()) or "no message"

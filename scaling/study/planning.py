@@ -9,7 +9,7 @@ from itertools import product
 from scaling.errors import PlacementError, StudyError
 from scaling.machine.placement import Placement, Request, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
-from scaling.study.spec import Items, Study, Threads
+from scaling.study.spec import Items, Start, Study, Threads
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
@@ -48,12 +48,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process that will measure a point, on these CPUs; where earlier launches tell, with how many steps."""
+    """One process that will measure a point, on these CPUs: a fresh interpreter, or forked from a server.
+
+    Where earlier launches tell, it says how many steps are worth taking.
+    """
 
     point: Point
     cpus: tuple[Cpus, ...]
     launch: int
     seed: int
+    start: Start = "spawn"
     steps: int | None = None
 
     @property
@@ -88,9 +92,10 @@ def plan(study: Study, topology: Topology) -> Plan:
     order = random.Random(study.seed)
     runs: list[Run] = []
     for launch in range(1, study.launches + 1):
-        runs.extend(Run(point, cpus, launch, study.seed) for point, cpus in _shuffled(order, placed))
+        runs.extend(Run(point, cpus, launch, study.seed, study.start) for point, cpus in _shuffled(order, placed))
     baselines = [(point, cpus) for point, cpus in placed if point.cores == 1]
-    runs.extend(Run(point, cpus, study.launches + 1, study.seed) for point, cpus in _shuffled(order, baselines))
+    last = study.launches + 1
+    runs.extend(Run(point, cpus, last, study.seed, study.start) for point, cpus in _shuffled(order, baselines))
     return Plan(tuple(runs), tuple(notes))
 
 

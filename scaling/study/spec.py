@@ -20,6 +20,7 @@ AXES = ("workloads", "modes", "items", "cores", "smt", "placements", "intra", "i
 Counts = tuple[int, ...]
 Threads = int | Literal["auto", "cpus", "cores"]
 Items = int | Literal["default"]
+Start = Literal["spawn", "fork"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Study:
     framework: str
     device: str
     jit: bool
-    start: str
+    start: Start
     launches: int
     precision: float
     max_seconds: float
@@ -108,7 +109,7 @@ class _StudyFile(BaseModel):
     framework: Literal["tensorflow"] = _key("tensorflow", "'tensorflow'")
     device: Literal["cpu"] = _key("cpu", "'cpu'")
     jit: bool = _key(False, "true or false", strict=True)
-    start: Literal["spawn"] = _key("spawn", "'spawn'")
+    start: Start = _key("spawn", "'spawn' or 'fork'")
     launches: Count = _key(5, "a number from 1")
     precision: float = _key(0.01, "a ratio above 0 and below 1, such as 0.01", gt=0, lt=1)
     max_seconds: float = _key(60.0, "seconds above 0, at most a day", gt=0, le=86_400)

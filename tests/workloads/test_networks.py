@@ -81,23 +81,32 @@ def test_the_same_seed_makes_the_same_batch_and_another_seed_another(name):
     assert not all(map(np.array_equal, batch(1), batch(2)))
 
 
+@pytest.fixture(scope="module")
+def forked():
+    """A run of every network, all forked from one server."""
+    rows = rows_of(NETWORKS, size="small", max_seconds=0.2, cores=1, start="fork")
+    return {row.run.point.workload: row for row in rows}
+
+
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_same_seed_gives_the_same_first_loss_in_two_processes_and_pools_follow_the_mask(name):
-    rows = rows_of(name, size="small", max_seconds=0.2, cores=1)
-    assert [row.outcome.status for row in rows] == ["ok"] * 2, [row.outcome.reason for row in rows]
-    first, second = (row.outcome.first_loss for row in rows)
-    assert first == second
-    assert rows[0].outcome.cautions == ()
-    assert (rows[0].witness.intra_pool, rows[0].witness.inter_pool) == (1, 1)
+def test_the_same_seed_gives_the_same_first_loss_in_every_process_and_pools_follow_the_mask(name, forked):
+    rows = [*rows_of(name, size="small", max_seconds=0.2, cores=1), forked[name]]
+    assert [row.outcome.status for row in rows] == ["ok"] * 3, [row.outcome.reason for row in rows]
+    assert len({row.outcome.first_loss for row in rows}) == 1
+    assert {row.outcome.cautions for row in rows} == {()}
+    assert {(row.witness.intra_pool, row.witness.inter_pool) for row in rows} == {(1, 1)}
+    assert len({row.versions for row in rows}) == 1
     # At most 1.2 GB in all, of which TensorFlow's mapped code is at least 0.4; more of it where the page cache is warm.
     assert all(row.witness.max_rss_bytes - row.witness.mapped_file_bytes < 0.8e9 for row in rows)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    ("name", "start"), [*((name, "spawn") for name in NETWORKS), ("autoenc", "fork"), ("deepq", "fork")]
+)
 @pytest.mark.parametrize(("intra", "inter"), [(1, 1), (2, 1), (1, 2), (2, 2)])
-def test_threads_hold(name, intra, inter):
+def test_threads_hold(name, start, intra, inter):
     need(len(read_topology().cores) >= 2, "two cores")
-    keys = {"size": "small", "intra": intra, "inter": inter, "max_seconds": 1}
+    keys = {"size": "small", "intra": intra, "inter": inter, "max_seconds": 1, "start": start}
     row = row_of(name, cores=2, **keys)
     witness = row.witness
     assert row.outcome.status == "ok", row.outcome.reason
@@ -119,8 +128,9 @@ def test_inference_runs_on_one_core_and_on_two(name, cores):
     assert row.outcome.cautions == ()
 
 
-def test_a_compiled_network_runs_too():
-    row = row_of("autoenc", size="small", jit="true", max_seconds=0.2)
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_a_compiled_network_runs_too(start):
+    row = row_of("autoenc", size="small", jit="true", max_seconds=0.2, start=start)
     assert row.outcome.status == "ok", row.outcome.reason
     assert row.run.point.jit
 

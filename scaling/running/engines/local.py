@@ -10,21 +10,23 @@ from platform import python_version
 from types import TracebackType
 from typing import Any
 
+from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
-from scaling.results.rows import Row
+from scaling.results.rows import Outcome, Row
 from scaling.running import memory, processes
 from scaling.running.environment import environment, recorded
 from scaling.running.guardian import Guardian
-from scaling.running.launcher import Order, launch
+from scaling.running.launcher import BirthError, Launched, Order, launch
+from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.planning import Run
 from scaling.study.spec import Study
 from scaling.study.workload import Command, Named, workload
 
 
 class LocalEngine:
-    """Fresh pinned processes on this machine; whatever they start is gone when the engine is closed or killed."""
+    """Pinned processes on this machine; they and whatever they start are gone when the engine is closed or killed."""
 
     def __init__(self, study: Study, topology: Topology, machine: Machine, held_open: tuple[int, ...] = ()) -> None:
         self.study = study
@@ -35,6 +37,7 @@ class LocalEngine:
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
         processes.adopt_orphans()
         self.guardian = Guardian(self.mark, held_open)
+        self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
         return self
@@ -43,6 +46,7 @@ class LocalEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _move_to(self.own_cpus)
+        self.servers.close()
         self.guardian.close()
 
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
@@ -55,8 +59,9 @@ class LocalEngine:
         # We keep off the measured CPUs where there are others to be on.
         _move_to(self.own_cpus - cpus or self.own_cpus)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        variables = environment(run, os.environ, self.mark, self.machine.arch)
-        launched = launch(self._order(run, cpus, variables))
+        generation = self.servers.generation_for(run.point) if run.start == "fork" else None
+        variables = environment(run, os.environ, self.mark, self.machine.arch, generation)
+        launched = self._launched(run, self._order(run, cpus, variables))
         return Row(
             run=run,
             outcome=launched.outcome,
@@ -66,6 +71,17 @@ class LocalEngine:
             started_at=started_at,
             environment=recorded(variables),
         )
+
+    def _launched(self, run: Run, order: Order) -> Launched:
+        if run.start == "spawn":
+            return launch(order)
+        modules = modules_for(run.point.workload, run.point.framework)
+        preparation = Preparation(tuple(sorted(order.environment.items())), order.policy, modules)
+        try:
+            server = self.servers.ready(preparation)
+        except BirthError as error:
+            return Launched(Outcome("failed", f"could not be started: {error}"), Witness(), {})
+        return launch(order, server.forked)
 
     def _order(self, run: Run, cpus: CpuSet, variables: Mapping[str, str]) -> Order:
         point = run.point

@@ -60,6 +60,18 @@ def test_no_row_can_hold_a_nan():
         row_to_json(row(step_seconds=(math.nan,)))
 
 
+def test_a_row_says_how_its_process_was_started():
+    forked = row(first_run('start = "fork"'))
+    assert json.loads(row_to_json(forked))["run"]["start"] == "fork"
+    assert row_from_json(row_to_json(forked)) == forked
+
+
+def test_a_row_from_before_there_was_a_choice_was_spawned():
+    facts = json.loads(row_to_json(row()))
+    del facts["run"]["start"]
+    assert row_from_json(json.dumps(facts)).run.start == "spawn"
+
+
 def test_a_key_from_a_later_version_is_left_alone():
     facts = json.loads(row_to_json(row()))
     facts["run"]["colour"] = facts["weather"] = "blue"

@@ -1,7 +1,6 @@
 """Workloads that go wrong, each in a way of its own, and a few that do not."""
 
 import ctypes
-import json
 import os
 import signal
 import sys
@@ -84,7 +83,8 @@ def forks_a_daemon(setting, pids):
 
 
 def answer_fd():
-    return json.loads(sys.argv[1])["answer_fd"]
+    """The one pipe beside stdout and stderr."""
+    return next(fd for fd in range(3, 64) if Path(f"/proc/self/fd/{fd}").is_fifo())
 
 
 def answers_half(setting):
@@ -100,6 +100,18 @@ def answers_rubbish(setting):
 def answers_an_array(setting):
     os.write(answer_fd(), b"[1, 2]")
     os._exit(0)
+
+
+def notes(setting, path):
+    """Leaves a line about the process it is in, and about what chance has given it."""
+    text = f"{os.getpid()} {hash('scaling')} {chance()} {len(os.environ['SCALING_PADDING'])}\n"
+    with Path(path).open("a") as file:
+        file.write(text)
+    return brief(setting)
+
+
+def chance():
+    return sys.modules["numpy"].random.random() if "numpy" in sys.modules else None
 
 
 def eats_memory(setting, group):

@@ -1,7 +1,8 @@
 import sys
 
 from scaling.running.environment import environment, recorded
-from tests.pretend import first_run
+from scaling.study.planning import plan
+from tests.pretend import first_run, machine, study
 from tests.runs import row_of
 
 SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND": "x", "LD_PRELOAD": "/evil.so"}
@@ -30,6 +31,13 @@ def test_the_padding_differs_from_run_to_run_and_not_from_time_to_time():
     one, other = first_run("launches = 2"), first_run("launches = 2\nseed = 5")
     assert environment(one, {}, "a", "x86_64") == environment(one, {}, "a", "x86_64")
     assert environment(one, {}, "a", "x86_64") != environment(other, {}, "a", "x86_64")
+
+
+def test_forked_runs_of_a_generation_have_one_environment_and_those_of_another_another():
+    runs = plan(study(start="fork", modes='["train", "infer"]', launches="2"), machine(2)).runs
+    first, *others = (environment(run, SHELL, "a", "x86_64", generation=1) for run in runs)
+    assert all(other == first for other in others)
+    assert environment(runs[0], SHELL, "a", "x86_64", generation=2) != first
 
 
 def test_a_row_keeps_the_padding_by_its_length_and_not_the_mark():

@@ -1,7 +1,10 @@
-from benchmarks.killed import kill_and_resume
+import pytest
+
+from benchmarks.killed import VICTIMS, kill_and_resume
 
 
-def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(tmp_path):
-    tally = kill_and_resume(rounds=8, seed=3, folder=tmp_path)
+@pytest.mark.parametrize(("start", "rounds"), [("spawn", 8), ("fork", 8)])
+def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(tmp_path, start, rounds):
+    tally = kill_and_resume(rounds, seed=3, folder=tmp_path, start=start)
     assert tally.problems == []
-    assert set(tally.kills) == {"parent", "child", "both"}
+    assert set(tally.kills) == set(VICTIMS[start])

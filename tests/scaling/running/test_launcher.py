@@ -1,9 +1,10 @@
-"""One run, and everything that can go wrong with it: a row with a clear reason, and no process left."""
+"""One run, however it is started, and everything that can go wrong: a row with a clear reason, and no process left."""
 
 import errno
 import os
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -11,14 +12,20 @@ import pytest
 
 from scaling.machine.sysfs import read_topology
 from scaling.running import processes
+from tests import runs
 from tests.conftest import need
-from tests.runs import row_of
 
 FAULTY = Path(__file__).with_name("faulty.py")
 
 
 def faulty(call: str) -> str:
     return f"{FAULTY}:{call}"
+
+
+@pytest.fixture(params=["spawn", "fork"])
+def row_of(request):
+    """The first run of a study, started in both ways."""
+    return partial(runs.row_of, start=request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +35,7 @@ def nobody_is_left_behind():
     assert processes.children() == before
 
 
-def test_a_run_is_timed_and_its_sections_add_up():
+def test_a_run_is_timed_and_its_sections_add_up(row_of):
     row = row_of(faulty("brief"))
     sections = row.outcome.sections
     assert row.outcome.status == "ok"
@@ -40,7 +47,7 @@ def test_a_run_is_timed_and_its_sections_add_up():
 
 
 @pytest.mark.parametrize("cpu", sorted(read_topology().allowed)[-2:])
-def test_the_witness_agrees_with_the_request(cpu):
+def test_the_witness_agrees_with_the_request(row_of, cpu):
     row = row_of("calibrated work=1", placements=f"cpus:{cpu}")
     witness = row.witness
     assert row.run.flat_cpus == (cpu,)
@@ -52,13 +59,13 @@ def test_the_witness_agrees_with_the_request(cpu):
     assert dict(row.versions)["numpy"]
 
 
-def test_every_core_is_used_where_every_core_was_asked_for():
+def test_every_core_is_used_where_every_core_was_asked_for(row_of):
     wide = row_of("calibrated work=8 serial=0", cores="all", max_seconds=0.5)
     assert wide.witness.busy_threads == wide.run.point.cores == len(read_topology().cores)
     assert wide.witness.threads == wide.run.point.cores
 
 
-def test_the_parent_is_where_it_was_after_a_sweep():
+def test_the_parent_is_where_it_was_after_a_sweep(row_of):
     before = os.sched_getaffinity(0)
     row_of(faulty("brief"))
     assert os.sched_getaffinity(0) == before
@@ -83,7 +90,7 @@ def test_the_parent_is_where_it_was_after_a_sweep():
         ("brief width=3", "failed", "unexpected keyword argument 'width'"),
     ],
 )
-def test_a_run_that_ends_badly_is_a_row_with_a_reason(call, status, reason):
+def test_a_run_that_ends_badly_is_a_row_with_a_reason(row_of, call, status, reason):
     outcome = row_of(faulty(call)).outcome
     assert outcome.status == status
     assert reason in outcome.reason
@@ -91,38 +98,38 @@ def test_a_run_that_ends_badly_is_a_row_with_a_reason(call, status, reason):
     assert outcome.sections.wall > 0
 
 
-def test_a_file_that_cannot_be_imported_is_a_row_with_a_reason(tmp_path):
+def test_a_file_that_cannot_be_imported_is_a_row_with_a_reason(row_of, tmp_path):
     (tmp_path / "bad.py").write_text("import nowhere_at_all")
     assert "ModuleNotFoundError: No module named 'nowhere_at_all'" in row_of(f"{tmp_path}/bad.py:build").outcome.reason
 
 
 @pytest.mark.parametrize("call", ["hangs", "hangs_deaf"])
-def test_a_run_that_hangs_is_ended_at_its_time(call):
+def test_a_run_that_hangs_is_ended_at_its_time(row_of, call):
     outcome = row_of(faulty(call), timeout_seconds=0.5).outcome
     assert outcome.status == "timeout"
     assert outcome.reason == "no answer within 0.5 s, so it was ended"
 
 
-def test_a_flood_on_stdout_does_not_drown_the_answer():
+def test_a_flood_on_stdout_does_not_drown_the_answer(row_of):
     row = row_of(faulty("floods megabytes=100"))
     assert row.outcome.status == "ok"
     assert row.outcome.stdout_tail is None
 
 
-def test_of_a_flood_before_a_failure_the_tail_is_kept():
+def test_of_a_flood_before_a_failure_the_tail_is_kept(row_of):
     outcome = row_of(faulty("floods_and_fails megabytes=3")).outcome
     assert outcome.reason == "exited with status 4 without an answer"
     assert outcome.stdout_tail == "x" * 4096
     assert outcome.stderr_tail == "the last words\n"
 
 
-def test_a_daemon_does_not_outlive_its_run(tmp_path):
+def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):
     row = row_of(faulty(f"forks_a_daemon pids={tmp_path}"))
     assert row.outcome.status == "ok"
     assert not psutil.pid_exists(int((tmp_path / "daemon").read_text()))
 
 
-def test_a_run_killed_for_want_of_memory_says_so(small_memory_group):
+def test_a_run_killed_for_want_of_memory_says_so(row_of, small_memory_group):
     outcome = row_of(faulty(f"eats_memory group={small_memory_group}")).outcome
     assert outcome.status == "failed"
     assert outcome.reason == "killed by signal 9 (SIGKILL): the machine or its control group ran out of memory"
@@ -147,7 +154,7 @@ def small_memory_group():
     made.rmdir()
 
 
-def test_a_mask_that_changed_during_the_run_is_seen():
+def test_a_mask_that_changed_during_the_run_is_seen(row_of):
     need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
     witness = row_of(faulty("unpins_itself")).witness
     assert witness.cpus_at_start != witness.cpus_at_end
@@ -162,12 +169,12 @@ def test_a_mask_the_kernel_cuts_is_a_failed_run(monkeypatch):
         real(pid, cpus if threading.current_thread() is threading.main_thread() else {min(cpus)})
 
     monkeypatch.setattr(os, "sched_setaffinity", cut)
-    wide = row_of(faulty("brief"), cores=2)
+    wide = runs.row_of(faulty("brief"), cores=2)
     assert wide.outcome.status == "failed"
     assert "but the kernel gave" in wide.outcome.reason
 
 
-def test_a_mask_the_kernel_refuses_is_a_failed_run(monkeypatch):
+def test_a_mask_the_kernel_refuses_is_a_failed_run(row_of, monkeypatch):
     def refuse(pid, cpus):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
@@ -177,7 +184,7 @@ def test_a_mask_the_kernel_refuses_is_a_failed_run(monkeypatch):
     assert outcome.reason == "could not be started on CPUs 0: [Errno 22] Invalid argument"
 
 
-def test_an_interrupt_ends_the_run_and_is_passed_on():
+def test_an_interrupt_ends_the_run_and_is_passed_on(row_of):
     def strike(*_):
         raise KeyboardInterrupt
 

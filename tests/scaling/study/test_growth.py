@@ -37,3 +37,7 @@ def test_a_dropped_value_is_named():
 
 def test_a_changed_key_is_named():
     assert told("", "seed = 2\nprecision = 0.1") == "precision was 0.01 and is now 0.1, seed was 1 and is now 2"
+
+
+def test_another_way_of_starting_processes_is_another_study():
+    assert told("", 'start = "fork"') == "start was 'spawn' and is now 'fork'"

@@ -44,7 +44,7 @@ def test_a_number_under_an_unknown_key_is_pointed_to_the_workloads_parameters():
         ("items = 0", "from 1"),
         ("seed = -1", "from 0"),
         ("reserve = [-1]", "CPU numbers"),
-        ('start = "fork"', "'spawn'"),
+        ('start = "forked"', "'spawn' or 'fork'; did you mean 'fork'?"),
         ('placements = "compac"', "did you mean 'compact'?"),
     ],
 )

@@ -1,0 +1,182 @@
+"""Servers that fork runs, as the sweep sees them: started when first needed, asked for children, ended with it.
+
+There is a server for everything that must be settled before its imports: the environment, the memory policy, and what
+is imported. No two launches of a point share a server: what chance decides as libraries are loaded (addresses, the
+order of hashes, the size of the environment) is then decided anew for every launch, as it is for a fresh interpreter. So
+there are generations of servers, and a new one begins when a point comes that this one has served: once a block.
+"""
+
+import ast
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scaling.running.forkserver import LONGEST_MESSAGE
+from scaling.running.launcher import BirthError, Order
+from scaling.running.memory import Policy
+from scaling.running.processes import ending
+from scaling.study.finding import read_catalogue
+from scaling.study.planning import Point
+from scaling.study.workload import Named, OwnFile, workload
+
+SERVER = "from scaling.running.forkserver import main; main()"
+
+# Imports take seconds and a fork milliseconds; a machine that is busy or swaps takes its time.
+READY_SECONDS = 300.0
+FORK_SECONDS = 60.0
+
+FRAMEWORK_PACKAGES = {"keras", "tensorflow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a server must have before it imports anything, and what it then imports."""
+
+    environment: tuple[tuple[str, str], ...]
+    policy: Policy | None
+    modules: tuple[str, ...]
+
+
+class Servers:
+    """The servers of one generation; a point that comes again begins the next."""
+
+    def __init__(self) -> None:
+        self._generation = 1
+        self._served: set[Point] = set()
+        self._servers: dict[Preparation, Server] = {}
+
+    def generation_for(self, point: Point) -> int:
+        """The generation a run of this point is forked from; older servers are ended where that is a new one."""
+        if point in self._served:
+            self.close()
+            self._served.clear()
+            self._generation += 1
+        self._served.add(point)
+        return self._generation
+
+    def ready(self, preparation: Preparation) -> "Server":
+        """A server that can fork; a new one where there is none yet, or it has died."""
+        server = self._servers.get(preparation)
+        if server is None or server.ended():
+            server = self._servers[preparation] = Server(preparation)
+        return server
+
+    def close(self) -> None:
+        """End them all."""
+        while self._servers:
+            self._servers.popitem()[1].close()
+
+
+class Server:
+    """One server process, ready to fork, and the line to it."""
+
+    def __init__(self, preparation: Preparation) -> None:
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._process = _started(preparation, theirs)
+        except OSError as error:
+            self._line.close()
+            raise BirthError(f"its server cannot be started: {error.strerror}") from error
+        try:
+            self._heard(READY_SECONDS)
+        except KeyboardInterrupt:
+            self.close()
+            raise
+
+    def forked(self, order: Order, theirs: Mapping[str, int]) -> int:
+        """Have a child forked for an order; it belongs to us as if we had started it."""
+        fds = [theirs[name] for name in ("answer", "stdout", "stderr")]
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows in what is heard
+            socket.send_fds(self._line, [json.dumps(order.told()).encode()], fds)
+        return int(self._heard(FORK_SECONDS)["pid"])
+
+    def ended(self) -> bool:
+        """Whether it is gone, by our doing or not."""
+        if self._process.poll() is None:
+            return False
+        self.close()
+        return True
+
+    def close(self) -> int:
+        """End it at once, since it has nothing to lose; how it ended."""
+        self._line.close()
+        self._process.kill()
+        return self._process.wait()
+
+    def _heard(self, seconds: float) -> dict[str, Any]:
+        """What it says next; a server that refuses, dies or says nothing for so long is ended."""
+        self._line.settimeout(seconds)
+        said: dict[str, Any] = {}
+        try:
+            said = json.loads(self._line.recv(LONGEST_MESSAGE) or "{}")
+        except TimeoutError:
+            said["refused"] = f"it said nothing for {seconds:g} s"
+        except ConnectionResetError:
+            pass
+        if not said or "refused" in said:
+            how = ending(self.close())
+            raise BirthError(f"its server failed: {said.get('refused', how)}")
+        return said
+
+
+def _started(preparation: Preparation, line: socket.socket) -> subprocess.Popen[bytes]:
+    told = {
+        "parent": os.getpid(),
+        "line": line.fileno(),
+        "policy": preparation.policy,
+        "modules": preparation.modules,
+    }
+    with line:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", SERVER, json.dumps(told)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(line.fileno(),),
+            env=dict(preparation.environment),
+            start_new_session=True,
+        )
+
+
+def modules_for(text: str, framework: str) -> tuple[str, ...]:
+    """What a server should import for a workload: never more than the workload would by itself, and not the workload.
+
+    A file of the user's gets the framework only where nothing but imports comes before it in the file: variables that
+    a file sets first would otherwise be set too late. Where it gets nothing, the child imports as it goes.
+    """
+    ours = f"scaling.running.frameworks.{framework}"
+    parsed = workload(text)
+    if isinstance(parsed, Named):
+        entry = read_catalogue().get(parsed.name)
+        return () if entry is None else (ours,) if entry.layers else ("numpy",)
+    if isinstance(parsed, OwnFile) and FRAMEWORK_PACKAGES & _imported_first(Path(parsed.path)):
+        return (ours,)
+    return ()
+
+
+def _imported_first(path: Path) -> set[str]:
+    """Packages a file imports before it does anything else; none where it cannot be read, which its child will say."""
+    try:
+        statements = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for number, statement in enumerate(statements):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            found |= {(statement.module or "").partition(".")[0]}
+        elif number or not _is_text(statement):
+            break
+    return found
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

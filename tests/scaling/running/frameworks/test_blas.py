@@ -1,0 +1,38 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import need
+
+# As in a server and its child: loaded on one CPU, used on two.
+LOADED_ON_ONE = """
+import os
+os.sched_setaffinity(0, {0})
+import numpy
+from scaling.running.frameworks import blas
+if os.fork() == 0:
+    os.sched_setaffinity(0, {0, 1})
+    blas.fit_threads()
+    numpy.ones((300, 300)) @ numpy.ones((300, 300))
+    print(len(os.listdir("/proc/self/task")))
+"""
+LOADED_ON_TWO = """
+import os
+os.sched_setaffinity(0, {0, 1})
+import numpy
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.parametrize("variables", [{}, {"OPENBLAS_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "1"}])
+def test_a_child_has_the_matrix_threads_of_a_fresh_import(variables):
+    need({0, 1} <= os.sched_getaffinity(0), "CPUs 0 and 1")
+    environment = {"PATH": os.environ["PATH"], **variables}
+
+    def threads(code: str) -> str:
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert threads(LOADED_ON_ONE) == threads(LOADED_ON_TWO)

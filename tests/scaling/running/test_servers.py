@@ -1,0 +1,188 @@
+"""Runs forked from servers: what a server is for, how long it lives, and what it refuses."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scaling.machine.identity import read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.running import processes, servers
+from scaling.running.engines import local
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import plan
+from tests.conftest import need
+from tests.pretend import study
+from tests.runs import row_of, rows_of
+
+FAULTY = Path(__file__).with_name("faulty.py")
+FRAMEWORK = ("scaling.running.frameworks.tensorflow",)
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left_behind():
+    before = processes.children()
+    yield
+    assert processes.children() == before
+
+
+@pytest.fixture
+def plant(tmp_path, monkeypatch):
+    """Have every server import a module with this code."""
+
+    def planted(code: str) -> None:
+        (tmp_path / "planted.py").write_text(code)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setattr(local, "modules_for", lambda text, framework: ("planted",))
+
+    return planted
+
+
+@pytest.mark.parametrize(
+    ("workload", "modules"),
+    [("autoenc", FRAMEWORK), ("deepq game=built-in", FRAMEWORK), ("calibrated work=1", ("numpy",))],
+)
+def test_a_server_imports_what_a_workload_of_ours_would(workload, modules):
+    assert servers.modules_for(workload, "tensorflow") == modules
+
+
+@pytest.mark.parametrize(
+    ("code", "modules"),
+    [
+        ("import keras", FRAMEWORK),
+        ('"""Mine."""\nfrom __future__ import annotations\nimport os\nfrom keras import layers\n', FRAMEWORK),
+        ("import tensorflow.keras as keras", FRAMEWORK),
+        ("import numpy", ()),
+        ("import os\nos.environ['TF_ENABLE_ONEDNN_OPTS'] = '1'\nimport keras", ()),
+        ("def build(setting):\n    import keras", ()),
+        ("from . import keras", ()),
+        ("import keras(", ()),
+        ("\0", ()),
+    ],
+)
+def test_a_file_gets_the_framework_only_where_it_imports_it_before_anything_else(tmp_path, code, modules):
+    (tmp_path / "mine.py").write_text(code)
+    assert servers.modules_for(f"{tmp_path}/mine.py:build", "tensorflow") == modules
+
+
+@pytest.mark.parametrize("workload", ["command: true", "nowhere.py:build"])
+def test_a_program_or_a_file_that_is_not_there_needs_nothing_imported(workload):
+    assert servers.modules_for(workload, "tensorflow") == ()
+
+
+def test_a_program_runs_forked_with_the_environment_its_row_says(tmp_path):
+    shown = tmp_path / "seen"
+    code = f"import os; open('{shown}', 'w').write(' '.join(os.environ))"
+    row = row_of(f'command: {sys.executable} -c "{code}"', start="fork", intra=2)
+    assert row.outcome.status == "ok", row.outcome.reason
+    assert row.run.start == "fork"
+    assert set(shown.read_text().split()) - {"SCALING_SWEEP", "LC_CTYPE"} == {name for name, _ in row.environment} - {
+        "LC_CTYPE"
+    }
+
+
+def test_runs_of_a_launch_share_a_server_and_the_next_launch_has_another(tmp_path, plant):
+    plant("import numpy.random")
+    path = tmp_path / "notes"
+    rows = rows_of(f"{FAULTY}:notes path={path}", start="fork", modes='["train", "infer"]', launches=2)
+    assert {row.outcome.status for row in rows} == {"ok"}
+    pids, hashes, chances, paddings = zip(*map(str.split, path.read_text().splitlines()), strict=True)
+    assert len(set(pids)) == len(set(chances)) == len(rows) == 6
+    for shared in (hashes, paddings):
+        assert [shared[0], shared[2], shared[4]] == [shared[1], shared[3], shared[5]]
+        assert len(set(shared)) == 3
+    assert [dict(row.environment)["SCALING_PADDING"] for row in rows] == [f"{each} characters" for each in paddings]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all' (planted.py line 1)"),
+        ("import os; os._exit(3)", "exited with status 3"),
+        ("import os; os.kill(os.getpid(), 4)", "killed by signal 4 (SIGILL)"),
+        ("import signal; signal.pause()", "it said nothing for 1 s"),
+        (
+            "import signal, threading; threading.Thread(target=signal.pause, daemon=True).start()",
+            "it has threads (python) that a child would not have",
+        ),
+        (
+            "import tensorflow; tensorflow.constant(1)",
+            "TensorFlow's runtime has started in it, and a child that inherits that hangs",
+        ),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_a_server_that_fails_is_a_row_with_a_reason_and_the_next_run_has_a_new_one(plant, monkeypatch, code, reason):
+    if "pause()" in code:
+        monkeypatch.setattr(servers, "READY_SECONDS", 1.0)
+    once = "import pathlib\nif not pathlib.Path(__file__ + '.seen').exists():\n"
+    once += "    pathlib.Path(__file__ + '.seen').touch()\n"
+    plant(once + f"    {code}")
+    first, second = rows_of(f"{FAULTY}:brief", start="fork")
+    assert first.outcome.status == "failed"
+    assert f"its server failed: {reason}".replace("line 1", "line 4") in first.outcome.reason
+    assert second.outcome.status == "ok", second.outcome.reason
+
+
+def test_a_server_that_was_killed_between_runs_is_replaced():
+    topology = read_topology()
+    question = study(f'workloads = ["{FAULTY}:brief"]\ncores = 1\nlaunches = 1\nstart = "fork"\nmax_seconds = 0.01')
+    run = plan(question, topology).runs[0]
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        before = processes.children()
+        assert next(engine.make([run])).outcome.status == "ok"
+        (server,) = processes.children() - before
+        os.kill(server, signal.SIGKILL)
+        assert next(engine.make([run])).outcome.status == "ok"
+        assert server not in processes.children()
+
+
+def test_a_server_that_is_killed_as_it_forks_is_a_row_with_a_reason(plant):
+    plant("import os; os.fork = lambda: os.kill(os.getpid(), 9)")
+    outcome = row_of(f"{FAULTY}:brief", start="fork").outcome
+    assert outcome.reason == "could not be started on CPUs 0: its server failed: killed by signal 9 (SIGKILL)"
+
+
+def test_a_machine_without_room_for_another_process_is_a_row_with_a_reason(plant):
+    plant("import os\ndef fork(): raise BlockingIOError(11, 'Resource temporarily unavailable')\nos.fork = fork")
+    outcome = row_of(f"{FAULTY}:brief", start="fork").outcome
+    assert outcome.reason.endswith("its server failed: it cannot fork: Resource temporarily unavailable")
+
+
+def test_a_mask_the_kernel_cuts_is_a_failed_run(plant):
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    plant("import os\nreal = os.sched_setaffinity\nos.sched_setaffinity = lambda pid, cpus: real(pid, {min(cpus)})")
+    assert "but the kernel gave 0" in row_of(f"{FAULTY}:brief", start="fork", cores=2).outcome.reason
+
+
+def test_a_child_that_fails_before_it_is_a_worker_leaves_its_traceback(plant):
+    plant("import os\ndef refuse(pid, cpus): raise OSError(22, 'Invalid argument')\nos.sched_setaffinity = refuse")
+    outcome = row_of(f"{FAULTY}:brief", start="fork").outcome
+    assert outcome.reason == "exited with status 1 without an answer"
+    assert "OSError: [Errno 22] Invalid argument" in outcome.stderr_tail
+
+
+def test_a_forked_run_holds_no_file_but_its_own(tmp_path):
+    path = tmp_path / "files"
+    code = f"import os\ndef build(setting):\n    open({str(path)!r}, 'w').write(' '.join(os.listdir('/proc/self/fd')))"
+    (tmp_path / "mine.py").write_text(code)
+    row_of(f"{tmp_path}/mine.py:build", start="fork")
+    # Three streams, the answer, the file itself, and the folder being read.
+    assert len(path.read_text().split()) == 6
+
+
+def test_what_a_server_once_held_is_not_counted_as_the_runs_memory(plant):
+    plant("held = bytearray(b'x' * 400_000_000); del held")
+    assert row_of(f"{FAULTY}:brief", start="fork").witness.max_rss_bytes < 100e6
+
+
+def test_a_forked_run_belongs_to_its_sweep_below_another_that_adopts_orphans():
+    above = "import subprocess, sys; from scaling.running.processes import adopt_orphans, children; adopt_orphans()"
+    above += "; subprocess.run(sys.argv[1:], check=True); print(children())"
+    sweep = "import sys; from tests.runs import row_of; print(row_of(sys.argv[1], start='fork').outcome.status)"
+    command = [sys.executable, "-c", above, sys.executable, "-c", sweep, f"{FAULTY}:brief"]
+    told = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert told.stdout.split() == ["ok", "set()"], told.stderr
