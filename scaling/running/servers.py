@@ -2,7 +2,7 @@
 
 There is a server for everything that must be settled before its imports: the environment, the memory policy, and what
 is imported. No two launches of a point share a server: what chance decides as libraries are loaded (addresses, the
-order of hashes, the size of the environment) is then decided anew for every launch, as it is for a fresh interpreter. So
+order of hashes, the size of the environment) is decided anew for every launch, as it is for a fresh interpreter. So
 there are generations of servers, and a new one begins when a point comes that this one has served: once a block.
 """
 
