@@ -226,15 +226,14 @@ class _Desk:
             count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
         ]
         given = self._given(best, _spread(needed, self.drawn), None)
-        reason = f"{as_good[0]} to {as_good[-1]} cores cost at most {AS_CHEAP:.0%} more" if len(as_good) > 1 else None
+        reason = f"{as_good[0]} to {as_good[-1]} cores cost at most {100 * AS_CHEAP:.0f} % more" if len(as_good) > 1 else None
         return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
 
     def _needed(self) -> Floats:
-        """The cores each draw needs, fractional; NaN where no number of cores is enough."""
+        """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
         if self.drawn.clock.governs == "nothing":
-            return cores_for_speedup(
-                np.exp(self.drawn.log_seconds) / self.seconds, self.drawn.contention, self.drawn.coherency
-            )
+            speedup = np.maximum(np.exp(self.drawn.log_seconds) / self.seconds, 1.0)
+            return cores_for_speedup(speedup, self.drawn.contention, self.drawn.coherency)
         grid = np.geomspace(1.0, 4.0 * _most_measured(self.fit), 400)
         return _first_crossing(grid, self.drawn.log_time(grid) - np.log(self.seconds))
 
@@ -296,20 +295,18 @@ class _Desk:
             share = "" if never >= 0.9995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
             reason = f"not reachable with {sure}{share}"
             return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
-        status, words = self._beyond(needed)
-        return Answer(self.fit, self.question, status, None, needed, nearest, f"{words} with {sure}")
+        status, words = self._beyond()
+        about = "" if needed.value is None else f"; the law by itself asks for about {needed.value:.3g}"
+        return Answer(self.fit, self.question, status, None, needed, nearest, f"{words} for {sure}{about}")
 
-    def _beyond(self, needed: Spread) -> tuple[Status, str]:
-        about = "" if needed.value is None else f", about {needed.value:.3g} cores would do it on average,"
+    def _beyond(self) -> tuple[Status, str]:
         machine = self.sizes.counts[-1] if self.sizes else inf
         if machine <= _farthest(self.fit):
-            return (
-                "not reachable",
-                f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few{about}",
-            )
+            return "not reachable", f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few"
+        measured = f"{_most_measured(self.fit):g} cores measured"
         if _only_measured(self.fit):
-            return "refused", f"{_only_measured(self.fit)}{about} and those are too few"
-        return "refused", f"more than twice the {_most_measured(self.fit):g} cores measured would be needed{about}"
+            return "refused", f"{_only_measured(self.fit)}, and the {measured} are too few"
+        return "refused", f"even twice the {measured} are too few, and beyond that nothing is said,"
 
     def _end_words(self) -> str:
         machine = self.sizes.counts[-1] if self.sizes else inf

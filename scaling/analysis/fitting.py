@@ -95,7 +95,7 @@ def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed
         misfit=found,
         verdict=word,
         trace=trace(counts(series), _noise(chosen.estimate)),
-        held_out=_held_out(series, law),
+        held_out=held_out(series, law),
         cautions=(*cautions, *_cautions(series, chosen, free, found)),
     )
 
@@ -162,7 +162,7 @@ def _mixed(estimates: tuple[Estimate, ...], choice: Choice, clock: Clock, size: 
     return mixed([(part, weight / total if total else 1.0 / len(parts)) for part, weight in parts])
 
 
-def _held_out(series: Series, law: Asked) -> HeldOut | None:
+def held_out(series: Series, law: Asked) -> HeldOut | None:
     """The largest count foretold from the others; None where too little is left, or it is more than twice as far."""
     physical = series.without_siblings()
     rest, largest = physical.below(max(physical.cores)), physical.observations[-1]

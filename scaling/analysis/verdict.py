@@ -133,8 +133,8 @@ def _limit_words(contention: Interval) -> str | None:
         return "nothing is left to judge noise by, so no interval can be given"
     if contention.low > 0.0 and contention.high / contention.low <= WIDEST_LIMIT:
         return None
-    most = "without limit" if contention.low <= 0.0 else f"{1 / contention.low:.3g}"
-    least = f"{1 / contention.high:.3g}" if contention.high > 0.0 else "any"
+    most = "without limit" if contention.low <= 0.0 else f"{1 / contention.low:.4g}"
+    least = f"{1 / contention.high:.4g}" if contention.high > 0.0 else "any"
     return f"the speedup limit lies anywhere from {least} to {most}, more than a factor of {WIDEST_LIMIT:g}"
 
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from scaling.cli import export, place, show, sweep, topology, workloads
+from scaling.cli import capacity, export, fit, place, show, sweep, topology, workloads
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
@@ -22,6 +22,8 @@ app.command("place")(place.place)
 app.command("workloads")(workloads.workloads)
 app.command("sweep")(sweep.sweep)
 app.command("show")(show.show)
+app.command("fit")(fit.fit)
+app.command("capacity")(capacity.capacity)
 app.command("export")(export.export)
 
 
