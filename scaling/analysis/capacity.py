@@ -226,7 +226,11 @@ class _Desk:
             count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
         ]
         given = self._given(best, _spread(needed, self.drawn), None)
-        reason = f"{as_good[0]} to {as_good[-1]} cores cost at most {100 * AS_CHEAP:.0f} % more" if len(as_good) > 1 else None
+        reason = (
+            f"{as_good[0]} to {as_good[-1]} cores cost at most {100 * AS_CHEAP:.0f} % more"
+            if len(as_good) > 1
+            else None
+        )
         return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
 
     def _needed(self) -> Floats:

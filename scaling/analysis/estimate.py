@@ -11,15 +11,17 @@ import numpy as np
 
 from scaling.analysis.series import Counts, Floats
 from scaling.analysis.solving import Design, Solved, solve
-from scaling.analysis.variance import LEAST_NOISE, noise_slope, pure_error, weights
+from scaling.analysis.variance import LEAST_NOISE, Slope, noise_slope, pure_error, weights
 
 LawName = Literal["amdahl", "usl"]
 LAWS: tuple[LawName, ...] = ("amdahl", "usl")
+PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
 
 # A share of T(1) this small is zero: a solver cannot tell it from the bound, nor can anybody.
 ON_BOUND = 1e-12
 # Where the search for the yield of a core's second thread begins.
 USUAL_SMT_YIELD = 0.2
+LEAST_CORES = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Problem:
 
     law: LawName
     counts: Counts
-    slope: float
+    slope: Slope
     weights: Floats
     pure: float
     smt_free: bool = False
@@ -77,6 +79,27 @@ class Estimate:
         place = self.free.index(parameter)
         return float(np.sqrt(self.covariance[place, place]))
 
+    def effective_df(self, parameter: str) -> float:
+        """Degrees of freedom of a parameter's interval (Satterthwaite): fewer, the more it hangs on the slope of noise.
+
+        The variance of a parameter is known as well as its logarithm, a + lean b, is: 2 / df for the level of noise at
+        the pivot, and the slope's own variance for how far from the pivot the parameter looks.
+        """
+        df, slope = self.problem.df, self.problem.slope
+        if df <= 0 or slope.variance <= 0.0:
+            return float(df)
+        names = [name for name in PARAMETERS if name in self.free or name == parameter]
+        slopes = _slopes(self.problem.counts, self.contention, self.coherency, self.smt_yield)
+        chosen, x = np.stack([slopes[name] for name in names], axis=-1), np.log(self.problem.counts.cores)
+
+        def log_variance(steeper: float) -> float:
+            weight = self.problem.weights * np.exp(-steeper * x)
+            inverse = np.linalg.pinv(chosen.T @ (chosen * weight[:, None]))
+            return float(np.log(inverse[names.index(parameter), names.index(parameter)]))
+
+        lean = (log_variance(1e-4) - log_variance(-1e-4)) / 2e-4
+        return 2.0 / (2.0 / df + (lean - slope.pivot) ** 2 * slope.variance)
+
     def correlation(self, one: str, other: str) -> float:
         """How two parameters lean on each other; 0 where one is on its bound."""
         if one not in self.free or other not in self.free or not self.covariance.size:
@@ -90,14 +113,16 @@ def problem(law: LawName, counts: Counts, *, smt_free: bool = False) -> Problem:
     """The problem of fitting a law to counts, weighted by how noise grows with cores."""
     slope = noise_slope(counts)
     floor = counts.observed * LEAST_NOISE**2
-    return Problem(law, counts, slope, weights(counts, slope), pure_error(counts, slope) + floor, smt_free)
+    pure = pure_error(counts, slope.value) + floor
+    return Problem(law, counts, slope, weights(counts, slope.value), pure, smt_free)
 
 
 def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:
     """Cores, and so much of a core for every further hardware thread in use: batch × counts."""
     if smt_yield is None:
         return counts.cores[None, :]
-    cores: Floats = counts.cores + smt_yield[:, None] * counts.siblings
+    # Second threads that take a whole core away leave nothing, which has no logarithm.
+    cores: Floats = np.maximum(counts.cores + smt_yield[:, None] * counts.siblings, LEAST_CORES)
     return cores
 
 

@@ -149,8 +149,8 @@ def _noise(chosen: Estimate) -> Noise | None:
     """The noise of a launch: from launches that repeat a count, or else from what the law leaves over."""
     problem = chosen.problem
     if problem.counts.pure_df > 0:
-        return Noise(problem.pure / problem.counts.pure_df, problem.counts.pure_df, problem.slope)
-    return Noise(chosen.variance, problem.df, problem.slope) if problem.df > 0 else None
+        return Noise(problem.pure / problem.counts.pure_df, problem.counts.pure_df, problem.slope.value)
+    return Noise(chosen.variance, problem.df, problem.slope.value) if problem.df > 0 else None
 
 
 def _mixed(estimates: tuple[Estimate, ...], choice: Choice, clock: Clock, size: int) -> Draws:

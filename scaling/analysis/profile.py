@@ -34,7 +34,7 @@ Profile = Callable[[Floats], Floats]
 class Interval:
     """A value with its 95 % interval; None where an end is not known, or infinite.
 
-    On a bound there is no standard error, and the far end is a one-sided 95 % limit.
+    On a bound there is no standard error, and the far end is a one-sided limit.
     """
 
     value: float | None
@@ -44,32 +44,32 @@ class Interval:
     on_bound: bool = False
 
 
-def allowed_excess(estimate: Estimate, *, one_sided: bool) -> float:
-    """How much larger than its smallest value the sum of squares may be; NaN where there is no noise to judge by."""
-    df = estimate.problem.df
-    if df <= 0:
+def allowed_excess(estimate: Estimate, parameter: str) -> float:
+    """How much larger than its smallest value the sum of squares may be; NaN where there is no noise to judge by.
+
+    The same on a bound as off it, so that a limit is one of 97.5 %: a level that dropped to 95 % just where the
+    estimate touches zero would leave truths close to zero outside 7.5 times in a hundred.
+    """
+    if estimate.problem.df <= 0:
         return float("nan")
-    level = 2.0 * CONFIDENCE - 1.0 if one_sided else CONFIDENCE
-    return float(stats.f.ppf(level, 1, df)) * estimate.squares / df
+    return float(stats.f.ppf(CONFIDENCE, 1, estimate.effective_df(parameter))) * estimate.variance
 
 
 def contention_interval(estimate: Estimate) -> Interval:
     """The serial fraction (Amdahl) or contention (USL), between 0 and 1."""
-    value = estimate.contention
-    return _interval(estimate, value, estimate.stderr("contention"), _holding_contention(estimate), 0.0, 1.0)
+    return _interval(estimate, "contention", estimate.contention, _holding_contention(estimate), 0.0, 1.0)
 
 
 def coherency_interval(estimate: Estimate) -> Interval:
     """The coherency, 0 or above."""
-    value = estimate.coherency
-    return _interval(estimate, value, estimate.stderr("coherency"), _holding_coherency(estimate), 0.0, np.inf)
+    return _interval(estimate, "coherency", estimate.coherency, _holding_coherency(estimate), 0.0, np.inf)
 
 
 def smt_yield_interval(estimate: Estimate) -> Interval:
     """What a core's second thread is worth, in cores; between -1 and 1."""
     value = estimate.smt_yield
     assert value is not None
-    return _interval(estimate, value, estimate.stderr("smt_yield"), _holding_smt_yield(estimate), -1.0, 1.0)
+    return _interval(estimate, "smt_yield", value, _holding_smt_yield(estimate), -1.0, 1.0)
 
 
 def peak_interval(estimate: Estimate) -> Interval:
@@ -80,15 +80,15 @@ def peak_interval(estimate: Estimate) -> Interval:
         most = coherency_interval(estimate).high
         return Interval(None, None if not most else float(np.sqrt((1.0 - s) / most)), None, None, on_bound=True)
     value = float(np.sqrt((1.0 - s) / k))
-    found = _interval(estimate, value, _peak_stderr(estimate, value), profile, 1e-3, FARTHEST, logarithmic=True)
-    return found if found.high is None or found.high < 0.99 * FARTHEST else replace(found, high=None)
+    found = _interval(estimate, "coherency", value, profile, 1e-3, FARTHEST, logarithmic=True)
+    high = None if found.high is None or found.high > 0.99 * FARTHEST else found.high
+    return replace(found, high=high, stderr=_peak_stderr(estimate, value))
 
 
 def seconds_interval(estimate: Estimate, cores: float = 1.0) -> Interval:
     """Log of the time on so many cores (T(1) unless said otherwise)."""
     value = float(log_seconds(estimate, np.array([cores]))[0])
-    error = estimate.stderr("log_seconds")
-    return _interval(estimate, value, error, _holding_seconds(estimate, cores), -np.inf, np.inf)
+    return _interval(estimate, "log_seconds", value, _holding_seconds(estimate, cores), -np.inf, np.inf)
 
 
 def log_seconds(estimate: Estimate, cores: Floats, stretch: Floats | float = 1.0) -> Floats:
@@ -109,8 +109,8 @@ def _peak_stderr(estimate: Estimate, peak: float) -> float | None:
 
 def _interval(
     estimate: Estimate,
+    parameter: str,
     value: float,
-    stderr: float | None,
     profile: Profile,
     least: float,
     most: float,
@@ -120,7 +120,7 @@ def _interval(
     """Both ends of the region where the profile stays below what is allowed."""
     at_least, at_most = value - least <= ON_BOUND, most - value <= ON_BOUND
     on_bound = at_least or at_most
-    excess = allowed_excess(estimate, one_sided=on_bound)
+    excess, stderr = allowed_excess(estimate, parameter), estimate.stderr(parameter)
     if np.isnan(excess):
         return Interval(value, None, None, stderr, on_bound)
     target = estimate.squares + excess - estimate.problem.pure

@@ -154,7 +154,7 @@ def _errors(rates: Rates, parameters: Floats, free: tuple[int, ...], squares: fl
 
 
 def _profiled(rates: Rates, best: _Least, place: int, losses: tuple[int, ...], error: float | None) -> Interval:
-    """The profile interval of one parameter; on its bound, a one-sided limit."""
+    """The profile interval of one parameter; on its bound, a one-sided limit of 95 %, as is usual."""
     value, df = float(best.parameters[place]), rates.observed - 1 - len(losses)
     on_bound = place > 0 and value == 0.0
     if df <= 0:

@@ -1,9 +1,9 @@
 """Amdahl's law or the universal scalability law? Judged on launches, not on one mean a count. Pure.
 
 Two witnesses: the corrected Akaike criterion, and an F test of coherency = 0, whose p-value is halved because coherency
-cannot be negative. Where they disagree the law that better foretells a count left out of the fit is taken. The Akaike
-correction is left out for tables with one value a count, where it would charge more for a parameter than any curve can
-pay.
+cannot be negative. With launches coherency must convince both. A table with one value a count has no such footing: the
+Akaike correction, which would charge more for a parameter than any curve can pay, is left out there, and where the two
+disagree the law that better foretells a count left out of the fit is taken.
 """
 
 from dataclasses import dataclass
@@ -47,8 +47,9 @@ def choose(amdahl: Estimate, usl: Estimate) -> Choice:
     """The law the launches speak for."""
     gain = akaike(amdahl) - akaike(usl)
     p = coherency_p(amdahl, usl)
-    for_usl = (gain > 0.0, p < SIGNIFICANT)
-    chosen: LawName = "usl" if all(for_usl) or (any(for_usl) and _foretells_better(usl, amdahl)) else "amdahl"
+    witnesses = (gain > 0.0, p < SIGNIFICANT)
+    tie = any(witnesses) and not replicated(usl.problem.counts)
+    chosen: LawName = "usl" if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else "amdahl"
     weight = 1.0 / (1.0 + np.exp(np.clip(-gain / 2.0, -700.0, 700.0)))
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 
@@ -68,7 +69,7 @@ def coherency_p(amdahl: Estimate, usl: Estimate) -> float:
     if df <= 0:
         return 1.0
     ratio = (amdahl.squares - usl.squares) / (usl.squares / df)
-    return float(stats.f.sf(max(ratio, 0.0), 1, df)) / 2.0
+    return float(stats.f.sf(max(ratio, 0.0), 1, usl.effective_df("coherency"))) / 2.0
 
 
 def _foretells_better(one: Estimate, other: Estimate) -> bool:

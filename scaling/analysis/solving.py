@@ -23,8 +23,9 @@ Truths = NDArray[np.bool_]
 
 ROUNDS = 40
 HALVINGS = 12
-# Enough: the sum of squares no longer falls by more than this share of itself.
+# Enough: the sum of squares no longer falls by more than this share of itself, or of the weights where it is nothing.
 SETTLED = 1e-12
+NOTHING = 1e-20
 # A determinant of unit columns below this is no information.
 SINGULAR = 1e-13
 
@@ -50,9 +51,10 @@ def solve(logs: Floats, weights: Floats, design: Design, *, bounded: bool = True
     weights = np.broadcast_to(weights, logs.shape)
     best = _start(logs, weights, np.broadcast_to(columns, (batch, *columns.shape[1:])), bounded)
     found = Solved(best, _squares(logs, weights, columns, best), smt)
+    least = NOTHING * weights.sum(axis=-1)
     for _ in range(ROUNDS):
         improved = _round(logs, weights, design, found, bounded)
-        settled = found.squares - improved.squares <= SETTLED * found.squares
+        settled = (found.squares - improved.squares <= SETTLED * found.squares) | (improved.squares <= least)
         found = improved
         if settled.all():
             break
@@ -128,7 +130,8 @@ def _stepped(
             None if smt is None or best.smt_yield is None else np.where(better, smt, best.smt_yield),
         )
         # The last digits of a finished fit are not worth halving for.
-        waiting = ~better & (best.squares == found.squares) & (squares > found.squares * (1.0 + SETTLED))
+        enough = found.squares * (1.0 + SETTLED) + NOTHING * weights.sum(axis=-1)
+        waiting = ~better & (best.squares == found.squares) & (squares > enough)
         if not waiting.any():
             break
         step = np.where(waiting, step / 3.0, step)

@@ -3,29 +3,44 @@
 Launches on many cores often scatter more than launches on one. Weights must follow, or the interval of a serial
 fraction holds the truth too seldom; but a slope guessed from a handful of launches is itself noise. So the slope is the
 one with the largest penalised likelihood of the scatter within counts, the penalty being a normal prior around 0. A
-table with one value a count says nothing about it, and all counts weigh alike.
+table with one value a count says nothing about it, and all counts weigh alike. How unsure the slope remains is kept:
+whatever hangs on the noise of few launches at the far end is judged by fewer degrees of freedom.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from scaling.analysis.series import Counts, Floats
 
-# Standard deviation of the prior of the slope: at 1, noise (not variance) that grows with the root of cores is nothing
-# unusual, and noise that grows faster than cores is.
-PRIOR_SLOPE = 1.0
+# Standard deviation of the prior of the slope: noise (not variance) that grows in step with cores is nothing unusual,
+# noise that grows much faster is. Weak enough to leave five launches a count their say.
+PRIOR_SLOPE = 2.0
 STEEPEST = 4.0
 
 # Scatter below this relative noise is not believed: no clock and no table of printed figures is better.
 LEAST_NOISE = 1e-7
 
 
-def noise_slope(counts: Counts) -> float:
-    """The slope b, from the scatter within counts."""
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The slope b, how uncertain it still is, and the log of cores around which it turns."""
+
+    value: float
+    variance: float
+    pivot: float
+
+
+LEVEL = Slope(0.0, 0.0, 0.0)
+
+
+def noise_slope(counts: Counts) -> Slope:
+    """The slope of noise, from the scatter within counts; level where there is none to see."""
     degrees = counts.launches - 1.0
     measured = degrees > 0.0
     if np.unique(counts.cores[measured]).size < 2:
-        return 0.0
+        return LEVEL
     df, x = degrees[measured], np.log(counts.cores[measured])
     scatter = counts.scatter[measured] + df * LEAST_NOISE**2
 
@@ -34,7 +49,9 @@ def noise_slope(counts: Counts) -> float:
         return float(df.sum() * np.log(pooled) + slope * (df @ x) + (slope / PRIOR_SLOPE) ** 2)
 
     found = minimize_scalar(unlikelihood, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6})
-    return float(found.x)
+    pivot = float(df @ x / df.sum())
+    information = float(df @ (x - pivot) ** 2) / 2.0 + PRIOR_SLOPE**-2.0
+    return Slope(float(found.x), 1.0 / information, pivot)
 
 
 def weights(counts: Counts, slope: float) -> Floats:

@@ -155,7 +155,7 @@ def measured_one_core_differs(chosen: Estimate) -> str | None:
     if not places.size or error is None:
         return None
     place = int(places[0])
-    noise = chosen.variance * float(variance_at(counts.cores[place : place + 1], chosen.problem.slope)[0])
+    noise = chosen.variance * float(variance_at(counts.cores[place : place + 1], chosen.problem.slope.value)[0])
     difference = chosen.log_seconds - float(counts.means[place])
     if abs(difference) <= 3.0 * np.sqrt(error**2 + noise / counts.launches[place]):
         return None

@@ -53,7 +53,9 @@ def test_cores_for_an_efficiency_a_response_and_a_marginal_agree_with_brute_forc
 @pytest.mark.parametrize(("s", "k"), LAWS)
 def test_peak_limit_knee_and_cheapest_size_agree_with_brute_force(s, k):
     def best(function, low, high):
-        found = minimize_scalar(function, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 1e-12})
+        found = minimize_scalar(
+            function, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 1e-12}
+        )
         return float(np.exp(found.x)), float(found.fun)
 
     _, worst = best(lambda x: -usl(np.exp(x), s, k), 1.0, 1e9)
@@ -80,7 +82,7 @@ def test_worked_figures():
 
 
 def test_a_published_curve_needs_more_threads_than_amdahls_inverse_promises():
-    """The inverse of Amdahl's law with coefficients of the other law promises 15.4 threads for 11048 queries a second."""
+    """Amdahl's inverse with the other law's coefficients promises 15.4 threads for 11048 queries a second."""
     assert cores_for_speedup(11048 / 995.6486, 0.02671591, 7.690945e-4) == pytest.approx(19.9, abs=0.05)
 
 
