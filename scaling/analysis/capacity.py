@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The middle and the 95 % interval of what the draws say; None where it is without limit, or not to be had."""
+    """The middle and the 95 % interval of what the draws say; None where it is without limit, or out of reach."""
 
     value: float | None
     low: float | None
@@ -84,9 +84,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The landmarks of a series: where more cores stop paying, and where they stop helping."""
+    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores."""
 
     fit: SeriesFit
+    farthest: float
     knee: Spread
     speedup_limit: Spread
     rate_limit: Spread
@@ -114,15 +115,16 @@ def outlook(fit: SeriesFit, draws: int = DRAWS) -> Outlook:
     """The landmarks of a series, with intervals; nothing where no law fits."""
     refusal, nothing = _refusal(fit), Spread(None, None, None)
     if refusal:
-        return Outlook(fit, nothing, nothing, nothing, nothing, refusal)
+        return Outlook(fit, farthest(fit), nothing, nothing, nothing, nothing, refusal)
     drawn = fit.draws(draws)
     limit = speedup_limit(drawn.contention, drawn.coherency)
     return Outlook(
         fit,
-        knee=_spread(knee(drawn.contention, drawn.coherency), drawn),
+        farthest(fit),
+        knee=_cores(knee(drawn.contention, drawn.coherency), drawn, fit),
         speedup_limit=_spread(limit, drawn),
         rate_limit=_spread(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
-        peak_cores=_spread(peak_cores(drawn.contention, drawn.coherency), drawn),
+        peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
         reason=_only_measured(fit),
     )
 
@@ -138,22 +140,27 @@ def _refusal(fit: SeriesFit) -> str | None:
 def _only_measured(fit: SeriesFit) -> str | None:
     if fit.verdict.word != "not identifiable":
         return None
-    return f"not identifiable ({'; '.join(fit.verdict.reasons)}), so nothing is said beyond the cores measured"
+    return "not identifiable, so nothing is said beyond the cores measured"
 
 
 def _most_measured(fit: SeriesFit) -> float:
     return max(fit.series.without_siblings().cores)
 
 
-def _farthest(fit: SeriesFit) -> float:
+def farthest(fit: SeriesFit) -> float:
     """The most cores an answer may name."""
     return _most_measured(fit) * (1.0 if _only_measured(fit) else FARTHEST)
 
 
 def _on_offer(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
     """Counts the machine has, or whole numbers, as far as the fit reaches."""
-    most = int(_farthest(fit) + 1e-9)
+    most = int(farthest(fit) + 1e-9)
     return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+
+
+def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Spread:
+    """The spread of core counts; those beyond what may be spoken of are not."""
+    return _spread(np.where(values <= farthest(fit), values, inf), drawn)
 
 
 def _spread(values: Floats, drawn: Draws) -> Spread:
@@ -182,7 +189,7 @@ class _Desk:
         needed = self._needed()
         chances = self._chances(self.counts)
         enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
-        spread = _spread(needed, self.drawn)
+        spread = _cores(needed, self.drawn, self.fit)
         if enough:
             return self._given(enough[0], spread, chances)
         never = float(self.drawn.share[~np.isfinite(needed)].sum())
@@ -192,7 +199,7 @@ class _Desk:
     def efficiency(self) -> Answer:
         """The largest size that keeps an efficiency."""
         values = self._efficiency_limits()
-        spread = _spread(values, self.drawn)
+        spread = _cores(values, self.drawn, self.fit)
         counts = np.array(self.counts, dtype=np.float64)
         share = self.drawn.share
         chances = share @ (values[:, None] >= counts[None, :] - 1e-9)
@@ -225,7 +232,7 @@ class _Desk:
         as_good = [
             count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
         ]
-        given = self._given(best, _spread(needed, self.drawn), None)
+        given = self._given(best, _cores(needed, self.drawn, self.fit), None)
         reason = (
             f"{as_good[0]} to {as_good[-1]} cores cost at most {100 * AS_CHEAP:.0f} % more"
             if len(as_good) > 1
@@ -305,7 +312,7 @@ class _Desk:
 
     def _beyond(self) -> tuple[Status, str]:
         machine = self.sizes.counts[-1] if self.sizes else inf
-        if machine <= _farthest(self.fit):
+        if machine <= farthest(self.fit):
             return "not reachable", f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few"
         measured = f"{_most_measured(self.fit):g} cores measured"
         if _only_measured(self.fit):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scaling.analysis.capacity import Answer, Offer, Outlook, Question, Spread
+from scaling.analysis.capacity import Answer, Offer, Outlook, Question, Spread, farthest
 from scaling.showing.law_words import figure, label, percent
 from scaling.showing.tables import Table
 from scaling.showing.words import count, duration
@@ -63,7 +63,8 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
     needed = answer.needed
     remark = "extrapolated" if offer.extrapolated else ""
     if offer is answer.offer and needed.value is not None and offer.cores > 1:
-        remark = ", ".join(filter(None, (remark, f"the law alone: {spread_words(needed)} cores")))
+        words = spread_words(needed, beyond=f"beyond {figure(farthest(answer.fit))}")
+        remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
         str(offer.cores),
         "-" if offer.assurance is None else f"{100 * offer.assurance:.1f} %",
@@ -78,34 +79,35 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
 def outlook_sentence(outlook: Outlook) -> str:
     """Where more cores stop paying."""
     name = label(outlook.fit.series.name)
-    if outlook.knee.value is None and outlook.knee.low is None:
+    if outlook.fit.verdict.word in ("no law fits", "superlinear"):
         return f"{name}: no answer: {outlook.reason}"
     caution = f" ({outlook.reason})" if outlook.reason else ""
-    return f"{name}: beyond {spread_words(outlook.knee)} cores each costs more than it brings{caution}"
+    knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.farthest)}")
+    return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
 
 
 def outlooks_table(outlooks: Sequence[Outlook]) -> Table:
     """The landmarks of every series."""
-    rows = [
-        (
-            label(each.fit.series.name),
-            spread_words(each.knee),
-            spread_words(each.speedup_limit),
-            f"{spread_words(each.rate_limit)}",
-            spread_words(each.peak_cores),
-            each.fit.verdict.word,
-        )
-        for each in outlooks
-    ]
+    rows = [(label(each.fit.series.name), *_landmarks(each), each.fit.verdict.word) for each in outlooks]
     return Table(("series", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows)
 
 
-def spread_words(spread: Spread, as_percent: bool = False) -> str:
-    """'6.2 (5.4 to 7.9)'; 'none' where there is nothing to say."""
+def _landmarks(outlook: Outlook) -> tuple[str, ...]:
+    if outlook.fit.verdict.word in ("no law fits", "superlinear"):
+        return ("-",) * 4
+    beyond = f"beyond {figure(outlook.farthest)}"
+    return (
+        spread_words(outlook.knee, beyond=beyond),
+        spread_words(outlook.speedup_limit),
+        spread_words(outlook.rate_limit),
+        spread_words(outlook.peak_cores, beyond=beyond),
+    )
+
+
+def spread_words(spread: Spread, as_percent: bool = False, beyond: str = "no limit") -> str:
+    """'6.2 (5.4 to 7.9)', with other words for what is out of reach."""
     words = percent if as_percent else figure
-    if spread.value is None and spread.low is None and spread.high is None:
-        return "none"
-    value, low, high = ("no limit" if each is None else words(each) for each in (spread.value, spread.low, spread.high))
+    value, low, high = (beyond if each is None else words(each) for each in (spread.value, spread.low, spread.high))
     return value if value == low == high else f"{value} ({low} to {high})"
 
 

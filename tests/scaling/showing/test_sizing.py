@@ -64,7 +64,7 @@ def test_prices_get_a_column_where_they_are_asked_about():
 
 def test_landmarks_in_words_and_lines():
     found = outlook(FIT)
-    assert outlook_sentence(found).startswith("simulated: beyond 1")
+    assert outlook_sentence(found).startswith("simulated: speedup times efficiency is largest at 1")
     assert len(text_lines(outlooks_table([found, outlook(ODD)]))) == 3
     assert outlook_facts(found)["knee_cores"]["value"] == pytest.approx(19, rel=0.1)
 
@@ -80,5 +80,6 @@ def test_facts_are_unrounded_and_complete():
 
 def test_spreads_in_words():
     assert spread_words(Spread(6.0, 5.0, None)) == "6 (5 to no limit)"
-    assert spread_words(Spread(None, None, None)) == "none"
+    assert spread_words(Spread(None, None, None)) == "no limit"
+    assert spread_words(Spread(None, 30.0, None), beyond="beyond 32") == "beyond 32 (30 to beyond 32)"
     assert spread_words(Spread(0.5, 0.4, 0.6), as_percent=True) == "50 % (40 % to 60 %)"
