@@ -31,3 +31,7 @@ class StoreError(ScalingError):
 
 class BusyError(ScalingError):
     """Another sweep is measuring on this machine."""
+
+
+class FitError(ScalingError):
+    """Figures a law cannot be fitted to, or a question a fit cannot answer."""

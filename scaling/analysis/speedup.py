@@ -17,6 +17,7 @@ from statistics import fmean
 
 from scaling.analysis import figures, rules
 from scaling.analysis.figures import Figure
+from scaling.analysis.laws import karp_flatt
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
@@ -51,7 +52,7 @@ class Scaled:
         point = self.summary.point
         if self.speedup is None or point.cores == 1 or point.scale == "weak":
             return None
-        return self.speedup.mapped(lambda speedup: (1 / speedup - 1 / point.cores) / (1 - 1 / point.cores))
+        return self.speedup.mapped(lambda speedup: float(karp_flatt(speedup, point.cores)))
 
     @property
     def all_doubts(self) -> tuple[Doubt, ...]:

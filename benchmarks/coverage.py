@@ -1,0 +1,282 @@
+"""Do intervals hold the truth as often as they say, and are laws chosen as they should be? On simulated measurements.
+
+    python -m benchmarks.coverage [--sets 1000] [--seed 1] [CELL …]
+
+A cell is a truth, what is asked of its fits, and the band the share of good answers must lie in. Cells are named by the
+beginning of their name: `C1` runs all that begin so. A table row a cell, printed as it comes.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.simulated import TO_16, Truth, launches, series, stepped_series
+from scaling.analysis.capacity import Question, answer
+from scaling.analysis.clock import STEADY_CLOCK
+from scaling.analysis.draws import draws
+from scaling.analysis.estimate import Estimate, estimate, problem
+from scaling.analysis.fitting import SeriesFit, fit, held_out
+from scaling.analysis.prediction import chance_within
+from scaling.analysis.profile import contention_interval, smt_yield_interval
+from scaling.analysis.selection import choose
+from scaling.analysis.series import Observation, Series, counts
+
+Measure = Callable[[int, np.random.Generator], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Something measured over many simulated sets, and the band it must lie in."""
+
+    name: str
+    what: str
+    measure: Measure
+    least: float = 0.0
+    most: float = 1.0
+
+    def met(self, value: float) -> bool:
+        """Whether a figure lies in the band."""
+        return self.least <= value <= self.most
+
+
+# The three-sigma band of 0.95 over a thousand sets.
+NOMINAL = (0.929, 0.971)
+FRACTIONS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 0.9)
+
+
+def amdahl(measured: Series, *, smt_free: bool = False) -> Estimate:
+    """Amdahl's law alone, which is all that most cells look at."""
+    return estimate(problem("amdahl", counts(measured), smt_free=smt_free))
+
+
+def share(good: Callable[[np.random.Generator], bool]) -> Measure:
+    """How often one simulated set turns out well."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        return sum(good(chance) for _ in range(sets)) / sets
+
+    return measure
+
+
+def covers(truth: Truth, make: Callable[[Truth, np.random.Generator], Series] = series) -> Measure:
+    """How often the interval of the serial fraction holds it."""
+
+    def good(chance: np.random.Generator) -> bool:
+        found = contention_interval(amdahl(make(truth, chance)))
+        assert found.low is not None
+        assert found.high is not None
+        return found.low <= truth.serial <= found.high
+
+    return share(good)
+
+
+def bias(truth: Truth) -> Measure:
+    """How far the median estimate is from the truth, in standard errors."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        found = np.array([amdahl(series(truth, chance)).contention for _ in range(sets)])
+        return float(abs(np.median(found) - truth.serial) / found.std())
+
+    return measure
+
+
+def chooses_usl(truth: Truth) -> Measure:
+    """How often the universal scalability law is chosen."""
+
+    def good(chance: np.random.Generator) -> bool:
+        seen = counts(series(truth, chance))
+        return choose(*(estimate(problem(law, seen)) for law in ("amdahl", "usl"))).law == "usl"
+
+    return share(good)
+
+
+def foretells(truth: Truth, law: str) -> Measure:
+    """How often a new mean of five launches on the most cores falls into the interval of a fit to half as many."""
+
+    def good(chance: np.random.Generator) -> bool:
+        held = held_out(series(truth, chance), law)
+        assert held is not None
+        return held.inside
+
+    return share(good)
+
+
+def refuses_four_times(truth: Truth) -> Measure:
+    """How often a throughput that takes four times the cores measured is refused a number."""
+
+    def good(chance: np.random.Generator) -> bool:
+        found = fit(series(truth, chance), resamples=0)
+        question = Question("latency", truth.true_seconds(4 * max(truth.grid)))
+        return answer(found, question, draws=400).offer is None
+
+    return share(good)
+
+
+def keeps_promises(truth: Truth, cores: int, assurance: float) -> Measure:
+    """How often a launch keeps a latency that the fit is so sure of."""
+
+    def good(chance: np.random.Generator) -> bool:
+        drawn = draws(amdahl(series(truth, chance)), STEADY_CLOCK)
+        low, high = np.log(truth.true_seconds(cores)) - 1.0, np.log(truth.true_seconds(cores)) + 1.0
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            sure = float(chance_within(drawn, float(np.exp(middle)), np.array([float(cores)]))[0])
+            low, high = (middle, high) if sure < assurance else (low, middle)
+        return bool(launches(truth, cores, chance, 1)[0] <= np.exp(high))
+
+    return share(good)
+
+
+def finds_smt_yield(truth: Truth, what: str) -> Measure:
+    """Median estimates of φ and s where threads share cores, or how often their intervals hold the truth."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        found = [amdahl(series(truth, chance), smt_free=True) for _ in range(sets)]
+        if what == "φ":
+            return float(np.median([abs((each.smt_yield or 0.0) - truth.smt_yield) for each in found]))
+        if what == "s":
+            return float(abs(np.median([each.contention for each in found]) / truth.serial - 1.0))
+        intervals = [smt_yield_interval(each) if what == "φ covered" else contention_interval(each) for each in found]
+        aim = truth.smt_yield if what == "φ covered" else truth.serial
+        return float(np.mean([(each.low or 0.0) <= aim <= (each.high or 1.0) for each in intervals]))
+
+    return measure
+
+
+def clock_bias(truth: Truth, *, clock: bool) -> Measure:
+    """How far off the median serial fraction is where the clock falls, relative."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        found = [_fitted(series(truth, chance, clock=clock)) for _ in range(sets)]
+        return float(abs(np.median([each.law("amdahl").estimate.contention for each in found]) / truth.serial - 1.0))
+
+    return measure
+
+
+def warned_of_no_clock(chance: np.random.Generator) -> bool:
+    """Whether a series without clocks says so."""
+    return any("clock" in each for each in _fitted(series(Truth(0.02), chance)).cautions)
+
+
+def says(word: str, make: Callable[[np.random.Generator], Series]) -> Measure:
+    """How often a verdict is this word."""
+    return share(lambda chance: _fitted(make(chance)).verdict.word == word)
+
+
+def _fitted(measured: Series) -> SeriesFit:
+    return fit(measured, resamples=0)
+
+
+def curve(rates: Callable[[float], float], grid: tuple[int, ...], noise: float, times: int) -> Callable[..., Series]:
+    """Throughputs no law is behind, measured so many times at each count."""
+
+    def make(chance: np.random.Generator) -> Series:
+        return Series(
+            "curve",
+            tuple(Observation(float(n), tuple(np.exp(chance.normal(0.0, noise, times)) / rates(n))) for n in grid),
+        )
+
+    return make
+
+
+STEADY, GROWING = Truth(0.02), Truth(0.02, noise=0.01, growth=5.0)
+SHORT = replace(STEADY, grid=TO_16)
+SHARED = Truth(0.02, grid=(1, 2, 4, 8, 12, 16, 20, 24, 28, 32), physical=16, smt_yield=0.25)
+FALLING = Truth(0.02, slowest_mhz=2800.0)
+SHAPES = {
+    "rise, kink, flat": lambda n: min(n / (1 + 0.02 * (n - 1)), 5.5 + 0.02 * n),
+    "hard saturation": lambda n: min(n, 8.0),
+    "structural break": lambda n: n / (1 + 0.02 * (n - 1)) * (0.75 if n > 12 else 1.0),
+}
+COUNTS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32)
+
+CELLS = [
+    *(Cell(f"C1 s={s:g}", "interval of s, noise 2 %", covers(replace(STEADY, serial=s)), *NOMINAL) for s in FRACTIONS),
+    *(
+        Cell(f"C2 s={s:g}", "interval of s, noise 1 to 5 %", covers(replace(GROWING, serial=s)), 0.92)
+        for s in FRACTIONS
+    ),
+    Cell("C3 steady", "s = 0 is inside", covers(Truth(0.0)), 0.95),
+    Cell("C3 growing", "s = 0 is inside, noise 1 to 5 %", covers(replace(GROWING, serial=0.0)), 0.95),
+    Cell("C4", "launches 2 %, 30 steps 1 %", covers(STEADY, stepped_series), *NOMINAL),
+    *(Cell(f"C5 s={s:g}", "bias of s in SE", bias(replace(STEADY, serial=s)), 0.0, 0.1) for s in FRACTIONS[1:]),
+    Cell("M1", "USL chosen at k = 0", chooses_usl(Truth(0.03)), 0.0, 0.07),
+    Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
+    Cell("E1 amdahl", "2x foretold, Amdahl's law", foretells(STEADY, "amdahl"), *NOMINAL),
+    Cell("E1 usl", "2x foretold, USL, k = 1e-4", foretells(replace(STEADY, coherency=1e-4), "usl"), *NOMINAL),
+    Cell("E1 best", "2x foretold, laws mixed", foretells(STEADY, "best"), 0.929, 0.985),
+    Cell("E2", "2x foretold, laws mixed, k = 1e-4", foretells(replace(STEADY, coherency=1e-4), "best"), 0.85),
+    Cell("E3", "4x refused", refuses_four_times(SHORT), 1.0),
+    *(
+        Cell(f"A {p:g}", "promise kept at 2x, sure of", keeps_promises(SHORT, 32, p), p - 0.02, p + 0.02)
+        for p in (0.8, 0.95)
+    ),
+    Cell("A 8 0.9", "promise kept within the range, sure of", keeps_promises(SHORT, 8, 0.9), 0.88, 0.92),
+    Cell("S1 phi", "median error of φ = 0.25", finds_smt_yield(SHARED, "φ"), 0.0, 0.05),
+    Cell("S1 s", "relative error of the median s beside φ", finds_smt_yield(SHARED, "s"), 0.0, 0.10),
+    Cell("S1 phi covered", "interval of φ", finds_smt_yield(SHARED, "φ covered"), *NOMINAL),
+    Cell("S1 s covered", "interval of s beside φ", finds_smt_yield(SHARED, "s covered"), 0.929, 0.985),
+    Cell("S2 parallel", "bias of s, clock 3.7 to 2.8", clock_bias(FALLING, clock=True), 0.0, 0.05),
+    Cell(
+        "S2 everything",
+        "bias of s, clock on everything",
+        clock_bias(replace(FALLING, clock_governs="everything"), clock=True),
+        0.0,
+        0.05,
+    ),
+    Cell("S2 without", "bias of s, clock not recorded", clock_bias(FALLING, clock=False), 0.2, 1.0),
+    Cell("S2 warned", "warned of no clock", share(warned_of_no_clock), 1.0),
+    Cell(
+        "N1",
+        "1, 2, 4 cores, s = 0.002, noise 3 %",
+        says("not identifiable", lambda chance: series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance)),
+        0.95,
+    ),
+    *(
+        Cell(f"N2 {name}, {times}", "no law fits", says("no law fits", curve(shape, COUNTS, 0.01, times)), 0.95)
+        for name, shape in SHAPES.items()
+        for times in (1, 5)
+    ),
+    Cell(
+        "N3 once",
+        "Amdahl's law called no law, once a count",
+        says("no law fits", curve(lambda n: n / (1 + 0.05 * (n - 1)), COUNTS, 0.03, 1)),
+        0.0,
+        0.03,
+    ),
+    Cell(
+        "N3 five",
+        "Amdahl's law called no law",
+        says("no law fits", curve(lambda n: n / (1 + 0.05 * (n - 1)), COUNTS, 0.03, 5)),
+        0.0,
+        0.02,
+    ),
+    Cell(
+        "N3 linear",
+        "perfect scaling called superlinear",
+        says("superlinear", lambda chance: series(Truth(0.0), chance)),
+        0.0,
+        0.06,
+    ),
+]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cells", nargs="*", default=[""])
+    parser.add_argument("--sets", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    print("| cell | what | figure | band | met |\n|---|---|---|---|---|")
+    for cell in CELLS:
+        if cell.name.startswith(tuple(arguments.cells)):
+            value = cell.measure(arguments.sets, np.random.default_rng(arguments.seed))
+            met = "yes" if cell.met(value) else "NO"
+            print(f"| {cell.name} | {cell.what} | {value:.3f} | {cell.least:g} … {cell.most:g} | {met} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,340 @@
+"""How many cores, and how sure: sizing questions answered over every law that might have been. Pure.
+
+A question is put to each draw of a fit, never to the point estimate alone. The size given is the smallest on offer
+whose chance of keeping the promise, launch noise included, is the assurance asked for. Beyond the most cores measured
+an answer is marked, beyond twice as many there is none; where no law fits, or only what was measured can be known, no
+number is made up.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from scaling.analysis.draws import Draws, quantiles
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.inverses import (
+    cheapest_cores,
+    cores_for_efficiency,
+    cores_for_speedup,
+    knee,
+    peak_cores,
+    speedup_limit,
+)
+from scaling.analysis.prediction import FARTHEST, chance_within
+from scaling.analysis.price import Price, cpu_hours_per_million
+from scaling.analysis.series import Floats
+from scaling.analysis.sizes import Sizes, plain_sizes
+
+DRAWS = 2000
+ASSURANCE = 0.95
+CORE_HOURS = Price()
+# Sizes whose price is within this share of the lowest are as good.
+AS_CHEAP = 0.05
+
+Kind = Literal["throughput", "latency", "efficiency", "budget", "cheapest"]
+Status = Literal["ok", "not reachable", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is wanted: units a second, seconds for the series' work, an efficiency, a cost an hour; and how surely."""
+
+    kind: Kind
+    target: float
+    assurance: float = ASSURANCE
+    price: Price = CORE_HOURS
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The middle and the 95 % interval of what the draws say; None where it is without limit, or out of reach."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One size and what it would do; `assurance` is of the question's promise, None where it has none to keep."""
+
+    cores: int
+    assurance: float | None
+    rate: Spread
+    efficiency: Spread
+    cpu_hours_per_million: float
+    cost_per_million: float
+    extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known."""
+
+    fit: SeriesFit
+    question: Question
+    status: Status
+    offer: Offer | None
+    needed: Spread
+    neighbours: tuple[Offer, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores."""
+
+    fit: SeriesFit
+    farthest: float
+    knee: Spread
+    speedup_limit: Spread
+    rate_limit: Spread
+    peak_cores: Spread
+    reason: str | None
+
+
+def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:
+    """How many cores a series needs."""
+    refusal = _refusal(fit)
+    if refusal:
+        return Answer(fit, question, "refused", None, Spread(None, None, None), (), refusal)
+    drawn = fit.draws(draws)
+    desk = _Desk(fit, question, drawn, _on_offer(fit, sizes), sizes)
+    return {
+        "throughput": desk.promise,
+        "latency": desk.promise,
+        "efficiency": desk.efficiency,
+        "budget": desk.budget,
+        "cheapest": desk.cheapest,
+    }[question.kind]()
+
+
+def outlook(fit: SeriesFit, draws: int = DRAWS) -> Outlook:
+    """The landmarks of a series, with intervals; nothing where no law fits."""
+    refusal, nothing = _refusal(fit), Spread(None, None, None)
+    if refusal:
+        return Outlook(fit, farthest(fit), nothing, nothing, nothing, nothing, refusal)
+    drawn = fit.draws(draws)
+    limit = speedup_limit(drawn.contention, drawn.coherency)
+    return Outlook(
+        fit,
+        farthest(fit),
+        knee=_cores(knee(drawn.contention, drawn.coherency), drawn, fit),
+        speedup_limit=_spread(limit, drawn),
+        rate_limit=_spread(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
+        peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
+        reason=_only_measured(fit),
+    )
+
+
+def _refusal(fit: SeriesFit) -> str | None:
+    if fit.verdict.word in ("no law fits", "superlinear"):
+        return f"{fit.verdict.word}: {'; '.join(fit.verdict.reasons)}"
+    if all(law.estimate.problem.df <= 0 for law in fit.laws):
+        return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
+    return None
+
+
+def _only_measured(fit: SeriesFit) -> str | None:
+    if fit.verdict.word != "not identifiable":
+        return None
+    return "not identifiable, so nothing is said beyond the cores measured"
+
+
+def _most_measured(fit: SeriesFit) -> float:
+    return max(fit.series.without_siblings().cores)
+
+
+def farthest(fit: SeriesFit) -> float:
+    """The most cores an answer may name."""
+    return _most_measured(fit) * (1.0 if _only_measured(fit) else FARTHEST)
+
+
+def _on_offer(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
+    """Counts the machine has, or whole numbers, as far as the fit reaches."""
+    most = int(farthest(fit) + 1e-9)
+    return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+
+
+def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Spread:
+    """The spread of core counts; those beyond what may be spoken of are not."""
+    return _spread(np.where(values <= farthest(fit), values, inf), drawn)
+
+
+def _spread(values: Floats, drawn: Draws) -> Spread:
+    low, middle, high = quantiles(values, drawn.share, [0.025, 0.5, 0.975])
+    return Spread(*(value if abs(value) < inf else None for value in (middle, low, high)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """A question, the draws, and the sizes on offer."""
+
+    fit: SeriesFit
+    question: Question
+    drawn: Draws
+    counts: tuple[int, ...]
+    sizes: Sizes | None
+
+    @property
+    def seconds(self) -> float:
+        """The time a promise allows for the series' work."""
+        target = self.question.target
+        return target if self.question.kind == "latency" else self.fit.series.work / target
+
+    def promise(self) -> Answer:
+        """The smallest size that keeps a throughput or a latency as surely as was asked for."""
+        needed = self._needed()
+        chances = self._chances(self.counts)
+        enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
+        spread = _cores(needed, self.drawn, self.fit)
+        if enough:
+            return self._given(enough[0], spread, chances)
+        never = float(self.drawn.share[~np.isfinite(needed)].sum())
+        best = int(np.argmax(chances)) if len(chances) else 0
+        return self._not_given(spread, never, self._offers([best] if len(chances) else [], chances))
+
+    def efficiency(self) -> Answer:
+        """The largest size that keeps an efficiency."""
+        values = self._efficiency_limits()
+        spread = _cores(values, self.drawn, self.fit)
+        counts = np.array(self.counts, dtype=np.float64)
+        share = self.drawn.share
+        chances = share @ (values[:, None] >= counts[None, :] - 1e-9)
+        enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
+        if not enough:
+            return self._not_given(spread, 0.0, ())
+        given = self._given(enough[-1], spread, chances)
+        last = enough[-1] == len(self.counts) - 1
+        reason = "; ".join(filter(None, (given.reason, self._end_words() if last else None)))
+        return Answer(self.fit, self.question, "ok", given.offer, spread, given.neighbours, reason or None)
+
+    def budget(self) -> Answer:
+        """The most throughput an hourly cost can buy."""
+        price, target = self.question.price, self.question.target
+        affordable = [place for place, count in enumerate(self.counts) if price.hourly(count) <= target]
+        nothing = Spread(None, None, None)
+        if not affordable:
+            reason = f"one core costs {price.hourly(1):g} an hour, more than the {target:g} there are"
+            return Answer(self.fit, self.question, "not reachable", None, nothing, (), reason)
+        rates = [self._rate(self.counts[place]).value or 0.0 for place in affordable]
+        best = affordable[int(np.argmax(rates))]
+        return self._given(best, nothing, None)
+
+    def cheapest(self) -> Answer:
+        """The size with the lowest price per unit of work, and the range of sizes that are as good."""
+        price = self.question.price
+        needed = cheapest_cores(price.replica_hour, price.core_hour, self.drawn.contention, self.drawn.coherency)
+        costs = [price.per_million(count, self._rate(count).value) for count in self.counts]
+        best = int(np.argmin(costs))
+        as_good = [
+            count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
+        ]
+        given = self._given(best, _cores(needed, self.drawn, self.fit), None)
+        reason = (
+            f"{as_good[0]} to {as_good[-1]} cores cost at most {100 * AS_CHEAP:.0f} % more"
+            if len(as_good) > 1
+            else None
+        )
+        return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
+
+    def _needed(self) -> Floats:
+        """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
+        if self.drawn.clock.governs == "nothing":
+            speedup = np.maximum(np.exp(self.drawn.log_seconds) / self.seconds, 1.0)
+            return cores_for_speedup(speedup, self.drawn.contention, self.drawn.coherency)
+        grid = np.geomspace(1.0, 4.0 * _most_measured(self.fit), 400)
+        return _first_crossing(grid, self.drawn.log_time(grid) - np.log(self.seconds))
+
+    def _efficiency_limits(self) -> Floats:
+        least = self.question.target
+        if self.drawn.clock.governs == "nothing":
+            return cores_for_efficiency(least, self.drawn.contention, self.drawn.coherency)
+        grid = np.geomspace(1.0, 4.0 * _most_measured(self.fit), 400)
+        efficiency = self._log_efficiency(grid)
+        return np.nan_to_num(_first_crossing(grid, efficiency - np.log(least)), nan=inf)
+
+    def _log_efficiency(self, cores: Floats) -> Floats:
+        efficiency: Floats = self.drawn.log_time(np.ones(1)) - self.drawn.log_time(cores) - np.log(cores)
+        return efficiency
+
+    def _chances(self, counts: tuple[int, ...]) -> Floats:
+        if not counts:
+            return np.empty(0)
+        return chance_within(self.drawn, self.seconds, np.array(counts, dtype=np.float64))
+
+    def _rate(self, count: int) -> Spread:
+        logs = self.drawn.log_time(np.array([float(count)]))[:, 0]
+        return _spread(self.fit.series.work * np.exp(-logs), self.drawn)
+
+    def _offers(self, places: list[int], chances: Floats | None) -> tuple[Offer, ...]:
+        return tuple(self._offer(place, chances) for place in places)
+
+    def _offer(self, place: int, chances: Floats | None) -> Offer:
+        count = self.counts[place]
+        rate = self._rate(count)
+        efficiency = np.exp(self._log_efficiency(np.array([float(count)])))[:, 0]
+        assert rate.value is not None
+        return Offer(
+            cores=count,
+            assurance=None if chances is None else float(chances[place]),
+            rate=rate,
+            efficiency=_spread(efficiency, self.drawn),
+            cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
+            cost_per_million=float(self.question.price.per_million(count, rate.value)),
+            extrapolated=count > _most_measured(self.fit),
+        )
+
+    def _given(self, place: int, needed: Spread, chances: Floats | None) -> Answer:
+        around = [other for other in (place - 1, place + 1) if 0 <= other < len(self.counts)]
+        return Answer(
+            self.fit,
+            self.question,
+            "ok",
+            self._offer(place, chances),
+            needed,
+            self._offers(around, chances),
+            _only_measured(self.fit),
+        )
+
+    def _not_given(self, needed: Spread, never: float, nearest: tuple[Offer, ...]) -> Answer:
+        """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
+        sure = f"{100 * self.question.assurance:g} % confidence"
+        if never > 1.0 - self.question.assurance:
+            share = "" if never >= 0.9995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
+            reason = f"not reachable with {sure}{share}"
+            return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
+        status, words = self._beyond()
+        about = "" if needed.value is None else f"; the law by itself asks for about {needed.value:.3g}"
+        return Answer(self.fit, self.question, status, None, needed, nearest, f"{words} for {sure}{about}")
+
+    def _beyond(self) -> tuple[Status, str]:
+        machine = self.sizes.counts[-1] if self.sizes else inf
+        if machine <= farthest(self.fit):
+            return "not reachable", f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few"
+        measured = f"{_most_measured(self.fit):g} cores measured"
+        if _only_measured(self.fit):
+            return "refused", f"{_only_measured(self.fit)}, and the {measured} are too few"
+        return "refused", f"even twice the {measured} are too few, and beyond that nothing is said,"
+
+    def _end_words(self) -> str:
+        machine = self.sizes.counts[-1] if self.sizes else inf
+        if self.counts[-1] == machine:
+            return f"all {machine} cores of the machine keep it"
+        measured = f"{_most_measured(self.fit):g}"
+        return f"more cores may keep it too, but {self.counts[-1]} is as far as {measured} measured ones can tell"
+
+
+def _first_crossing(grid: Floats, above: Floats) -> Floats:
+    """Where each row first falls to zero, between the points of a grid; NaN where it never does."""
+    below = above <= 0.0
+    place = below.argmax(axis=1)
+    rows = np.arange(len(above))
+    before = np.maximum(place - 1, 0)
+    left, right = above[rows, before], above[rows, place]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(place > 0, left / (left - right), 1.0)
+    cores = np.exp(np.log(grid[before]) + share * (np.log(grid[place]) - np.log(grid[before])))
+    return np.where(below.any(axis=1), np.where(place == 0, grid[0], cores), np.nan)

@@ -1,0 +1,203 @@
+"""Laws to launches: a series in, everything that can be said of it out. Pure.
+
+T(1) is fitted with the rest, never divided out; errors are relative, with a noise that may grow with cores; intervals
+are profiles; both laws are tried and the launches choose; and where the data cannot carry a law, the verdict says so.
+The pieces are `estimate` and `profile` (one law), `selection` (which law), `misfit` and `verdict` (whether any),
+`karp_flatt` (a look that needs no law), `prediction` (the largest count held out), `bootstrap` (a second opinion).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from scaling.analysis.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
+from scaling.analysis.clock import Clock, clocked
+from scaling.analysis.draws import DRAWS, Draws, draws, mixed
+from scaling.analysis.estimate import LAWS, Estimate, LawName, estimate, problem
+from scaling.analysis.karp_flatt import Noise, Trace, trace
+from scaling.analysis.law_figures import LawFigures, limit, rate
+from scaling.analysis.misfit import Misfit, misfit
+from scaling.analysis.prediction import FARTHEST, HeldOut, predict
+from scaling.analysis.profile import (
+    coherency_interval,
+    contention_interval,
+    peak_interval,
+    seconds_interval,
+    smt_yield_interval,
+)
+from scaling.analysis.selection import Choice, choose, only
+from scaling.analysis.series import Counts, Floats, Series, clock_stretch, counts
+from scaling.analysis.verdict import Verdict, measured_one_core_differs, verdict
+from scaling.errors import FitError
+
+Asked = Literal["amdahl", "usl", "best"]
+
+
+@dataclass(frozen=True, slots=True)
+class LawFit:
+    """One law on one series: the estimate, and its figures with their intervals."""
+
+    estimate: Estimate
+    figures: LawFigures
+
+    @property
+    def law(self) -> LawName:
+        """Which law it is."""
+        return self.figures.law
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesFit:
+    """All that can be said of a series."""
+
+    series: Series
+    laws: tuple[LawFit, ...]
+    choice: Choice
+    clock: Clock
+    misfit: Misfit
+    verdict: Verdict
+    trace: Trace
+    held_out: HeldOut | None
+    cautions: tuple[str, ...]
+
+    @property
+    def chosen(self) -> LawFit:
+        """The law the launches speak for, or the one asked for."""
+        return self.law(self.choice.law)
+
+    def law(self, name: LawName) -> LawFit:
+        """One of the laws fitted."""
+        return next(each for each in self.laws if each.law == name)
+
+    def draws(self, size: int = DRAWS) -> Draws:
+        """The laws as they might have been, mixed by how far each is believed."""
+        return _mixed(tuple(each.estimate for each in self.laws), self.choice, self.clock, size)
+
+
+def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
+    """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
+    series, smt_free, cautions = _usable(series)
+    seen, clock = clocked(series, "amdahl", smt_free=smt_free)
+    estimates = _estimates(seen, law, smt_free)
+    choice = choose(*estimates) if len(estimates) == 2 else only(estimates[0].problem.law)
+    means = resampled_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
+    laws = tuple(_law_fit(each, series, means) for each in estimates)
+    chosen = next(each for each in laws if each.law == choice.law)
+    found = misfit(chosen.estimate)
+    free = tuple(estimate(each.problem, bounded=False) for each in estimates)
+    word = verdict(chosen.estimate, chosen.figures.contention, chosen.figures.peak_cores, found, free)
+    return SeriesFit(
+        series=series,
+        laws=laws,
+        choice=choice,
+        clock=clock,
+        misfit=found,
+        verdict=word,
+        trace=trace(counts(series), _noise(chosen.estimate)),
+        held_out=held_out(series, law),
+        cautions=(*cautions, *_cautions(series, chosen, free, found)),
+    )
+
+
+def _usable(series: Series) -> tuple[Series, bool, tuple[str, ...]]:
+    """The observations that can be fitted, whether the yield of second threads can be sought, and what was left out."""
+    physical = series.without_siblings()
+    shared = len(series.observations) - len(physical.observations)
+    if len(set(physical.cores)) < 2:
+        only_count = ", ".join(f"{each:g}" for each in sorted(set(series.cores))) or "none"
+        raise FitError(
+            f"series '{series.name}' was measured at one core count only ({only_count}); a law needs at least two, "
+            "and four to be told from another"
+        )
+    if shared >= 2:
+        return series, True, ()
+    left_out = "φ not identifiable: fewer than two counts share a core between threads, so those were left out"
+    return physical, False, (left_out,) if shared else ()
+
+
+def _estimates(seen: Counts, law: Asked, smt_free: bool) -> tuple[Estimate, ...]:
+    """Both laws where both can be fitted and were asked for."""
+    wanted: tuple[LawName, ...] = LAWS if law == "best" else (law,)
+    enough = np.unique(seen.cores).size >= 3
+    if not enough and law == "usl":
+        raise FitError("the universal scalability law has three parameters and needs three core counts; ask for amdahl")
+    return tuple(estimate(problem(name, seen, smt_free=smt_free)) for name in wanted if name == "amdahl" or enough)
+
+
+def _law_fit(found: Estimate, series: Series, means: Floats | None) -> LawFit:
+    contention = contention_interval(found)
+    usl = found.problem.law == "usl"
+    drawn = None
+    if means is not None:
+        values = resampled(means, found.problem.counts, found.problem.law, found.smt_yield).contention
+        drawn = expanded_interval(values, found.problem.counts)
+    figures = LawFigures(
+        law=found.problem.law,
+        contention=contention,
+        rate_at_1=rate(seconds_interval(found), series.work),
+        coherency=coherency_interval(found) if usl else None,
+        peak_cores=peak_interval(found) if usl else None,
+        speedup_limit=None if usl else limit(contention),
+        smt_yield=None if found.smt_yield is None else smt_yield_interval(found),
+        bootstrap=drawn,
+    )
+    return LawFit(found, figures)
+
+
+def _noise(chosen: Estimate) -> Noise | None:
+    """The noise of a launch: from launches that repeat a count, or else from what the law leaves over."""
+    problem = chosen.problem
+    if problem.counts.pure_df > 0:
+        return Noise(problem.pure / problem.counts.pure_df, problem.counts.pure_df, problem.slope.value)
+    return Noise(chosen.variance, problem.df, problem.slope.value) if problem.df > 0 else None
+
+
+def _mixed(estimates: tuple[Estimate, ...], choice: Choice, clock: Clock, size: int) -> Draws:
+    """Draws of the laws with something left to judge noise by."""
+    parts = [(draws(each, clock, size), choice.weight(each.problem.law)) for each in estimates if each.problem.df > 0]
+    if not parts:
+        raise FitError("there are as many parameters as launches, so nothing can be foretold; measure more launches")
+    total = sum(weight for _, weight in parts)
+    return mixed([(part, weight / total if total else 1.0 / len(parts)) for part, weight in parts])
+
+
+def held_out(series: Series, law: Asked) -> HeldOut | None:
+    """The largest count foretold from the others; None where too little is left, or it is more than twice as far."""
+    physical = series.without_siblings()
+    rest, largest = physical.below(max(physical.cores)), physical.observations[-1]
+    if len(set(rest.cores)) < 2 or largest.cores > FARTHEST * max(rest.cores):
+        return None
+    seen, _ = clocked(rest, "amdahl", smt_free=False)
+    name: Asked = "amdahl" if len(set(rest.cores)) < 3 else law
+    estimates = tuple(each for each in _estimates(seen, name, smt_free=False) if each.problem.df > 0)
+    if not estimates:
+        return None
+    choice = choose(*estimates) if len(estimates) == 2 else only(estimates[0].problem.law)
+    _, clock = clocked(physical, "amdahl", smt_free=False)
+    foretold = predict(_mixed(estimates, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
+    return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))
+
+
+def _cautions(series: Series, chosen: LawFit, free: tuple[Estimate, ...], found: Misfit) -> tuple[str, ...]:
+    """What a reader should know beside the verdict."""
+    notes = []
+    if clock_stretch(series) is None:
+        notes.append("no clock was recorded; one that falls with cores would look like a serial fraction")
+    if 1.0 not in series.without_siblings().cores:
+        notes.append(
+            f"one core was not measured; speedup is against the T(1) the law gives, from {series.cores[0]:g} up"
+        )
+    differs = measured_one_core_differs(chosen.estimate)
+    notes += [differs] if differs else []
+    for each in free:
+        error = each.stderr("coherency")
+        if each.problem.law == "usl" and error and each.coherency < -2.0 * error:
+            notes.append(
+                f"left free, the coherency is {each.coherency:.3g} ± {error:.1g}: less is lost than any law says"
+            )
+    if not found.pure:
+        notes.append(
+            "with one value a count, noise and misfit cannot be told apart; all intervals rest on the residuals"
+        )
+    return tuple(notes)

@@ -1,0 +1,157 @@
+"""Series from a plain CSV of any tool's making: `cores` with `seconds` or `throughput`; `series` and `launch` at will.
+
+Repeated rows are launches. Rows that also share a `launch` are steps of one launch, which counts once, by their median.
+What cannot be understood is refused by line and column. Read line by line, so that a million rows are no matter.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator
+from difflib import get_close_matches
+from math import inf
+from pathlib import Path
+from statistics import median
+
+from scaling.analysis.series import Observation, Series
+from scaling.errors import StoreError
+
+KNOWN = ("cores", "seconds", "throughput", "series", "launch")
+# A count with so many different values is a measurement of something else.
+MOST_COUNTS = 5000
+
+# Launches of one count: by the `launch` column, or one a row.
+_Values = dict[str, list[float]] | list[float]
+
+
+def read_csv_series(path: Path) -> list[Series]:
+    """The series of a CSV file, in the order they first appear."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return _Reader(path).series(file)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}; give a CSV or a results folder") from error
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path} is not text in UTF-8 (byte {error.start}); save it as CSV in UTF-8") from error
+
+
+class _Reader:
+    """One pass over a file that knows where it is, for the sake of its complaints."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.line = 1
+
+    def series(self, file: Iterator[str]) -> list[Series]:
+        lines = iter(file)
+        header = next(lines, "")
+        if not header.strip():
+            raise StoreError(f"{self.path} line 1 is empty; it needs a header with cores and seconds or throughput")
+        delimiter = max(",;\t", key=header.count)
+        names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
+        places = self._places(names)
+        found = self._gathered(csv.reader(lines, delimiter=delimiter, strict=True), places, len(names))
+        if not found:
+            raise StoreError(f"{self.path} line 2: no row follows the header; a law needs at least two core counts")
+        throughput = "throughput" in places
+        return [self._one_series(name or self.path.stem, counts, throughput) for name, counts in found.items()]
+
+    def _places(self, names: list[str]) -> dict[str, int]:
+        for name in names:
+            if names.count(name) > 1:
+                raise StoreError(f"{self.path} line 1 has column '{name}' twice; keep one of them")
+        places = {name: names.index(name) for name in KNOWN if name in names}
+        if "cores" not in places:
+            raise StoreError(self._missing("cores", names))
+        if "seconds" in places and "throughput" in places:
+            raise StoreError(
+                f"{self.path} line 1 has both columns 'seconds' and 'throughput'; keep the one that was measured"
+            )
+        if "seconds" not in places and "throughput" not in places:
+            raise StoreError(self._missing("seconds' or 'throughput", names))
+        return places
+
+    def _missing(self, wanted: str, names: list[str]) -> str:
+        near = [match for name in wanted.split("' or '") for match in get_close_matches(name, names, 1)]
+        hint = f"; is it '{near[0]}'? rename that column" if near else "; name the columns in the first line"
+        return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
+
+    def _gathered(
+        self, rows: Iterator[list[str]], places: dict[str, int], width: int
+    ) -> dict[str, dict[float, _Values]]:
+        found: dict[str, dict[float, _Values]] = {}
+        cores_at, name_at, launch_at = places["cores"], places.get("series"), places.get("launch")
+        value_name = "seconds" if "seconds" in places else "throughput"
+        value_at, seen_cores = places[value_name], dict[str, float]()
+        for row in self._rows(rows, width):
+            text = row[cores_at]
+            cores = seen_cores.get(text)
+            if cores is None:
+                cores = seen_cores[text] = self._positive(text, "cores")
+            try:
+                value = float(row[value_at])
+            except ValueError:
+                value = -1.0
+            if not 0.0 < value < inf:
+                value = self._positive(row[value_at], value_name)
+            counts = found.setdefault("" if name_at is None else row[name_at].strip(), {})
+            if launch_at is None:
+                values = counts.setdefault(cores, [])
+                assert isinstance(values, list)
+                values.append(value)
+            else:
+                launches = counts.setdefault(cores, defaultdict(list))
+                assert isinstance(launches, dict)
+                launches[row[launch_at].strip()].append(value)
+        return found
+
+    def _rows(self, rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
+        reader = rows
+        try:
+            for row in rows:
+                self.line = reader.line_num + 1  # type: ignore[attr-defined]
+                if len(row) != width:
+                    if not any(map(str.strip, row)):
+                        continue
+                    raise StoreError(
+                        f"{self.path} line {self.line} has {len(row)} field(s) and the header has {width}; "
+                        "give every row every column"
+                    )
+                yield row
+        except csv.Error as error:
+            raise StoreError(f"{self.path} line {self.line + 1} is not CSV: {error}; put that line right") from error
+
+    def _positive(self, text: str, column: str) -> float:
+        """A number above zero, or a complaint that says where it is not."""
+        where = f"{self.path} line {self.line}, column {column}:"
+        try:
+            value = float(text)
+        except ValueError:
+            what = "the field is empty" if not text.strip() else f"'{text.strip()}' is not a number"
+            raise StoreError(f"{where} {what}; give a number above 0 or take the line out") from None
+        if not 0.0 < value < inf:
+            raise StoreError(
+                f"{where} {text.strip()} is not a finite number above 0; put it right or take the line out"
+            )
+        return value
+
+    def _one_series(self, name: str, counts: dict[float, _Values], throughput: bool) -> Series:
+        if len(counts) < 2:
+            (only,) = counts
+            raise StoreError(
+                f"{self.path} column cores: series '{name}' has one count only ({only:g}), up to line {self.line}; "
+                "a law needs at least two, and four to be told from another"
+            )
+        if len(counts) > MOST_COUNTS:
+            raise StoreError(
+                f"{self.path} column cores: series '{name}' has {len(counts)} different counts; at most {MOST_COUNTS} "
+                "can be fitted, so round them"
+            )
+        observations = tuple(
+            Observation(cores, _launch_seconds(values, throughput)) for cores, values in sorted(counts.items())
+        )
+        return Series(name, observations, "units" if throughput else "runs")
+
+
+def _launch_seconds(values: _Values, throughput: bool) -> tuple[float, ...]:
+    launches = values if isinstance(values, list) else [median(steps) for steps in values.values()]
+    return tuple(1.0 / value for value in launches) if throughput else tuple(launches)

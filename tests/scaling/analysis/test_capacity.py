@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+
+from benchmarks.simulated import TO_16, Truth, launches, series
+from scaling.analysis.capacity import Question, answer, outlook
+from scaling.analysis.fitting import fit
+from scaling.analysis.inverses import cores_for_speedup, knee
+from scaling.analysis.laws import amdahl, efficiency
+from scaling.analysis.prediction import chance_within, predict
+from scaling.analysis.price import Price
+from scaling.analysis.series import Observation, Series
+from scaling.analysis.sizes import Sizes
+from tests.published import CISCO, NO_SINGLE, rates
+
+QUIET = Truth(0.05, noise=0.005, grid=TO_16)
+FIT = fit(series(QUIET, np.random.default_rng(1)), resamples=0)
+
+
+def throughput(speedup, assurance=0.95, sizes=None, of=FIT):
+    return answer(of, Question("throughput", speedup, assurance), sizes)
+
+
+def test_the_size_is_the_smallest_that_is_sure_enough():
+    found = throughput(6.0)
+    assert found.status == "ok"
+    assert found.offer.assurance >= 0.95
+    below = next(each for each in found.neighbours if each.cores == found.offer.cores - 1)
+    assert below.assurance < 0.95
+    assert found.needed.low < cores_for_speedup(6.0, 0.05) < found.needed.high
+
+
+def test_a_latency_is_the_same_question_as_its_throughput():
+    by_latency = answer(FIT, Question("latency", 1 / 6.0))
+    assert by_latency.offer.cores == throughput(6.0).offer.cores
+
+
+def test_more_assurance_never_takes_fewer_cores():
+    sizes = [throughput(5.5, assurance).offer.cores for assurance in (0.5, 0.8, 0.95, 0.999)]
+    assert sizes == sorted(sizes)
+
+
+def test_beyond_the_measured_range_an_answer_is_marked_and_beyond_twice_refused():
+    assert throughput(amdahl(20, 0.05)).offer.extrapolated
+    assert not throughput(amdahl(10, 0.05)).offer.extrapolated
+    refused = throughput(amdahl(64, 0.05), of=fit(FIT.series, "amdahl", resamples=0))
+    assert (refused.status, refused.offer) == ("refused", None)
+    assert "twice the 16 cores measured" in refused.reason
+
+
+def test_what_the_law_can_never_do_is_not_reachable():
+    found = throughput(30.0)
+    assert (found.status, found.offer) == ("not reachable", None)
+    assert found.reason.startswith("not reachable with 95 % confidence")
+    assert found.needed.value is None
+
+
+def test_only_counts_the_machine_has_are_offered():
+    machine = Sizes((1, 2, 3, 4, 8, 16), "epyc")
+    assert throughput(4.5, sizes=machine).offer.cores == 8
+    found = throughput(amdahl(20, 0.05), sizes=machine)
+    assert (found.status, found.offer) == ("not reachable", None)
+    assert "the 16 cores of epyc are too few" in found.reason
+
+
+def test_an_efficiency_floor_gives_the_most_cores_that_keep_it():
+    found = answer(FIT, Question("efficiency", 0.7))
+    assert efficiency(found.offer.cores, 0.05) > 0.7
+    assert found.needed.low < 1 + (1 / 0.7 - 1) / 0.05 < found.needed.high
+    assert answer(FIT, Question("efficiency", 0.01)).offer.cores == 32
+
+
+def test_the_cheapest_size_pays_for_the_replica():
+    found = answer(FIT, Question("cheapest", 1.0, price=Price(1.0, 3.0)))
+    assert found.offer.cores in (7, 8)
+    assert found.needed.low < 7.55 < found.needed.high
+    assert "cost at most 5 % more" in found.reason
+    assert answer(FIT, Question("cheapest", 1.0)).offer.cores == 1
+
+
+def test_a_budget_buys_the_most_throughput_it_can():
+    price = Price(0.05, 0.1)
+    found = answer(FIT, Question("budget", 0.5, price=price))
+    assert found.offer.cores == 8
+    assert answer(FIT, Question("budget", 0.01, price=price)).status == "not reachable"
+
+
+def test_a_budget_does_not_buy_cores_past_the_peak():
+    turning = fit(
+        series(Truth(0.02, 5e-3, noise=0.005, grid=(1, 2, 4, 8, 16, 24)), np.random.default_rng(1)), resamples=0
+    )
+    assert answer(turning, Question("budget", 40.0)).offer.cores < 18
+
+
+def test_no_number_is_given_where_no_law_fits():
+    found = answer(fit(rates("no single", NO_SINGLE)), Question("throughput", 100.0))
+    assert (found.status, found.offer, found.neighbours) == ("refused", None, ())
+    assert found.reason.startswith("no law fits")
+    assert outlook(found.fit).knee.value is None
+
+
+def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_further():
+    two = fit(Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552)))), resamples=0)
+    assert answer(two, Question("throughput", 1.6)).offer.cores == 2
+    refused = answer(two, Question("throughput", 2.5))
+    assert (refused.status, refused.offer) == ("refused", None)
+    assert "not identifiable" in refused.reason
+
+
+def test_landmarks_have_intervals():
+    found = outlook(FIT)
+    assert found.knee.low < knee(0.05) < found.knee.high
+    assert found.speedup_limit.low < 20.0 < found.speedup_limit.high
+    peak = outlook(fit(rates("cisco", CISCO))).peak_cores
+    assert peak.low < 35.6 < peak.high
+
+
+@pytest.mark.parametrize(("cores", "assurance"), [(8, 0.9), (32, 0.8)])
+def test_promises_are_kept_as_often_as_they_say(cores, assurance):
+    """The fit is as sure as asked of some latency; of many launches that many must keep it, within two points."""
+    truth, chance = Truth(0.05, grid=TO_16), np.random.default_rng(6)
+    kept = []
+    for _ in range(40):
+        drawn = fit(series(truth, chance), "amdahl", resamples=0).draws(400)
+        tried = truth.true_seconds(cores) * np.exp(np.linspace(-0.3, 0.3, 1201))
+        chances = [float(chance_within(drawn, each, np.array([float(cores)]))[0]) for each in tried[::40]]
+        promised = float(np.interp(assurance, chances, tried[::40]))
+        kept.append(np.mean(launches(truth, cores, chance, 400) <= promised))
+    assert np.mean(kept) == pytest.approx(assurance, abs=0.04)
+
+
+def test_a_predicted_mean_is_surer_than_a_single_launch():
+    drawn = FIT.draws()
+    one, many = predict(drawn, 32.0), predict(drawn, 32.0, launches=25)
+    assert one.low < many.low < many.seconds < many.high < one.high
+    assert many.low < QUIET.true_seconds(32) < many.high
+
+
+def test_a_falling_clock_is_kept_in_the_answer():
+    truth = Truth(0.02, noise=0.005, slowest_mhz=2800.0)
+    slowed = fit(series(truth, np.random.default_rng(1), clock=True), resamples=0)
+    assert predict(slowed.draws(), 32.0).seconds == pytest.approx(truth.true_seconds(32), rel=0.02)
+    found = answer(slowed, Question("latency", truth.true_seconds(16)))
+    assert found.offer.cores in (16, 17)
+    assert found.needed.low < 16 < found.needed.high

@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+from scaling.results.measured import series_of
+
+from benchmarks.simulated import Truth, series
+from scaling.analysis.fitting import fit
+from scaling.analysis.series import Observation, Series, threads_on
+from scaling.errors import FitError
+from scaling.study.planning import plan
+from tests.pretend import AmdahlMachine, machine, study
+from tests.published import CARPENTRY, CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP, rates, times
+
+
+def swept(cores, serial, toml=""):
+    """What a sweep on a pretend machine of so many cores leaves behind."""
+    runs = plan(study(f'cores = "doubling"\nlaunches = 5\n{toml}'), machine(cores)).runs
+    return series_of(AmdahlMachine(serial).make(runs))
+
+
+def curve(name, points, times=1):
+    return Series(name, tuple(Observation(float(n), (1.0 / rate,) * times) for n, rate in points))
+
+
+def test_a_sweep_on_a_pretend_machine_ends_in_the_law_it_was_made_from():
+    (measured,) = swept(32, serial=0.07)
+    found = fit(measured)
+    assert (found.choice.law, found.verdict.word) == ("amdahl", "ok")
+    assert found.chosen.figures.contention.value == pytest.approx(0.07, abs=1e-6)
+    assert found.chosen.figures.speedup_limit.value == pytest.approx(1 / 0.07, rel=1e-5)
+    assert found.chosen.figures.rate_at_1.value == pytest.approx(1.0, rel=1e-6)
+    assert found.held_out.inside
+
+
+def test_weak_scaling_is_fitted_by_throughput():
+    (measured,) = swept(32, serial=0.07, toml='scale = "weak"\nitems = 3')
+    assert fit(measured).choice.law == "amdahl"
+
+
+def test_two_cores_cannot_tell_a_law_but_have_their_karp_flatt_value():
+    (measured,) = swept(2, serial=0.1)
+    found = fit(measured)
+    assert found.verdict.word == "not identifiable"
+    assert "only 2 core counts were measured" in found.verdict.reasons[0]
+    (value,) = found.trace.values
+    assert (value.cores, value.value) == (2.0, pytest.approx(0.1, abs=1e-6))
+    assert value.low <= 0.1 <= value.high
+
+
+def test_the_known_serial_fraction_is_found_though_three_counts_are_too_few_to_trust():
+    found = fit(times("carpentry", CARPENTRY))
+    assert found.chosen.figures.contention.value == pytest.approx(0.150, abs=1e-3)
+    assert found.verdict.word == "not identifiable"
+
+
+@pytest.mark.parametrize(
+    ("measured", "law", "word"),
+    [
+        (rates("rays", RAYTRACER), "amdahl", "ok"),
+        (rates("cisco", CISCO), "usl", "ok"),
+        (times("y-mp", Y_MP), "amdahl", "ok"),
+        (times("fx/40", FX_40), "usl", "not identifiable"),
+        (rates("no single", NO_SINGLE), "amdahl", "no law fits"),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_published_curves_get_their_law_and_verdict(measured, law, word):
+    found = fit(measured)
+    assert (found.choice.law, found.verdict.word) == (law, word)
+    assert any("residuals" in each for each in found.cautions)
+
+
+def test_without_one_core_the_fit_goes_on_and_says_so():
+    found = fit(rates("no single", NO_SINGLE))
+    assert any("one core was not measured" in each for each in found.cautions)
+    assert found.trace.values == ()
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(n, min(n, 8)) for n in (1, 2, 4, 6, 8, 10, 12, 16, 24, 32)],
+        [(n, min(n / (1 + 0.02 * (n - 1)), 5.5 + 0.02 * n)) for n in (1, 2, 4, 6, 8, 12, 16, 20, 24)],
+        [(n, n / (1 + 0.02 * (n - 1)) * (0.75 if n > 12 else 1)) for n in (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)],
+    ],
+    ids=["hard saturation", "rise, kink, flat", "structural break"],
+)
+@pytest.mark.parametrize("launches", [1, 5])
+def test_curves_no_law_describes_are_called_so(points, launches):
+    chance = np.random.default_rng(2)
+    noisy = Series(
+        "curve",
+        tuple(Observation(float(n), tuple(np.exp(chance.normal(0, 0.01, launches)) / rate)) for n, rate in points),
+    )
+    assert fit(noisy, resamples=0).verdict.word == "no law fits"
+
+
+@pytest.mark.parametrize(
+    "points", [[(1, 1), (2, 2.2), (4, 4.7), (8, 9.8), (16, 19)], [(1, 1), (2, 2.15), (4, 4.5), (8, 8.4), (16, 14)]]
+)
+def test_more_than_linear_is_called_superlinear_and_not_clipped_in_silence(points):
+    found = fit(curve("fast", points))
+    assert found.verdict.word == "superlinear"
+    assert "more than their share" in found.verdict.reasons[0]
+
+
+def test_superlinear_launches_are_told_from_noise():
+    chance = np.random.default_rng(2)
+    fast = Truth(0.0, noise=0.01)
+    measured = series(fast, chance)
+    slow_start = Observation(1.0, tuple(1.15 * each for each in measured.observations[0].launch_seconds))
+    assert fit(Series("cold", (slow_start, *measured.observations[1:]))).verdict.word == "superlinear"
+
+
+def test_perfect_scaling_has_a_one_sided_limit_and_no_law_beyond_what_was_measured():
+    (measured,) = swept(16, serial=0.0)
+    found = fit(measured)
+    assert found.chosen.figures.contention.on_bound
+    assert found.verdict.word == "not identifiable"
+
+
+def test_too_much_noise_is_not_identifiable():
+    chance = np.random.default_rng(2)
+    words = [fit(series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance), resamples=0).verdict.word for _ in range(20)]
+    assert words.count("not identifiable") == 20
+
+
+def test_the_bootstrap_agrees_with_the_profile():
+    found = fit(series(Truth(0.05), np.random.default_rng(2)))
+    low, high = found.chosen.figures.bootstrap
+    interval = found.chosen.figures.contention
+    assert (low, high) == pytest.approx((interval.low, interval.high), abs=0.004)
+
+
+def test_second_threads_have_a_yield_where_two_counts_share_cores():
+    truth = Truth(0.02, grid=(1, 2, 4, 8, 12, 16, 20, 24, 28, 32), physical=16, smt_yield=0.25)
+    found = fit(series(truth, np.random.default_rng(2)))
+    yielded = found.chosen.figures.smt_yield
+    assert yielded.value == pytest.approx(0.25, abs=0.05)
+    assert yielded.low < 0.25 < yielded.high
+    assert found.chosen.figures.contention.value == pytest.approx(0.02, rel=0.1)
+
+
+def test_a_yield_needs_two_counts_that_share_cores():
+    truth = Truth(0.02, grid=(1, 2, 4, 8, 16, 32), physical=16, smt_yield=0.25)
+    found = fit(series(truth, np.random.default_rng(2)))
+    assert found.chosen.figures.smt_yield is None
+    assert any(each.startswith("φ not identifiable") for each in found.cautions)
+    assert max(found.series.cores) == 16
+
+
+def test_threads_counted_as_cores_make_the_serial_fraction_too_large():
+    truth = Truth(0.02, noise=1e-6, grid=(1, 2, 4, 8, 16, 20, 24, 28, 32), physical=16, smt_yield=0.25)
+    measured = series(truth, np.random.default_rng(2))
+    naive = Series("naive", tuple(Observation(o.cores + o.siblings, o.launch_seconds) for o in measured.observations))
+    assert fit(naive, "amdahl").chosen.figures.contention.value > 0.03
+    assert fit(threads_on(naive, 16), "amdahl").chosen.figures.contention.value == pytest.approx(0.02, rel=1e-3)
+
+
+@pytest.mark.parametrize("governs", ["parallel part", "everything"])
+def test_a_measured_clock_is_taken_out_of_the_serial_fraction(governs):
+    truth = Truth(0.02, noise=0.005, slowest_mhz=2800.0, clock_governs=governs)
+    found = fit(series(truth, np.random.default_rng(2), clock=True))
+    assert found.clock.governs == governs
+    assert found.law("amdahl").figures.contention.value == pytest.approx(0.02, rel=0.05)
+    assert not any("clock" in each for each in found.cautions)
+
+
+def test_a_clock_nobody_measured_is_cautioned_about():
+    found = fit(series(Truth(0.02, slowest_mhz=2800.0), np.random.default_rng(2)))
+    assert found.law("amdahl").figures.contention.value > 0.025
+    assert any("no clock was recorded" in each for each in found.cautions)
+
+
+def test_one_law_can_be_asked_for():
+    found = fit(rates("cisco", CISCO), "amdahl")
+    assert [each.law for each in found.laws] == ["amdahl"]
+    with pytest.raises(FitError, match="needs three core counts"):
+        fit(curve("two", [(1, 1), (2, 1.9)], times=3), "usl")
+
+
+def test_one_count_is_refused():
+    with pytest.raises(FitError, match=r"'one' was measured at one core count only \(4\)"):
+        fit(curve("one", [(4, 3)], times=5))
+
+
+def test_the_same_series_gives_the_same_fit():
+    measured = series(Truth(0.05), np.random.default_rng(2))
+    assert fit(measured).chosen.figures == fit(measured).chosen.figures
+
+
+def test_many_launches_are_no_burden():
+    chance = np.random.default_rng(2)
+    measured = series(Truth(0.05, launches=20_000), chance)
+    found = fit(measured)
+    assert found.chosen.figures.contention.value == pytest.approx(0.05, abs=2e-4)

@@ -1,0 +1,153 @@
+import json
+import subprocess
+
+import pytest
+
+from scaling.results.store import Store
+from scaling.study.planning import plan
+from tests.pretend import HOST, AmdahlMachine, machine, study
+from tests.published import CARPENTRY, NO_SINGLE, RAYTRACER
+from tests.scaling.cli.scaling import scaling
+
+
+@pytest.fixture
+def csv(tmp_path):
+    def written(points, column="throughput", name="mine"):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"cores,{column}\n" + "".join(f"{n},{value}\n" for n, value in points))
+        return path
+
+    return written
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What a sweep on a pretend machine of sixteen cores leaves behind."""
+    question, host = study('cores = "doubling"\nlaunches = 3'), machine(16)
+    store = Store(tmp_path / "results")
+    store.write_machine(HOST, host)
+    for row in AmdahlMachine(serial=0.1).make(plan(question, host).runs):
+        store.append(row)
+    return tmp_path / "results"
+
+
+def facts(*arguments):
+    told = scaling(*arguments, "--json")
+    assert told.returncode in (0, 1), told.stderr
+    return json.loads(told.stdout)
+
+
+def complaint(*arguments):
+    told = scaling(*arguments)
+    assert told.returncode == 2, told
+    assert told.stderr.startswith("scaling: ")
+    assert told.stderr.count("\n") == 1
+    return told.stderr
+
+
+def test_fit_puts_the_answer_first_and_cautions_beside(csv):
+    told = scaling("fit", csv(RAYTRACER))
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("mine: Amdahl's law, serial fraction 5.66 %")
+    assert "no clock was recorded" in told.stderr
+    assert "\x1b" not in told.stdout
+
+
+def test_fit_of_a_folder_finds_the_law_it_was_made_from(folder):
+    (series,) = facts("fit", folder)["series"]
+    assert (series["name"], series["chosen"], series["verdict"]) == ("calibrated train compact smt1", "amdahl", "ok")
+    serial = series["laws"]["amdahl"]["serial_fraction"]
+    assert serial["low"] < 0.1 < serial["high"]
+    assert serial["value"] == pytest.approx(0.1, abs=1e-3)  # its launches are 0.1 % apart
+
+
+def test_fit_by_another_method_says_so(csv):
+    (series,) = facts("fit", csv(RAYTRACER), "--method", "ls")["series"]
+    assert series["laws"]["usl"]["coherency"]["stderr"] is None
+    assert series["laws"]["usl"]["coherency"]["high"] == pytest.approx(9.6e-5, rel=0.02)
+    assert "to compare with other tools" in scaling("fit", csv(RAYTRACER), "--method", "ls").stderr
+
+
+def test_fit_of_one_law(csv):
+    (series,) = facts("fit", csv(RAYTRACER), "--law", "usl")["series"]
+    assert (list(series["laws"]), series["chosen"]) == (["usl"], "usl")
+
+
+def test_fit_with_threads_that_share_cores(csv):
+    points = [(t, min(t, 8) + 0.25 * max(0, t - 8)) for t in (1, 2, 4, 6, 8, 10, 12, 14, 16)]
+    (series,) = facts("fit", csv([(t, n / (1 + 0.02 * (n - 1))) for t, n in points]), "--physical", 8)["series"]
+    assert series["laws"]["amdahl"]["smt_yield"]["value"] == pytest.approx(0.25, abs=1e-4)
+
+
+def test_known_truth_through_the_command(csv):
+    (series,) = facts("fit", csv(CARPENTRY, "seconds"))["series"]
+    assert series["laws"]["amdahl"]["serial_fraction"]["value"] == pytest.approx(0.150, abs=1e-3)
+    assert series["verdict"] == "not identifiable"
+
+
+def test_capacity_answers_in_counts_the_machine_has(folder):
+    told = scaling("capacity", folder, "--throughput", 4.9)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("give calibrated train 9 cores: 100 % sure of 4.9 items/s")
+    (answer,) = facts("capacity", folder, "--throughput", 7)["answers"]
+    assert (answer["status"], answer["cores"]) == ("not reachable", None)
+
+
+def test_capacity_where_the_answer_is_no_ends_with_one(csv):
+    told = scaling("capacity", csv(NO_SINGLE), "--throughput", 100)
+    assert told.returncode == 1
+    assert "no answer: no law fits" in told.stdout
+    assert scaling("capacity", csv(RAYTRACER), "--throughput", 5000).returncode == 1
+
+
+def test_capacity_without_a_question_shows_the_landmarks(csv):
+    told = scaling("capacity", csv(RAYTRACER))
+    assert told.returncode == 0, told.stderr
+    assert "knee" in told.stdout
+    assert facts("capacity", csv(RAYTRACER))["outlook"][0]["speedup_limit"]["value"] == pytest.approx(17.7, rel=0.05)
+
+
+def test_several_series_make_a_table(tmp_path):
+    path = tmp_path / "both.csv"
+    rows = "".join(f"rays,{n},{x}\nodd,{n + 1},{y}\n" for (n, x), (_, y) in zip(RAYTRACER[:8], NO_SINGLE, strict=True))
+    path.write_text("series,cores,throughput\n" + rows)
+    told = scaling("capacity", path, "--throughput", 100)
+    assert told.stdout.splitlines()[0].startswith("give rays ")
+    assert len(json.loads(scaling("fit", path, "--json").stdout)["series"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--throughput", 1, "--latency", 1], "--throughput and --latency are different questions"),
+        (["--throughput", -1], "--throughput is -1, but it must be a number above 0"),
+        (["--efficiency", 1.5], "--efficiency is 1.5, but it must be a number between 0 and 1"),
+        (["--throughput", 1, "--assurance", 1], "--assurance is 1"),
+        (["--budget-cost", 1, "--core-hour", 0], "a core-hour must cost more than nothing"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(csv, options, words):
+    assert words in complaint("capacity", csv(RAYTRACER), *options)
+
+
+def test_bad_input_is_one_sentence(csv, tmp_path):
+    assert "line 2, column seconds: 'x' is not a number" in complaint("fit", csv([(1, "x"), (2, 1)], "seconds"))
+    assert "no measurement on one core" in complaint("fit", csv(NO_SINGLE), "--method", "linearised")
+    assert "cannot be read" in complaint("fit", tmp_path / "none.csv")
+    assert "no results in" in complaint("fit", tmp_path)
+
+
+def test_help_has_an_example():
+    for command in ("fit", "capacity"):
+        told = subprocess.run([*scaling(command, "--help").args], capture_output=True, text=True)
+        assert f"Example: scaling {command}" in told.stdout
+
+
+def test_points_that_are_not_valid_are_left_out_unless_asked_for(tmp_path):
+    question, host = study('cores = "doubling"\nlaunches = 2'), machine(16)
+    store = Store(tmp_path / "few")
+    for row in AmdahlMachine().make(plan(question, host).runs):
+        store.append(row)
+    assert scaling("fit", tmp_path / "few", "--include-invalid").returncode == 0
+    told = scaling("fit", tmp_path / "few")
+    assert "4 of 5 points left out as not valid (too few launches)" in told.stderr

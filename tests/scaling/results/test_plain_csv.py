@@ -1,0 +1,109 @@
+import pytest
+
+from scaling.errors import StoreError
+from scaling.results.plain_csv import read_csv_series
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reader(text):
+        path = tmp_path / "mine.csv"
+        path.write_text(text) if isinstance(text, str) else path.write_bytes(text)
+        return read_csv_series(path)
+
+    return reader
+
+
+def complaint(read, text):
+    with pytest.raises(StoreError) as told:
+        read(text)
+    return str(told.value)
+
+
+def test_repeated_rows_are_launches(read):
+    (found,) = read("cores,seconds\n2,0.6\n1,1.0\n1,1.1\n2,0.5\n")
+    assert found.name == "mine"
+    assert found.cores == (1.0, 2.0)
+    assert [each.launch_seconds for each in found.observations] == [(1.0, 1.1), (0.6, 0.5)]
+
+
+def test_throughput_is_turned_into_seconds(read):
+    (found,) = read("cores,throughput\n1,4\n2,8\n")
+    assert [each.launch_seconds for each in found.observations] == [(0.25,), (0.125,)]
+
+
+def test_rows_of_one_launch_are_its_steps(read):
+    text = "cores,launch,seconds\n1,a,1\n1,a,9\n1,a,2\n1,b,3\n2,a,1\n"
+    (found,) = read(text)
+    assert [each.launch_seconds for each in found.observations] == [(2.0, 3.0), (1.0,)]
+
+
+def test_series_are_kept_apart_in_their_order(read):
+    found = read("series,cores,seconds\nb,1,1\na,1,2\nb,2,0.5\na,2,1.5\n")
+    assert [each.name for each in found] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffcores,seconds\r\n1,1\r\n2,0.5\r\n",
+        "Cores;Seconds\n1;1\n2;0.5\n",
+        " cores , seconds ,note\n1,1,x\n\n2,0.5,\n",
+    ],
+    ids=["bom and crlf", "semicolons", "spaces, a further column and an empty line"],
+)
+def test_other_tools_dialects_are_understood(read, text):
+    (found,) = read(text)
+    assert [each.launch_seconds for each in found.observations] == [(1.0,), (0.5,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "line 1 is empty"),
+        ("cores,seconds\n", "line 2: no row follows the header"),
+        ("cores,seconds\n1,1\n2,abc\n", "line 3, column seconds: 'abc' is not a number"),
+        ("cores,seconds\n1,1\ntwo,1\n", "line 3, column cores: 'two' is not a number"),
+        ("cores,seconds\n1,1\n2,\n", "line 3, column seconds: the field is empty"),
+        ("cores,seconds\n1,1\n2,nan\n", "line 3, column seconds: nan is not a finite number above 0"),
+        ("cores,seconds\n1,1\n2,inf\n", "line 3, column seconds: inf is not a finite number above 0"),
+        ("cores,seconds\n1,0\n2,1\n", "line 2, column seconds: 0 is not a finite number above 0"),
+        ("cores,throughput\n1,1\n2,-3\n", "line 3, column throughput: -3 is not a finite number above 0"),
+        ("cores,seconds\n0,1\n2,1\n", "line 2, column cores: 0 is not a finite number above 0"),
+        ("cores,seconds\n1,1\n2\n", "line 3 has 1 field(s) and the header has 2"),
+        ("cores,seconds,seconds\n1,1,1\n", "line 1 has column 'seconds' twice"),
+        ("cores,seconds,throughput\n1,1,1\n", "line 1 has both columns 'seconds' and 'throughput'"),
+        ("core,seconds\n1,1\n", "line 1 has no column 'cores' (it has core, seconds); is it 'core'?"),
+        ("cores,time\n1,1\n", "line 1 has no column 'seconds' or 'throughput' (it has cores, time)"),
+        ("cores,seconds\n4,1\n4,1.1\n", "column cores: series 'mine' has one count only (4)"),
+        ('cores,seconds\n1,1\n2,"0.5\n', "is not CSV"),
+        (b"cores,seconds\n1,\xff\n", "is not text in UTF-8"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else None,
+)
+def test_what_cannot_be_understood_is_refused_in_one_sentence_that_says_where(read, text, words):
+    told = complaint(read, text)
+    assert words in told
+    assert "mine.csv" in told
+    assert "\n" not in told
+
+
+def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
+    with pytest.raises(StoreError, match=r"none\.csv cannot be read: No such file"):
+        read_csv_series(tmp_path / "none.csv")
+
+
+def test_a_hundred_thousand_rows_are_read_line_by_line(read):
+    lines = "".join(f"{2 ** (row % 5)},{1.0 + row % 7 / 100}\n" for row in range(100_000))
+    (found,) = read("cores,seconds\n" + lines)
+    assert found.launches == (20_000,) * 5
+
+
+def test_the_line_of_a_mistake_is_right_after_a_hundred_thousand(read):
+    lines = "1,1\n2,0.5\n" * 50_000
+    assert "line 100002, column seconds" in complaint(read, f"cores,seconds\n{lines}2,x\n")
+
+
+def test_every_row_with_another_count_is_refused(read):
+    lines = "".join(f"{row / 7},1\n" for row in range(1, 6000))
+    assert "5999 different counts" in complaint(read, "cores,seconds\n" + lines)
