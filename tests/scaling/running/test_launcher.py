@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from scaling.machine.sysfs import read_topology
-from scaling.running import processes
+from scaling.running import memory, processes
+from scaling.running.witness import memory_policy
 from tests import runs
 from tests.conftest import need
 
@@ -63,6 +64,13 @@ def test_every_core_is_used_where_every_core_was_asked_for(row_of):
     wide = row_of("calibrated work=8 serial=0", cores="all", max_seconds=0.5)
     assert wide.witness.busy_threads == wide.run.point.cores == len(read_topology().cores)
     assert wide.witness.threads == wide.run.point.cores
+
+
+def test_a_run_has_the_memory_policy_of_its_order(row_of, monkeypatch):
+    need(memory_policy() is not None, "a kernel with NUMA policies")
+    monkeypatch.setattr(memory, "policy", lambda *_: (memory.BIND, (0,)))
+    need(row_of(faulty("brief")).witness.memory_policy != "default", "the right to set a memory policy")
+    assert row_of(faulty("brief")).witness.memory_policy == "bind:0"
 
 
 def test_the_parent_is_where_it_was_after_a_sweep(row_of):

@@ -136,6 +136,7 @@ def test_a_server_that_was_killed_between_runs_is_replaced():
         assert next(engine.make([run])).outcome.status == "ok"
         (server,) = processes.children() - before
         os.kill(server, signal.SIGKILL)
+        os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
         assert next(engine.make([run])).outcome.status == "ok"
         assert server not in processes.children()
 
