@@ -14,6 +14,7 @@ from scipy import stats
 
 from scaling.analysis.clock import Clock
 from scaling.analysis.estimate import Estimate, columns, effective_cores, natural
+from scaling.analysis.profile import FARTHEST_LOG
 from scaling.analysis.series import Floats
 from scaling.analysis.solving import solve
 
@@ -65,9 +66,9 @@ def draws(estimate: Estimate, clock: Clock, size: int = DRAWS, seed: int = SEED)
     slope = np.tile(given.value + steeper, 2)
     scatter = chance.standard_normal((half, problem.counts.size)) / np.sqrt(problem.counts.launches)
     spread_here = noise[:, None] * np.exp(slope[:, None] * np.log(problem.counts.cores) / 2.0)
-    logs = fitted(estimate) + spread_here * np.concatenate([scatter, -scatter])
+    shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -FARTHEST_LOG, FARTHEST_LOG)
     smt = None if estimate.smt_yield is None else np.full(2 * half, estimate.smt_yield)
-    found = solve(logs, problem.weights, columns(problem.law, problem.counts), smt=smt)
+    found = solve(fitted(estimate) + shift, problem.weights, columns(problem.law, problem.counts), smt=smt)
     log_seconds, contention, coherency = natural(found)
     smt_yield = np.zeros(2 * half) if found.smt_yield is None else found.smt_yield
     share = np.full(2 * half, 0.5 / half)

@@ -22,6 +22,7 @@ ON_BOUND = 1e-12
 # Where the search for the yield of a core's second thread begins.
 USUAL_SMT_YIELD = 0.2
 LEAST_CORES = 1e-3
+LARGEST_COHERENCY = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,12 @@ class Estimate:
         def log_variance(steeper: float) -> float:
             weight = self.problem.weights * np.exp(-steeper * x)
             inverse = np.linalg.pinv(chosen.T @ (chosen * weight[:, None]))
-            return float(np.log(inverse[names.index(parameter), names.index(parameter)]))
+            variance = inverse[names.index(parameter), names.index(parameter)]
+            return float(np.log(variance)) if variance > 0.0 else float("nan")
 
         lean = (log_variance(1e-4) - log_variance(-1e-4)) / 2e-4
+        if np.isnan(lean):
+            return float(df)
         return 2.0 / (2.0 / df + (lean - slope.pivot) ** 2 * slope.variance)
 
     def correlation(self, one: str, other: str) -> float:
@@ -139,21 +143,22 @@ def columns(law: LawName, counts: Counts) -> Design:
 
 
 def estimate(problem: Problem, *, bounded: bool = True) -> Estimate:
-    """The law's parameters at their best; unbounded only to look at what the bounds hide."""
+    """The law's parameters at their best; unbounded only to look at what the bounds hide, where T(1) stays positive."""
     counts = problem.counts
     found = solve(counts.means, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start)
+    if not bounded and found.coefficients[0, :2].sum() <= 0.0:
+        return estimate(problem)
     return _estimate(problem, found)
 
 
 def _estimate(problem: Problem, found: Solved) -> Estimate:
-    one_core = found.coefficients[0, :2].sum()
-    s, k = _natural(found)
+    log_seconds, s, k = natural(found)
     phi = None if found.smt_yield is None else float(found.smt_yield[0])
     squares = float(found.squares[0]) + problem.pure
     free = _free(problem, float(s[0]), float(k[0]), phi)
     return Estimate(
         problem=problem,
-        log_seconds=float(np.log(one_core)),
+        log_seconds=float(log_seconds[0]),
         contention=float(s[0]),
         coherency=float(k[0]),
         smt_yield=phi,
@@ -163,17 +168,11 @@ def _estimate(problem: Problem, found: Solved) -> Estimate:
     )
 
 
-def _natural(found: Solved) -> tuple[Floats, Floats]:
-    """Contention and coherency of each of a batch."""
-    one_core = found.coefficients[:, :2].sum(axis=1)
-    contention = found.coefficients[:, 1] / one_core
-    coherency = found.coefficients[:, 2] / one_core if found.coefficients.shape[1] == 3 else np.zeros_like(one_core)
-    return contention, coherency
-
-
 def natural(found: Solved) -> tuple[Floats, Floats, Floats]:
-    """Log T(1), contention and coherency of each of a batch."""
-    return np.log(found.coefficients[:, :2].sum(axis=1)), *_natural(found)
+    """Log T(1), contention and coherency of each of a batch; T(1) is never quite nothing."""
+    loss = found.coefficients[:, 2] if found.coefficients.shape[1] == 3 else np.zeros(len(found.coefficients))
+    one_core = np.maximum(found.coefficients[:, :2].sum(axis=1), np.abs(loss) / LARGEST_COHERENCY)
+    return np.log(one_core), found.coefficients[:, 1] / one_core, loss / one_core
 
 
 def _free(problem: Problem, s: float, k: float, phi: float | None) -> tuple[str, ...]:

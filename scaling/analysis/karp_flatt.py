@@ -12,11 +12,12 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.laws import karp_flatt
-from scaling.analysis.profile import CONFIDENCE
+from scaling.analysis.profile import CONFIDENCE, FARTHEST_LOG
 from scaling.analysis.series import Counts, Floats
 from scaling.analysis.variance import variance_at
 
 TREND_SIGNIFICANT = 0.05
+LARGEST_CONDITION = 1e12
 
 Course = Literal["flat", "rising", "falling", "not told"]
 
@@ -69,6 +70,7 @@ def _trace(
         return Trace(tuple(KarpFlatt(float(n), float(f), None, None) for n, f in points), "not told", None)
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
     reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
+    reach = np.minimum(reach, FARTHEST_LOG)
     low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
     found = tuple(KarpFlatt(*map(float, each)) for each in zip(cores, values, low, high, strict=True))
     return Trace(found, *_course(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
@@ -90,6 +92,9 @@ def _course(
     design = np.column_stack([np.ones_like(cores), cores])
     # Any unit of cores will do; this one keeps the sums of like size.
     design[:, 1] /= cores.max()
+    # Launches that differ by powers of ten leave no trend to see.
+    if np.linalg.cond(covariance) > LARGEST_CONDITION:
+        return "not told", None
     whitened = np.linalg.solve(np.linalg.cholesky(covariance), np.column_stack([design, values]))
     information = np.linalg.inv(whitened[:, :2].T @ whitened[:, :2])
     slope = float((information @ whitened[:, :2].T @ whitened[:, 2])[1])

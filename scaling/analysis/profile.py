@@ -23,6 +23,8 @@ ROUNDS = 3
 POINTS = 8
 # A peak farther away than this is none, and nothing is looked for much farther out.
 FARTHEST, FARTHEST_LOOK = 1e9, 1e15
+# Times differ by no more than this many powers of e.
+FARTHEST_LOG = 30.0
 # Distances looked at first, in multiples of the one a normal distribution would have.
 FIRST_LOOK, WIDER = np.array([0.5, 0.8, 1.0, 1.25, 1.6, 2.5, 4.0, 8.0]), 16.0
 
@@ -88,7 +90,8 @@ def peak_interval(estimate: Estimate) -> Interval:
 def seconds_interval(estimate: Estimate, cores: float = 1.0) -> Interval:
     """Log of the time on so many cores (T(1) unless said otherwise)."""
     value = float(log_seconds(estimate, np.array([cores]))[0])
-    return _interval(estimate, "log_seconds", value, _holding_seconds(estimate, cores), -np.inf, np.inf)
+    least, most = value - FARTHEST_LOG, value + FARTHEST_LOG
+    return _interval(estimate, "log_seconds", value, _holding_seconds(estimate, cores), least, most)
 
 
 def log_seconds(estimate: Estimate, cores: Floats, stretch: Floats | float = 1.0) -> Floats:

@@ -26,6 +26,8 @@ Method = Literal["ls", "linearised", "normalised", "reciprocal"]
 
 # As far as floating point goes.
 TIGHT = 3e-15
+# Parameters that lean on each other more than this cannot be told apart, and have no standard errors.
+LARGEST_CONDITION = 1e13
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,23 @@ def _rates(series: Series) -> Rates:
 
 
 def _law(rates: Rates, parameters: Floats) -> Floats:
-    rate, s, k = parameters
-    n = rates.cores
-    law: Floats = rate * n / (1.0 + s * (n - 1.0) + k * n * (n - 1.0))
+    law: Floats = parameters[0] * rates.cores / _stretch(rates, parameters)
     return law
+
+
+def _stretch(rates: Rates, parameters: Floats) -> Floats:
+    """n / S(n); a solver on its way may come across zero, which is kept from it."""
+    (_, s, k), n = parameters, rates.cores
+    stretch = 1.0 + s * (n - 1.0) + k * n * (n - 1.0)
+    return np.where(np.abs(stretch) > 1e-9, stretch, 1e-9)
 
 
 def _slopes(rates: Rates, parameters: Floats) -> Floats:
     """How the throughput at each count changes with each parameter."""
-    n, law = rates.cores, _law(rates, parameters)
-    per_loss = -(law**2) / (parameters[0] * n)
-    return np.column_stack([law / parameters[0], per_loss * (n - 1.0), per_loss * n * (n - 1.0)])
+    n = rates.cores
+    shared = n / _stretch(rates, parameters)
+    per_loss = -parameters[0] * shared**2 / n
+    return np.column_stack([shared, per_loss * (n - 1.0), per_loss * n * (n - 1.0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,12 @@ def _errors(rates: Rates, parameters: Floats, free: tuple[int, ...], squares: fl
     if left <= 0:
         return {}, np.empty((0, 0))
     slopes = _slopes(rates, parameters)[:, list(free)]
-    covariance: Floats = np.linalg.inv(slopes.T @ (slopes * rates.launches[:, None])) * squares / left
+    scale = np.sqrt(np.sum(slopes**2 * rates.launches[:, None], axis=0))
+    unit = slopes / np.where(scale > 0.0, scale, 1.0)
+    information = unit.T @ (unit * rates.launches[:, None])
+    if not np.all(scale > 0.0) or np.linalg.cond(information) > LARGEST_CONDITION:
+        return {}, np.empty((0, 0))
+    covariance: Floats = np.linalg.inv(information) / np.outer(scale, scale) * squares / left
     return {place: float(np.sqrt(covariance[i, i])) for i, place in enumerate(free)}, covariance
 
 
@@ -200,7 +213,9 @@ def _crossing(beyond: Callable[[float], float], start: float, reach: float, boun
         if reach < 0.0:
             outside = max(outside, bound + 1e-9 * abs(start))
         if beyond(outside) > 0.0:
-            return float(brentq(beyond, inside, outside, xtol=1e-14, rtol=1e-10))
+            # At the minimum itself rounding may already be above what is allowed.
+            at_once = beyond(inside) >= 0.0
+            return inside if at_once else float(brentq(beyond, inside, outside, xtol=1e-14, rtol=1e-10))
         inside, reach = outside, reach * 2.0
     return None
 
@@ -279,7 +294,8 @@ def _figures(
         s, k = float(parameters[1]), float(parameters[2])
         most = intervals[2].high
         least = float(np.sqrt((1.0 - s) / most)) if most and most > 0.0 and s < 1.0 else None
-        peak = Interval(float(np.sqrt((1.0 - s) / k)) if k > 0.0 else None, least, None, None, on_bound=k <= 0.0)
+        value = float(np.sqrt((1.0 - s) / k)) if k > 0.0 and s < 1.0 else None
+        peak = Interval(value, least, None, None, on_bound=k <= 0.0)
     return LawFigures(law, intervals[1], intervals[0], coherency=intervals[2], peak_cores=peak)
 
 

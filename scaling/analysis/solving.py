@@ -26,6 +26,7 @@ HALVINGS = 12
 # Enough: the sum of squares no longer falls by more than this share of itself, or of the weights where it is nothing.
 SETTLED = 1e-12
 NOTHING = 1e-20
+LEAST_TIME = 1e-100
 # A determinant of unit columns below this is no information.
 SINGULAR = 1e-13
 
@@ -54,7 +55,7 @@ def solve(logs: Floats, weights: Floats, design: Design, *, bounded: bool = True
     least = NOTHING * weights.sum(axis=-1)
     for _ in range(ROUNDS):
         improved = _round(logs, weights, design, found, bounded)
-        settled = (found.squares - improved.squares <= SETTLED * found.squares) | (improved.squares <= least)
+        settled = (improved.squares >= (1.0 - SETTLED) * found.squares) | (improved.squares <= least)
         found = improved
         if settled.all():
             break
@@ -85,7 +86,8 @@ def _squares(logs: Floats, weights: Floats, columns: Floats, coefficients: Float
 
 def _round(logs: Floats, weights: Floats, design: Design, found: Solved, bounded: bool) -> Solved:
     columns = design(found.smt_yield)
-    times = np.einsum("...kp,...p->...k", columns, found.coefficients)
+    # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
+    times = np.maximum(np.einsum("...kp,...p->...k", columns, found.coefficients), LEAST_TIME)
     slopes = columns / times[..., None]
     wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
     if found.smt_yield is None:

@@ -39,10 +39,10 @@ def verdict(
     counts = chosen.problem.counts
     thin = _too_thin(counts)
     over = _superlinear(counts, free)
-    if over:
-        return Verdict("superlinear", (over, *thin))
     if thin:
-        return Verdict("not identifiable", thin)
+        return Verdict("not identifiable", (*thin, *([over] if over else [])))
+    if over:
+        return Verdict("superlinear", (over,))
     if misfit.hopeless:
         return Verdict("no law fits", (_misfit_words(misfit),))
     vague = _too_vague(chosen, contention, peak)

@@ -24,7 +24,7 @@ def label(name: str) -> str:
 def fit_sentence(fit: SeriesFit, figures: tuple[LawFigures, ...]) -> str:
     """What a series turned out to be, in one sentence."""
     name, verdict = label(fit.series.name), fit.verdict
-    chosen = next(each for each in figures if each.law == fit.choice.law)
+    chosen = next((each for each in figures if each.law == fit.choice.law), figures[0])
     if verdict.word == "ok":
         return f"{name}: {_law_sentence(chosen, max(fit.series.cores))}"
     reasons = "; ".join(verdict.reasons)

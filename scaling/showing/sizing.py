@@ -82,6 +82,8 @@ def outlook_sentence(outlook: Outlook) -> str:
     if outlook.fit.verdict.word in ("no law fits", "superlinear"):
         return f"{name}: no answer: {outlook.reason}"
     caution = f" ({outlook.reason})" if outlook.reason else ""
+    if outlook.knee.value is None:
+        return f"{name}: speedup times efficiency still grows at {figure(outlook.farthest)} cores{caution}"
     knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.farthest)}")
     return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
 

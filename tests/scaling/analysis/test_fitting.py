@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from scaling.results.measured import series_of
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.fitting import fit
+from scaling.analysis.measured import series_of
 from scaling.analysis.series import Observation, Series, threads_on
 from scaling.errors import FitError
+from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 from tests.pretend import AmdahlMachine, machine, study
 from tests.published import CARPENTRY, CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP, rates, times
@@ -14,7 +15,7 @@ from tests.published import CARPENTRY, CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP,
 def swept(cores, serial, toml=""):
     """What a sweep on a pretend machine of so many cores leaves behind."""
     runs = plan(study(f'cores = "doubling"\nlaunches = 5\n{toml}'), machine(cores)).runs
-    return series_of(AmdahlMachine(serial).make(runs))
+    return series_of(map(launch_of, AmdahlMachine(serial, noise=1e-9).make(runs)))
 
 
 def curve(name, points, times=1):

@@ -1,0 +1,37 @@
+"""Whatever is measured, a fit comes to an end, in numbers that JSON can carry."""
+
+import json
+
+import numpy as np
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from scaling.analysis.capacity import Question, answer, outlook
+from scaling.analysis.fitting import fit
+from scaling.analysis.series import Observation, Series, threads_on
+from scaling.errors import FitError
+from scaling.showing.law_facts import fit_facts
+from scaling.showing.law_words import fit_sentence, fits_table
+from scaling.showing.sizing import answer_facts, answer_sentence, outlook_facts
+
+times = st.floats(1e-6, 1e6)
+observations = st.dictionaries(st.integers(1, 300), st.lists(times, min_size=1, max_size=3), min_size=2, max_size=6)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, phases=[Phase.generate])
+@given(counts=observations, shared=st.booleans(), target=times)
+def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target):
+    measured = Series("any", tuple(Observation(float(n), tuple(seconds)) for n, seconds in sorted(counts.items())))
+    if shared:
+        measured = threads_on(measured, int(np.median(list(counts))))
+    try:
+        found = fit(measured, resamples=20)
+    except FitError:
+        return
+    figures = tuple(each.figures for each in found.laws)
+    told = answer(found, Question("throughput", target), draws=50)
+    facts = [fit_facts(found, figures, "log"), answer_facts(told), outlook_facts(outlook(found, draws=50))]
+    assert json.dumps(facts, allow_nan=False)
+    assert fit_sentence(found, figures)
+    assert answer_sentence(told)
+    assert fits_table([(found, figures)]).rows
