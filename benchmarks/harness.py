@@ -1,10 +1,13 @@
 """Does the harness change what it measures? Our step time beside a hand-written loop over the same compiled step.
 
-    python -m benchmarks.harness [--pairs 10] [WORKLOAD …]
+    python -m benchmarks.harness [--pairs 10] [--within] [WORKLOAD …]
 
 Pairs of fresh processes on the same CPUs, in random order within a pair: one run of ours, and one plain script that
 pins itself, builds the same network, compiles the same step and times it in a loop. A ratio a pair; their median is
 what counts, since both of a pair see the same machine.
+
+Fresh processes differ by more than a percent among themselves. `--within` takes that out: one pinned process in which
+stretches of our loop and of the plain one alternate over the same compiled step, so that only the loop can differ.
 """
 
 import argparse
@@ -45,13 +48,54 @@ while time.perf_counter() < end:
 print(median(seconds[len(seconds) // 4:]))
 """
 
+WITHIN = """
+import json, os, sys, time
+os.sched_setaffinity(0, json.loads(sys.argv[2]))
+from importlib import import_module
+from statistics import median
+import tensorflow as tf
+from scaling.running import worker
+from scaling.running.frameworks.tensorflow import CompiledStep
+from scaling.running.witness import Visits
+from workloads.base import Setting
+setting = Setting("train", "small", None, 1, 1, 1, 0, 0, 1)
+compiled = CompiledStep(import_module("workloads." + sys.argv[1]).build(setting), "train", jit=False)
+compiled.prepare()
+step, batch, visits = compiled._function, compiled._batch, Visits()
+
+def ours(times):
+    for _ in range(times):
+        yield from worker._timed(compiled.step)
+        visits.look()
+
+def plain(times):
+    for _ in range(times):
+        start = time.perf_counter()
+        step(*batch).numpy()
+        yield time.perf_counter() - start
+
+list(ours(10)), list(plain(10))
+ratios, seconds, end = [], [], time.perf_counter() + float(sys.argv[3])
+while time.perf_counter() < end:
+    first, second = (ours, plain) if len(ratios) % 2 else (plain, ours)
+    one, other = median(first(STRETCH)), median(second(STRETCH))
+    ratios.append(one / other if first is ours else other / one)
+    seconds.append(other if first is ours else one)
+print(json.dumps([ratios, seconds]))
+"""
+STRETCH, WITHIN_SECONDS = 10, 30
+
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workloads", nargs="*", default=["autoenc", "deepq", "residual"])
     parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--within", action="store_true")
     arguments = parser.parse_args()
+    if arguments.within:
+        _print_within(arguments.workloads)
+        return
     print("| workload, small, train | ours ms | plain loop ms | ratio, median of pairs | quartiles |")
     print("|---|---|---|---|---|")
     for name in arguments.workloads:
@@ -61,6 +105,20 @@ def main() -> None:
         print(
             f"| {name} | {1000 * median(ours):.2f} | {1000 * median(plain):.2f} | {median(ratios):.3f} | {quartiles} |"
         )
+
+
+def _print_within(names: list[str]) -> None:
+    print("| workload, small, train | plain loop ms | stretches | ours / plain, median | its 95 % interval |")
+    print("|---|---|---|---|---|")
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    for name in names:
+        code = WITHIN.replace("STRETCH", str(STRETCH))
+        ratios, seconds = json.loads(_told(code, name, cpus, WITHIN_SECONDS))
+        ordered = sorted(ratios)
+        reach = round(0.98 * len(ordered) ** 0.5)  # order statistics around the median
+        low, high = (ordered[len(ordered) // 2 + side * reach] for side in (-1, 1))
+        middle = f"{1000 * median(seconds):.2f} | {len(ordered)} | {median(ordered):.4f}"
+        print(f"| {name} | {middle} | {low:.4f} … {high:.4f} |", flush=True)
 
 
 def _pairs(name: str, count: int) -> list[tuple[float, float]]:
@@ -82,15 +140,20 @@ def _pairs(name: str, count: int) -> list[tuple[float, float]]:
 
 
 def _plain(name: str, cpus: tuple[int, ...]) -> float:
+    return float(_told(PLAIN, name, cpus, SECONDS))
+
+
+def _told(code: str, name: str, cpus: tuple[int, ...], seconds: float) -> str:
+    """The last line a script of ours prints."""
     environment = {
         **os.environ,
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": "1",
         "KERAS_BACKEND": "tensorflow",
     }
-    command = [sys.executable, "-c", PLAIN, name, json.dumps(cpus), str(SECONDS)]
+    command = [sys.executable, "-c", code, name, json.dumps(cpus), str(seconds)]
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return float(told.stdout.splitlines()[-1])
+    return told.stdout.splitlines()[-1]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scaling.cli.options import seconds_in
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
 from tests.conftest import need
@@ -235,3 +236,22 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
     told = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
     assert "so the study goes up to 1 core(s)" in told.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
+
+
+def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
+    told = scaling("sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "60s", "-o", folder)
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"\d+ runs; .* known to ± 50 %", told.stderr)
+    rows = list(read_rows(folder))
+    assert len({row.run.key for row in rows}) == len(rows)
+    assert rows[-1].run.point.cores == 1
+
+
+@pytest.mark.parametrize("text", ["soon", "-5m", "0", "10 years", ""])
+def test_a_budget_that_is_no_time_is_refused(text):
+    assert "write it such as 90s, 10m or 1h30m" in complaint("sweep", f"--budget={text}")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("45s", 45), ("10m", 600), ("1h30m", 5400), ("1.5 h", 5400)])
+def test_a_budget_is_written_as_people_do(text, seconds):
+    assert seconds_in(text) == seconds
