@@ -85,9 +85,10 @@ def _question(
 def _fits(source: Path, physical: int | None) -> "list[SeriesFit]":
     """Every series that can be fitted; where threads share cores, the series that has both stands for its parts."""
     from scaling.analysis.fitting import fit
+    from scaling.results.measured import without_parts
 
     fits, complaints = [], []
-    for series in read_series(source, physical):
+    for series in without_parts(read_series(source, physical)):
         try:
             fits.append(fit(series, resamples=0))
         except FitError as error:

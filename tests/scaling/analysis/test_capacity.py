@@ -62,6 +62,18 @@ def test_only_counts_the_machine_has_are_offered():
     assert "the 16 cores of epyc are too few" in found.reason
 
 
+def test_second_threads_come_only_after_the_last_core():
+    truth = Truth(0.02, noise=0.005, grid=(1, 2, 4, 6, 8, 10, 12, 16), physical=8, smt_yield=0.3)
+    shared = fit(series(truth, np.random.default_rng(1)), resamples=0)
+    machine = Sizes((1, 2, 3, 4, 5, 6, 7, 8), "smt", threads=2)
+    alone = throughput(0.95 / truth.true_seconds(8), sizes=machine, of=shared)
+    assert (alone.offer.cores, alone.offer.threads) == (8, 1)
+    both = throughput(1.1 / truth.true_seconds(8), sizes=machine, of=shared)
+    assert (both.offer.cores, both.offer.threads) == (8, 2)
+    assert both.offer.assurance > 0.95
+    assert throughput(1.4 / truth.true_seconds(8), sizes=machine, of=shared).offer is None
+
+
 def test_an_efficiency_floor_gives_the_most_cores_that_keep_it():
     found = answer(FIT, Question("efficiency", 0.7))
     assert efficiency(found.offer.cores, 0.05) > 0.7
