@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
 from scaling.analysis.bootstrap import expanded_interval, resampled, resampled_means
-from scaling.analysis.capacity import Question, answer
+from scaling.analysis.capacity import answer
 from scaling.analysis.clock import STEADY_CLOCK
 from scaling.analysis.draws import draws
 from scaling.analysis.estimate import Estimate, estimate, problem
@@ -27,6 +27,7 @@ from scaling.analysis.profile import (
     peak_interval,
     smt_yield_interval,
 )
+from scaling.analysis.question import Question
 from scaling.analysis.selection import choose
 from scaling.analysis.series import Observation, Series, counts
 

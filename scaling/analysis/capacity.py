@@ -8,7 +8,6 @@ number is made up.
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
 
 import numpy as np
 
@@ -23,80 +22,14 @@ from scaling.analysis.inverses import (
     speedup_limit,
 )
 from scaling.analysis.prediction import FARTHEST, chance_within
-from scaling.analysis.price import Price, cpu_hours_per_million
+from scaling.analysis.price import cpu_hours_per_million
+from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread, Status
 from scaling.analysis.series import Floats
 from scaling.analysis.sizes import Sizes, plain_sizes
 
 DRAWS = 2000
-ASSURANCE = 0.95
-CORE_HOURS = Price()
 # Sizes whose price is within this share of the lowest are as good.
 AS_CHEAP = 0.05
-
-Kind = Literal["throughput", "latency", "efficiency", "budget", "cheapest"]
-Status = Literal["ok", "not reachable", "refused"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is wanted: units a second, seconds for the series' work, an efficiency, a cost an hour; and how surely."""
-
-    kind: Kind
-    target: float
-    assurance: float = ASSURANCE
-    price: Price = CORE_HOURS
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The middle and the 95 % interval of what the draws say; None where it is without limit, or out of reach."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One size and what it would do; `assurance` is of the question's promise, None where it has none to keep.
-
-    `threads` are used of each core; more than one only where there is no further core.
-    """
-
-    cores: int
-    threads: int
-    assurance: float | None
-    rate: Spread
-    efficiency: Spread
-    cpu_hours_per_million: float
-    cost_per_million: float
-    extrapolated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known."""
-
-    fit: SeriesFit
-    question: Question
-    status: Status
-    offer: Offer | None
-    needed: Spread
-    neighbours: tuple[Offer, ...]
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores."""
-
-    fit: SeriesFit
-    farthest: float
-    knee: Spread
-    speedup_limit: Spread
-    rate_limit: Spread
-    peak_cores: Spread
-    reason: str | None
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:

@@ -11,8 +11,8 @@ from scaling.cli.sources import Physical, Source, read_machine_sizes, read_serie
 from scaling.errors import FitError
 
 if TYPE_CHECKING:
-    from scaling.analysis.capacity import Question
     from scaling.analysis.fitting import SeriesFit
+    from scaling.analysis.question import Question
 
 
 def capacity(
@@ -61,8 +61,8 @@ def _question(
     asked: dict[str, float | None], cheapest: bool, assurance: float, core_hour: float, replica_hour: float
 ) -> "Question | None":
     """The one question that was asked; None for none."""
-    from scaling.analysis.capacity import Question
     from scaling.analysis.price import Price
+    from scaling.analysis.question import Question
 
     given = {name: value for name, value in asked.items() if value is not None} | (
         {"cheapest": 1.0} if cheapest else {}

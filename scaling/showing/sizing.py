@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from scaling.analysis.capacity import Answer, Offer, Outlook, Question, Spread, farthest
+from scaling.analysis.capacity import farthest
+from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread
 from scaling.showing.law_words import figure, label, percent
 from scaling.showing.tables import Table
 from scaling.showing.words import count, duration

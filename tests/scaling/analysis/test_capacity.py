@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import TO_16, Truth, launches, series
-from scaling.analysis.capacity import Question, answer, outlook
+from scaling.analysis.capacity import answer, outlook
 from scaling.analysis.fitting import fit
 from scaling.analysis.inverses import cores_for_speedup, knee
 from scaling.analysis.laws import amdahl, efficiency
 from scaling.analysis.prediction import chance_within, predict
 from scaling.analysis.price import Price
+from scaling.analysis.question import Question
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizes import Sizes
 from tests.published import CISCO, NO_SINGLE, rates
