@@ -12,14 +12,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.simulated import TO_16, Truth, launches, series, stepped_series
-from scaling.analysis.capacity import Question, answer
+from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
+from scaling.analysis.bootstrap import expanded_interval, resampled, resampled_means
+from scaling.analysis.capacity import answer
 from scaling.analysis.clock import STEADY_CLOCK
 from scaling.analysis.draws import draws
 from scaling.analysis.estimate import Estimate, estimate, problem
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.prediction import chance_within
-from scaling.analysis.profile import contention_interval, smt_yield_interval
+from scaling.analysis.profile import (
+    Interval,
+    coherency_interval,
+    contention_interval,
+    peak_interval,
+    smt_yield_interval,
+)
+from scaling.analysis.question import Question
 from scaling.analysis.selection import choose
 from scaling.analysis.series import Observation, Series, counts
 
@@ -68,6 +76,29 @@ def covers(truth: Truth, make: Callable[[Truth, np.random.Generator], Series] = 
         assert found.low is not None
         assert found.high is not None
         return found.low <= truth.serial <= found.high
+
+    return share(good)
+
+
+def covers_usl(truth: Truth, interval: Callable[[Estimate], Interval], aim: float) -> Measure:
+    """How often an interval of the universal scalability law holds the truth."""
+
+    def good(chance: np.random.Generator) -> bool:
+        found = interval(estimate(problem("usl", counts(series(truth, chance)))))
+        return (found.low or 0.0) <= aim <= (np.inf if found.high is None else found.high)
+
+    return share(good)
+
+
+def bootstrap_covers(truth: Truth) -> Measure:
+    """How often the widened bootstrap interval holds the serial fraction."""
+
+    def good(chance: np.random.Generator) -> bool:
+        measured = series(truth, chance)
+        seen = counts(measured)
+        found = resampled(resampled_means(measured, seen, 400, 1), seen, "amdahl")
+        low, high = expanded_interval(found.contention, seen) or (0.0, 0.0)
+        return low <= truth.serial <= high
 
     return share(good)
 
@@ -183,6 +214,7 @@ def curve(rates: Callable[[float], float], grid: tuple[int, ...], noise: float, 
 
 STEADY, GROWING = Truth(0.02), Truth(0.02, noise=0.01, growth=5.0)
 SHORT = replace(STEADY, grid=TO_16)
+TURNING = replace(STEADY, coherency=5e-4)
 SHARED = Truth(0.02, grid=(1, 2, 4, 8, 12, 16, 20, 24, 28, 32), physical=16, smt_yield=0.25)
 FALLING = Truth(0.02, slowest_mhz=2800.0)
 SHAPES = {
@@ -202,6 +234,14 @@ CELLS = [
     Cell("C3 growing", "s = 0 is inside, noise 1 to 5 %", covers(replace(GROWING, serial=0.0)), 0.95),
     Cell("C4", "launches 2 %, 30 steps 1 %", covers(STEADY, stepped_series), *NOMINAL),
     *(Cell(f"C5 s={s:g}", "bias of s in SE", bias(replace(STEADY, serial=s)), 0.0, 0.1) for s in FRACTIONS[1:]),
+    Cell("C6 launches 3", "interval of s, 3 launches", covers(replace(STEADY, launches=3)), *NOMINAL),
+    Cell("C6 launches 10", "interval of s, 10 launches", covers(replace(STEADY, launches=10)), *NOMINAL),
+    Cell("C6 to 8", "interval of s, 1 to 8 cores", covers(replace(STEADY, grid=TO_8)), *NOMINAL),
+    Cell("C6 to 128", "interval of s, 1 to 128 cores", covers(replace(STEADY, grid=TO_128)), *NOMINAL),
+    Cell("C6 contention", "interval of s beside k = 5e-4", covers_usl(TURNING, contention_interval, 0.02), *NOMINAL),
+    Cell("C6 coherency", "interval of k = 5e-4", covers_usl(TURNING, coherency_interval, 5e-4), *NOMINAL),
+    Cell("C6 peak", "interval of the peak", covers_usl(TURNING, peak_interval, (0.98 / 5e-4) ** 0.5), *NOMINAL),
+    Cell("C6 bootstrap", "widened bootstrap of s", bootstrap_covers(STEADY), 0.90),
     Cell("M1", "USL chosen at k = 0", chooses_usl(Truth(0.03)), 0.0, 0.07),
     Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
     Cell("E1 amdahl", "2x foretold, Amdahl's law", foretells(STEADY, "amdahl"), *NOMINAL),

@@ -17,9 +17,10 @@ from scipy.optimize import least_squares
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.bootstrap import both_laws, resampled, resampled_means
-from scaling.analysis.capacity import Question, answer
+from scaling.analysis.capacity import answer
 from scaling.analysis.estimate import problem
 from scaling.analysis.fitting import fit
+from scaling.analysis.question import Question
 from scaling.analysis.series import Floats, counts
 from scaling.results.plain_csv import read_csv_series
 

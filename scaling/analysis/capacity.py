@@ -6,9 +6,8 @@ an answer is marked, beyond twice as many there is none; where no law fits, or o
 number is made up.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
 
 import numpy as np
 
@@ -23,76 +22,14 @@ from scaling.analysis.inverses import (
     speedup_limit,
 )
 from scaling.analysis.prediction import FARTHEST, chance_within
-from scaling.analysis.price import Price, cpu_hours_per_million
+from scaling.analysis.price import cpu_hours_per_million
+from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread, Status
 from scaling.analysis.series import Floats
 from scaling.analysis.sizes import Sizes, plain_sizes
 
 DRAWS = 2000
-ASSURANCE = 0.95
-CORE_HOURS = Price()
 # Sizes whose price is within this share of the lowest are as good.
 AS_CHEAP = 0.05
-
-Kind = Literal["throughput", "latency", "efficiency", "budget", "cheapest"]
-Status = Literal["ok", "not reachable", "refused"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is wanted: units a second, seconds for the series' work, an efficiency, a cost an hour; and how surely."""
-
-    kind: Kind
-    target: float
-    assurance: float = ASSURANCE
-    price: Price = CORE_HOURS
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The middle and the 95 % interval of what the draws say; None where it is without limit, or out of reach."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One size and what it would do; `assurance` is of the question's promise, None where it has none to keep."""
-
-    cores: int
-    assurance: float | None
-    rate: Spread
-    efficiency: Spread
-    cpu_hours_per_million: float
-    cost_per_million: float
-    extrapolated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known."""
-
-    fit: SeriesFit
-    question: Question
-    status: Status
-    offer: Offer | None
-    needed: Spread
-    neighbours: tuple[Offer, ...]
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores."""
-
-    fit: SeriesFit
-    farthest: float
-    knee: Spread
-    speedup_limit: Spread
-    rate_limit: Spread
-    peak_cores: Spread
-    reason: str | None
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:
@@ -192,6 +129,10 @@ class _Desk:
         spread = _cores(needed, self.drawn, self.fit)
         if enough:
             return self._given(enough[0], spread, chances)
+        shared = self._shared()
+        if shared and shared.assurance is not None and shared.assurance >= self.question.assurance:
+            last = self._offers([len(self.counts) - 1], chances)
+            return Answer(self.fit, self.question, "ok", shared, spread, last, _only_measured(self.fit))
         never = float(self.drawn.share[~np.isfinite(needed)].sum())
         best = int(np.argmax(chances)) if len(chances) else 0
         return self._not_given(spread, never, self._offers([best] if len(chances) else [], chances))
@@ -256,29 +197,40 @@ class _Desk:
         efficiency = self._log_efficiency(grid)
         return np.nan_to_num(_first_crossing(grid, efficiency - np.log(least)), nan=inf)
 
-    def _log_efficiency(self, cores: Floats) -> Floats:
-        efficiency: Floats = self.drawn.log_time(np.ones(1)) - self.drawn.log_time(cores) - np.log(cores)
+    def _log_efficiency(self, cores: Floats, siblings: float = 0.0) -> Floats:
+        efficiency: Floats = self.drawn.log_time(np.ones(1)) - self.drawn.log_time(cores, siblings) - np.log(cores)
         return efficiency
+
+    def _shared(self) -> Offer | None:
+        """All cores of the machine with all their threads, where a fit knows what a second thread yields."""
+        known = self.fit.chosen.figures.smt_yield is not None
+        if not (known and self.sizes and self.sizes.threads > 1 and self.counts[-1:] == self.sizes.counts[-1:]):
+            return None
+        siblings = float(self.counts[-1] * (self.sizes.threads - 1))
+        chances = chance_within(self.drawn, self.seconds, np.array([float(self.counts[-1])]), siblings)
+        offer = self._offer(len(self.counts) - 1, None, siblings)
+        return replace(offer, threads=self.sizes.threads, assurance=float(chances[0]))
 
     def _chances(self, counts: tuple[int, ...]) -> Floats:
         if not counts:
             return np.empty(0)
         return chance_within(self.drawn, self.seconds, np.array(counts, dtype=np.float64))
 
-    def _rate(self, count: int) -> Spread:
-        logs = self.drawn.log_time(np.array([float(count)]))[:, 0]
+    def _rate(self, count: int, siblings: float = 0.0) -> Spread:
+        logs = self.drawn.log_time(np.array([float(count)]), siblings)[:, 0]
         return _spread(self.fit.series.work * np.exp(-logs), self.drawn)
 
     def _offers(self, places: list[int], chances: Floats | None) -> tuple[Offer, ...]:
         return tuple(self._offer(place, chances) for place in places)
 
-    def _offer(self, place: int, chances: Floats | None) -> Offer:
+    def _offer(self, place: int, chances: Floats | None, siblings: float = 0.0) -> Offer:
         count = self.counts[place]
-        rate = self._rate(count)
-        efficiency = np.exp(self._log_efficiency(np.array([float(count)])))[:, 0]
+        rate = self._rate(count, siblings)
+        efficiency = np.exp(self._log_efficiency(np.array([float(count)]), siblings))[:, 0]
         assert rate.value is not None
         return Offer(
             cores=count,
+            threads=1,
             assurance=None if chances is None else float(chances[place]),
             rate=rate,
             efficiency=_spread(efficiency, self.drawn),

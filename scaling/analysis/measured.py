@@ -15,6 +15,7 @@ from scaling.study.planning import Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
+JOINT = " smt1-"
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
 
 
@@ -34,6 +35,12 @@ def series_of(launches: Iterable[Launch]) -> list[Series]:
     for settings, gathered in by_settings.items():
         found.extend(_with_smt(_name(dict(settings), varied), gathered))
     return found
+
+
+def without_parts(found: list[Series]) -> list[Series]:
+    """The series without those that are part of one with all numbers of threads a core."""
+    joint = {each.name.rpartition(JOINT)[0] for each in found if any(one.siblings for one in each.observations)}
+    return [each for each in found if each.name.rpartition(" smt")[0] not in joint or JOINT in each.name]
 
 
 def _settings(point: Point) -> tuple[tuple[str, object], ...]:
@@ -60,7 +67,7 @@ def _with_smt(name: str, launches: list[Launch]) -> list[Series]:
         _series(f"{name} smt{smt}", [each for each in launches if each.point.smt == smt], lone=True) for smt in widths
     ]
     if len(widths) > 1 and widths[0] == 1:
-        found.append(_series(f"{name} smt1-{widths[-1]}", launches, lone=False))
+        found.append(_series(f"{name}{JOINT}{widths[-1]}", launches, lone=False))
     return found
 
 

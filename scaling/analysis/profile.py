@@ -11,23 +11,17 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from scaling.analysis.crossing import crossings
 from scaling.analysis.estimate import ON_BOUND, Estimate, columns, effective_cores
 from scaling.analysis.series import Counts, Floats
 from scaling.analysis.solving import Design, solve
 
 CONFIDENCE = 0.95
 
-# Widening steps until an end is bracketed, then rounds of so many points inside the bracket.
-WIDENINGS = 60
-ROUNDS = 3
-POINTS = 8
-# A peak farther away than this is none, and nothing is looked for much farther out.
-FARTHEST, FARTHEST_LOOK = 1e9, 1e15
+# A peak farther away than this is none.
+FARTHEST = 1e9
 # Times differ by no more than this many powers of e.
 FARTHEST_LOG = 30.0
-# Distances looked at first, in multiples of the one a normal distribution would have.
-FIRST_LOOK, WIDER = np.array([0.5, 0.8, 1.0, 1.25, 1.6, 2.5, 4.0, 8.0]), 16.0
-
 # Sums of squares with the parameter held at each of an array of values, all else at its best.
 Profile = Callable[[Floats], Floats]
 
@@ -135,7 +129,7 @@ def _interval(
         return profile(back(places)) - target
 
     bounds = (_transformed(to, least), _transformed(to, most))
-    low, high = _ends(beyond, float(to(value)), guess, bounds)
+    low, high = crossings(beyond, float(to(value)), guess, bounds)
     ends = (least if at_least else _back(back, low), most if at_most else _back(back, high))
     return Interval(value, *ends, None if on_bound else stderr, on_bound)
 
@@ -158,75 +152,6 @@ def _guess(estimate: Estimate, value: float, stderr: float | None, logarithmic: 
     """A first distance to look at: what the standard error promises, or else something small that is widened."""
     wide = stderr * float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, estimate.problem.df)) if stderr else 1e-4
     return max(wide / value if logarithmic else wide, 1e-12)
-
-
-def _ends(beyond: Profile, start: float, guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Where the profile leaves the allowed region on either side of its minimum; a bound where it does not."""
-    sides = [_Side(start, -guess, bounds[0]), _Side(start, guess, bounds[1])]
-    for _ in range(WIDENINGS):
-        open_sides = [side for side in sides if not side.closed]
-        if not open_sides:
-            break
-        _look(beyond, open_sides, [side.reach() for side in open_sides])
-    for _ in range(ROUNDS):
-        found = [side for side in sides if side.outside is not None]
-        _look(beyond, found, [side.between() for side in found])
-    return sides[0].end(), sides[1].end()
-
-
-def _look(beyond: Profile, sides: "list[_Side]", places: list[Floats]) -> None:
-    """One look at many places on one or both sides at once."""
-    if sides:
-        values = np.split(beyond(np.concatenate(places)), np.cumsum([len(each) for each in places])[:-1])
-        for side, at, value in zip(sides, places, values, strict=True):
-            side.narrow(at, value)
-
-
-@dataclass(slots=True)
-class _Side:
-    """One side of a minimum: a place known to be inside, and one known to be outside as soon as there is one."""
-
-    inside: float
-    step: float
-    bound: float
-    outside: float | None = None
-    start: float = 0.0
-    inside_value: float = -1.0
-    outside_value: float = 1.0
-    closed: bool = False
-
-    def __post_init__(self) -> None:
-        self.start = self.inside
-
-    def reach(self) -> Floats:
-        """Places farther and farther out, no farther than the bound."""
-        low, high = sorted((self.bound, self.start))
-        places: Floats = np.clip(self.start + FIRST_LOOK * self.step, low, high)
-        return places
-
-    def between(self) -> Floats:
-        """Places between the last one inside and the first one outside."""
-        assert self.outside is not None
-        return np.linspace(self.inside, self.outside, POINTS + 2)[1:]
-
-    def narrow(self, places: Floats, values: Floats) -> None:
-        """Take the places next to the crossing; where there is none, go farther out, or stop at the bound."""
-        crossed = values > 0.0
-        first = int(np.argmax(crossed)) if crossed.any() else len(places)
-        if first > 0:
-            self.inside, self.inside_value = float(places[first - 1]), float(values[first - 1])
-        if first < len(places):
-            self.outside, self.outside_value, self.closed = float(places[first]), float(values[first]), True
-        elif self.outside is None:
-            self.step *= WIDER
-            self.closed = self.inside == self.bound or abs(self.inside) > FARTHEST_LOOK
-
-    def end(self) -> float:
-        """The crossing, between the two places by proportion; the bound where there is none."""
-        if self.outside is None:
-            return self.bound
-        share = self.inside_value / (self.inside_value - self.outside_value)
-        return self.inside + float(np.clip(share, 0.0, 1.0)) * (self.outside - self.inside)
 
 
 def _solved(estimate: Estimate, design: Design, size: int) -> Floats:

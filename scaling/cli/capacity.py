@@ -11,8 +11,8 @@ from scaling.cli.sources import IncludeInvalid, Physical, Source, read_machine_s
 from scaling.errors import FitError
 
 if TYPE_CHECKING:
-    from scaling.analysis.capacity import Question
     from scaling.analysis.fitting import SeriesFit
+    from scaling.analysis.question import Question
 
 
 def capacity(
@@ -62,8 +62,8 @@ def _question(
     asked: dict[str, float | None], cheapest: bool, assurance: float, core_hour: float, replica_hour: float
 ) -> "Question | None":
     """The one question that was asked; None for none."""
-    from scaling.analysis.capacity import Question
     from scaling.analysis.price import Price
+    from scaling.analysis.question import Question
 
     given = {name: value for name, value in asked.items() if value is not None} | (
         {"cheapest": 1.0} if cheapest else {}
@@ -86,9 +86,10 @@ def _question(
 def _fits(source: Path, physical: int | None, include_invalid: bool) -> "list[SeriesFit]":
     """Every series that can be fitted; where threads share cores, the series that has both stands for its parts."""
     from scaling.analysis.fitting import fit
+    from scaling.analysis.measured import without_parts
 
     fits, complaints = [], []
-    for series in read_series(source, physical, include_invalid):
+    for series in without_parts(read_series(source, physical, include_invalid)):
         try:
             fits.append(fit(series, resamples=0))
         except FitError as error:

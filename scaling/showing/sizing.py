@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from scaling.analysis.capacity import Answer, Offer, Outlook, Question, Spread, farthest
+from scaling.analysis.capacity import farthest
+from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread
 from scaling.showing.law_words import figure, label, percent
 from scaling.showing.tables import Table
 from scaling.showing.words import count, duration
@@ -18,7 +19,8 @@ def answer_sentence(answer: Answer) -> str:
     beyond = ", extrapolated" if offer.extrapolated else ""
     reason = f" ({answer.reason})" if answer.reason else ""
     most = "at most " if answer.question.kind == "efficiency" else ""
-    return f"give {name} {most}{count(offer.cores, 'core')}: {_promise(answer, offer)}{beyond}{reason}"
+    threads = f" with {offer.threads} threads each" if offer.threads > 1 else ""
+    return f"give {name} {most}{count(offer.cores, 'core')}{threads}: {_promise(answer, offer)}{beyond}{reason}"
 
 
 def _promise(answer: Answer, offer: Offer) -> str:
@@ -49,7 +51,9 @@ def answers_table(answers: Sequence[Answer]) -> Table:
     """The size given to each series between its neighbours, with what each would do."""
     rows = []
     for answer in answers:
-        offers = sorted([*answer.neighbours, *([answer.offer] if answer.offer else [])], key=lambda each: each.cores)
+        offers = sorted(
+            [*answer.neighbours, *([answer.offer] if answer.offer else [])], key=lambda each: (each.cores, each.threads)
+        )
         for place, offer in enumerate(offers):
             name = label(answer.fit.series.name) if place == 0 else ""
             rows.append((name, "*" if offer is answer.offer else "", *_offer_cells(offer, answer)))
@@ -66,7 +70,7 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
         words = spread_words(needed, beyond=f"beyond {figure(farthest(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
-        str(offer.cores),
+        str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}",
         "-" if offer.assurance is None else f"{100 * offer.assurance:.1f} %",
         spread_words(offer.rate),
         spread_words(offer.efficiency, as_percent=True),
@@ -124,6 +128,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "assurance_asked": question.assurance,
         "status": answer.status,
         "cores": None if answer.offer is None else answer.offer.cores,
+        "threads": None if answer.offer is None else answer.offer.threads,
         "assurance": None if answer.offer is None else answer.offer.assurance,
         "extrapolated": None if answer.offer is None else answer.offer.extrapolated,
         "needed": _spread(answer.needed),
@@ -152,6 +157,7 @@ def outlook_facts(outlook: Outlook) -> dict[str, object]:
 def _offer(offer: Offer) -> dict[str, object]:
     return {
         "cores": offer.cores,
+        "threads": offer.threads,
         "assurance": offer.assurance,
         "rate": _spread(offer.rate),
         "efficiency": _spread(offer.efficiency),

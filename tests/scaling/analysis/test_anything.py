@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from scaling.analysis.capacity import Question, answer, outlook
+from scaling.analysis.capacity import answer, outlook
 from scaling.analysis.fitting import fit
+from scaling.analysis.question import Question
 from scaling.analysis.series import Observation, Series, threads_on
 from scaling.errors import FitError
 from scaling.showing.law_facts import fit_facts

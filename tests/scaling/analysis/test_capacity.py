@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import TO_16, Truth, launches, series
-from scaling.analysis.capacity import Question, answer, outlook
+from scaling.analysis.capacity import answer, outlook
 from scaling.analysis.fitting import fit
 from scaling.analysis.inverses import cores_for_speedup, knee
 from scaling.analysis.laws import amdahl, efficiency
 from scaling.analysis.prediction import chance_within, predict
 from scaling.analysis.price import Price
+from scaling.analysis.question import Question
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizes import Sizes
 from tests.published import CISCO, NO_SINGLE, rates
@@ -60,6 +61,18 @@ def test_only_counts_the_machine_has_are_offered():
     found = throughput(amdahl(20, 0.05), sizes=machine)
     assert (found.status, found.offer) == ("not reachable", None)
     assert "the 16 cores of epyc are too few" in found.reason
+
+
+def test_second_threads_come_only_after_the_last_core():
+    truth = Truth(0.02, noise=0.005, grid=(1, 2, 4, 6, 8, 10, 12, 16), physical=8, smt_yield=0.3)
+    shared = fit(series(truth, np.random.default_rng(1)), resamples=0)
+    machine = Sizes((1, 2, 3, 4, 5, 6, 7, 8), "smt", threads=2)
+    alone = throughput(0.95 / truth.true_seconds(8), sizes=machine, of=shared)
+    assert (alone.offer.cores, alone.offer.threads) == (8, 1)
+    both = throughput(1.1 / truth.true_seconds(8), sizes=machine, of=shared)
+    assert (both.offer.cores, both.offer.threads) == (8, 2)
+    assert both.offer.assurance > 0.95
+    assert throughput(1.4 / truth.true_seconds(8), sizes=machine, of=shared).offer is None
 
 
 def test_an_efficiency_floor_gives_the_most_cores_that_keep_it():

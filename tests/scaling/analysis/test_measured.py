@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis import rules
-from scaling.analysis.measured import series_of, trusted
+from scaling.analysis.measured import series_of, trusted, without_parts
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import by_point
 from scaling.results.rows import launch_of
@@ -41,6 +41,13 @@ def test_threads_that_share_cores_are_a_series_and_part_of_one():
         *((1.0, 0.0), (2.0, 0.0), (4.0, 0.0)),
         *((1.0, 1.0), (2.0, 2.0), (4.0, 4.0)),
     ]
+
+
+def test_the_series_with_both_stands_for_its_parts():
+    found = without_parts(series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)))
+    assert [each.name for each in found] == ["calibrated train compact smt1-2"]
+    plain = series_of(launches("cores = [2]\nlaunches = 1"))
+    assert without_parts(plain) == plain
 
 
 def test_time_is_for_the_items_of_one_core_so_that_weak_scaling_is_treated_alike():
