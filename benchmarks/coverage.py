@@ -7,12 +7,14 @@ beginning of their name: `C1` runs all that begin so. A table row a cell, printe
 """
 
 import argparse
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
+from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.bootstrap import expanded_interval, resampled, resampled_means
 from scaling.analysis.capacity import answer
 from scaling.analysis.clock import STEADY_CLOCK
@@ -101,6 +103,25 @@ def bootstrap_covers(truth: Truth) -> Measure:
         return low <= truth.serial <= high
 
     return share(good)
+
+
+def figures_cover(launches: int, name: str) -> Measure:
+    """How often the interval of a figure of a whole simulated sweep holds the truth."""
+
+    def good(chance: np.random.Generator) -> bool:
+        return bool(getattr(simulated_sweep(launches, random.Random(int(chance.integers(2**62)))), name))
+
+    return share(good)
+
+
+def warmup_bias(launches: int) -> Measure:
+    """How far slow first steps move the medians of launches, as a ratio."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        seeds = chance.integers(2**62, size=sets)
+        return abs(float(np.mean([simulated_sweep(launches, random.Random(int(seed))).bias for seed in seeds])))
+
+    return measure
 
 
 def bias(truth: Truth) -> Measure:
@@ -225,6 +246,12 @@ SHAPES = {
 COUNTS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32)
 
 CELLS = [
+    *(
+        Cell(f"F1 {name} {n}", f"interval of {name}, nested noise, {n} launches", figures_cover(n, name), *NOMINAL)
+        for name in ("step", "speedup", "efficiency")
+        for n in (3, 5, 10)
+    ),
+    *(Cell(f"F2 {n}", f"bias left by warm-up, {n} launches", warmup_bias(n), 0.0, 0.005) for n in (3, 5, 10)),
     *(Cell(f"C1 s={s:g}", "interval of s, noise 2 %", covers(replace(STEADY, serial=s)), *NOMINAL) for s in FRACTIONS),
     *(
         Cell(f"C2 s={s:g}", "interval of s, noise 1 to 5 %", covers(replace(GROWING, serial=s)), 0.92)

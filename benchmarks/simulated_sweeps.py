@@ -1,13 +1,10 @@
-"""How often the intervals of step time, speedup and efficiency hold the truth, and what warm-up leaves behind.
+"""Sweeps that never ran, from steps to verdicts: their truth is known, so every interval holds it or does not.
 
-    python -m benchmarks.coverage_figures [--sets 1000]
-
-Launches with nested noise: 2 % between launches, 1 % between steps, neighbouring steps correlated by 0.3, one step in a
+Launches have nested noise: 2 % between launches, 1 % between steps, neighbouring steps correlated by 0.3, one step in a
 hundred half as long again, the first ten a fifth slower. Each launch stops by the engine's own rule and is judged by
-the engine's own warm-up detection; the truth is known, so every interval either holds it or does not.
+the engine's own warm-up detection.
 """
 
-import argparse
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +23,6 @@ LAUNCH_NOISE, STEP_NOISE, CORRELATION = 0.02, 0.01, 0.3
 OUTLIERS, OUTLIER, WARMUP, WARMUP_STEPS = 0.01, 1.5, 1.2, 10
 SERIAL, CORES = 0.1, 4
 LIMITS = Limits(precision=0.01, max_seconds=1e9)
-LAUNCHES = (3, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +33,6 @@ class Held:
     speedup: bool
     efficiency: bool
     bias: float
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=1000)
-    sets = parser.parse_args().sets
-    print("| launches | step time | speedup | efficiency | bias of the launch median |\n|---|---|---|---|---|")
-    for launches in LAUNCHES:
-        held = [simulated_sweep(launches, random.Random(f"{launches} {number}")) for number in range(sets)]
-        shares = [fmean(getattr(each, name) for each in held) for name in ("step", "speedup", "efficiency")]
-        bias = fmean(each.bias for each in held)
-        print(f"| {launches} | {' | '.join(f'{share:.3f}' for share in shares)} | {bias:+.2%} |")
 
 
 def simulated_sweep(launches: int, chance: random.Random) -> Held:
@@ -102,7 +85,3 @@ def _steps(level: float, chance: random.Random) -> Iterator[float]:
         yield level * slow * outlier * exp(noise)
         noise = CORRELATION * noise + sqrt(1 - CORRELATION**2) * chance.gauss(0, STEP_NOISE)
         number += 1
-
-
-if __name__ == "__main__":
-    main()

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from benchmarks.coverage_figures import simulated_sweep
+from benchmarks.simulated_sweeps import simulated_sweep
 
 
 @pytest.mark.parametrize("launches", [3, 5])
