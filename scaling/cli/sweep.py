@@ -157,8 +157,9 @@ def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
                 schedule.saw(launch_of(row))
                 progress.advance(row)
     except KeyboardInterrupt:
-        kept = f"{schedule.made} of {schedule.made + len(schedule.coming)} runs are kept in {job.folder}"
-        print_note(f"interrupted; {kept}: give the same command to go on")
+        total = schedule.made + len(schedule.coming)
+        kept = sum(1 for _ in read_rows(job.folder))  # a row may have been kept, and not yet been counted
+        print_note(f"interrupted; {kept} of {total} runs are kept in {job.folder}: give the same command to go on")
         raise typer.Exit(130) from None
     if job.budget_seconds is not None:
         print_note(_spent(schedule, job.study.precision))
