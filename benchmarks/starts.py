@@ -1,9 +1,9 @@
 """Fresh interpreters beside forks of a server: how many more launches in the same time, and do they measure alike?
 
-    python -m benchmarks.starts [--rounds 5] [--seconds 0.3] [WORKLOAD …]
+    python -m benchmarks.starts [--rounds 3] [--seconds 0.3] [WORKLOAD …]
 
-Round after round every workload is launched in both ways, in random order, on the same CPUs. A launch is timed from
-the order to the row. A round has a server of its own, as every launch of a sweep has, and its start is counted too.
+A round is a launch of a sweep: every workload on every number of cores, each launched in both ways, one right after the
+other in random order. Forks of a round have a server of their own, as in a sweep, and its start is counted.
 """
 
 import argparse
@@ -23,13 +23,14 @@ from scaling.study.spec import study_from_toml
 STUDY = """
 workloads = [{names}]
 size = "small"
-cores = "all"
 launches = {rounds}
 precision = 1e-9
 max_seconds = {seconds}
 """
+STARTS = ("spawn", "fork")
 
-Times = dict[str, list[float]]
+# Seconds from the order to the row, and the row, of launches made in both ways.
+Pair = dict[str, tuple[float, Row]]
 
 
 def main() -> None:
@@ -37,33 +38,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     networks = [entry.name for entry in read_catalogue().values() if entry.layers]
     parser.add_argument("workloads", nargs="*", default=networks)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3)
     arguments = parser.parse_args()
     names = ", ".join(f'"{name}"' for name in arguments.workloads)
     study = study_from_toml(STUDY.format(names=names, **vars(arguments)), "starts")
     topology = read_topology()
-    most = len(topology.cores)
-    runs = [run for run in plan(study, topology).runs if run.point.cores == most and run.launch <= study.launches]
-    with LocalEngine(study, topology, read_machine(topology)) as engine:
-        walls, steps = _launched(engine, runs)
-    _print(walls, steps, arguments.workloads)
-
-
-def _launched(engine: LocalEngine, runs: list[Run]) -> tuple[dict[str, Times], dict[str, Times]]:
-    """Seconds a launch, and of its median step, by way of starting and by workload."""
+    runs = [run for run in plan(study, topology).runs if run.launch <= study.launches]
     chance = random.Random(1)
-    walls: dict[str, Times] = {"spawn": {}, "fork": {}}
-    steps: dict[str, Times] = {"spawn": {}, "fork": {}}
-    for run in runs:
-        for start in chance.sample(["spawn", "fork"], 2):
-            seconds, row = _timed(engine, replace(run, start=start))
-            walls[start].setdefault(run.point.workload, []).append(seconds)
-            steps[start].setdefault(run.point.workload, []).append(launch_of(row).seconds)
-    return walls, steps
+    with LocalEngine(study, topology, read_machine(topology)) as engine:
+        pairs = [_pair(engine, run, chance) for run in runs]
+    _print(pairs, arguments.workloads, arguments.rounds)
 
 
-def _timed(engine: LocalEngine, run: Run) -> tuple[float, Row]:
+def _pair(engine: LocalEngine, run: Run, chance: random.Random) -> Pair:
+    return {start: _launched(engine, replace(run, start=start)) for start in chance.sample(STARTS, 2)}
+
+
+def _launched(engine: LocalEngine, run: Run) -> tuple[float, Row]:
     begun = time.monotonic()
     row = next(engine.make([run]))
     seconds = time.monotonic() - begun
@@ -72,16 +64,21 @@ def _timed(engine: LocalEngine, run: Run) -> tuple[float, Row]:
     return seconds, row
 
 
-def _print(walls: dict[str, Times], steps: dict[str, Times], names: list[str]) -> None:
-    print("| workload, small, train | spawned s | forked s | ratio | forked step / spawned step, median of pairs |")
-    print("|---|---|---|---|---|")
+def _print(pairs: list[Pair], names: list[str], rounds: int) -> None:
+    print(
+        "| workload, small, train | spawned s | forked s | ratio | step forked / spawned, median of pairs | quartiles |"
+    )
+    print("|---|---|---|---|---|---|")
     for name in names:
-        spawned, forked = (median(walls[start][name]) for start in ("spawn", "fork"))
-        pairs = zip(steps["fork"][name], steps["spawn"][name], strict=True)
-        ratio = median(one / other for one, other in pairs)
-        print(f"| {name} | {spawned:.2f} | {forked:.2f} | {spawned / forked:.2f} | {ratio:.3f} |")
-    spawned, forked = (sum(map(sum, walls[start].values())) for start in ("spawn", "fork"))
-    print(f"| all, servers included | {spawned:.1f} | {forked:.1f} | **{spawned / forked:.2f}** | |")
+        own = [pair for pair in pairs if pair["fork"][1].run.point.workload == name]
+        spawned, forked = (median(pair[start][1].outcome.sections.wall for pair in own) for start in STARTS)
+        steps = sorted(launch_of(pair["fork"][1]).seconds / launch_of(pair["spawn"][1]).seconds for pair in own)
+        quartiles = f"{steps[len(steps) // 4]:.3f} … {steps[-1 - len(steps) // 4]:.3f}"
+        print(f"| {name} | {spawned:.2f} | {forked:.2f} | {spawned / forked:.2f} | {median(steps):.3f} | {quartiles} |")
+    spawned, forked = (sum(pair[start][0] for pair in pairs) / rounds for start in STARTS)
+    server = forked - sum(pair["fork"][1].outcome.sections.wall for pair in pairs) / rounds
+    print(f"| the server of a round | | {server:.2f} | | | |")
+    print(f"| a round of {len(pairs) // rounds} launches | {spawned:.1f} | {forked:.1f} | {spawned / forked:.2f} | | |")
 
 
 if __name__ == "__main__":
