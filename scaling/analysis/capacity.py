@@ -13,6 +13,7 @@ import numpy as np
 
 from scaling.analysis.draws import Draws, quantiles
 from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.fleet import cheapest_fleet
 from scaling.analysis.inverses import (
     cheapest_cores,
     cores_for_efficiency,
@@ -40,7 +41,7 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
     drawn = fit.draws(draws)
     desk = _Desk(fit, question, drawn, _on_offer(fit, sizes), sizes)
     return {
-        "throughput": desk.promise,
+        "throughput": desk.throughput,
         "latency": desk.promise,
         "efficiency": desk.efficiency,
         "budget": desk.budget,
@@ -48,22 +49,30 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
     }[question.kind]()
 
 
-def outlook(fit: SeriesFit, draws: int = DRAWS) -> Outlook:
+def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> Outlook:
     """The landmarks of a series, with intervals; nothing where no law fits."""
     refusal, nothing = _refusal(fit), Spread(None, None, None)
     if refusal:
-        return Outlook(fit, farthest(fit), nothing, nothing, nothing, nothing, refusal)
+        return Outlook(fit, farthest(fit), None, nothing, nothing, nothing, nothing, refusal)
     drawn = fit.draws(draws)
     limit = speedup_limit(drawn.contention, drawn.coherency)
+    turn = _cores(knee(drawn.contention, drawn.coherency), drawn, fit)
     return Outlook(
         fit,
         farthest(fit),
-        knee=_cores(knee(drawn.contention, drawn.coherency), drawn, fit),
+        recommended=_recommended(fit, turn, sizes),
+        knee=turn,
         speedup_limit=_spread(limit, drawn),
         rate_limit=_spread(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
         peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
         reason=_only_measured(fit),
     )
+
+
+def _recommended(fit: SeriesFit, turn: Spread, sizes: Sizes | None) -> int | None:
+    """The largest size on offer up to the knee; where that is out of sight, up to the most cores measured."""
+    most = _most_measured(fit) if turn.value is None else turn.value
+    return max((count for count in _on_offer(fit, sizes) if count <= most), default=None)
 
 
 def _refusal(fit: SeriesFit) -> str | None:
@@ -120,6 +129,11 @@ class _Desk:
         """The time a promise allows for the series' work."""
         target = self.question.target
         return target if self.question.kind == "latency" else self.fit.series.work / target
+
+    def throughput(self) -> Answer:
+        """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
+        fleet = cheapest_fleet(self.drawn, self.seconds, self.counts, self.question.price, self.question.assurance)
+        return replace(self.promise(), fleet=fleet)
 
     def promise(self) -> Answer:
         """The smallest size that keeps a throughput or a latency as surely as was asked for."""

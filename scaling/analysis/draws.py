@@ -72,7 +72,22 @@ def draws(estimate: Estimate, clock: Clock, size: int = DRAWS, seed: int = SEED)
     log_seconds, contention, coherency = natural(found)
     smt_yield = np.zeros(2 * half) if found.smt_yield is None else found.smt_yield
     share = np.full(2 * half, 0.5 / half)
-    return Draws(log_seconds, contention, coherency, smt_yield, noise, slope, share, clock)
+    return Draws(
+        log_seconds=_single(log_seconds),
+        contention=_single(contention),
+        coherency=_single(coherency),
+        smt_yield=_single(smt_yield),
+        noise=_single(noise),
+        slope=_single(slope),
+        share=share,
+        clock=clock,
+    )
+
+
+def _single(values: Floats) -> Floats:
+    """Values with the digits of single precision, so that draws that are kept or sent in it answer the same."""
+    kept: Floats = values.astype(np.float32).astype(np.float64)
+    return kept
 
 
 def fitted(estimate: Estimate) -> Floats:

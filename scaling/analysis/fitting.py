@@ -6,6 +6,7 @@ The pieces are `estimate` and `profile` (one law), `selection` (which law), `mis
 `karp_flatt` (a look that needs no law), `prediction` (the largest count held out), `bootstrap` (a second opinion).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,6 +99,17 @@ def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed
         held_out=held_out(series, law),
         cautions=(*cautions, *_cautions(series, chosen, free, found)),
     )
+
+
+def fit_each(found: Iterable[Series], *, resamples: int = RESAMPLES) -> tuple[list[SeriesFit], list[FitError]]:
+    """Every series that can be fitted, and for each that cannot the reason."""
+    fits, complaints = [], []
+    for series in found:
+        try:
+            fits.append(fit(series, resamples=resamples))
+        except FitError as error:
+            complaints.append(error)
+    return fits, complaints
 
 
 def _usable(series: Series) -> tuple[Series, bool, tuple[str, ...]]:

@@ -57,10 +57,10 @@ def _predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: floa
     return (low + high) / 2.0
 
 
-def chance_within(draws: Draws, seconds: float, cores: Floats, siblings: float = 0.0) -> Floats:
-    """How likely one new launch on each of these counts takes no longer than so many seconds."""
+def chance_within(draws: Draws, seconds: float, cores: Floats, siblings: float = 0.0, launches: int = 1) -> Floats:
+    """How likely the mean of so many new launches on each of these counts takes no longer than so many seconds."""
     cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
     distance = np.log(seconds) - draws.log_time(cores, siblings)
-    safe = np.maximum(draws.launch_noise(cores), 1e-15)
+    safe = np.maximum(draws.launch_noise(cores) / np.sqrt(launches), 1e-15)
     chances: Floats = draws.share @ ndtr(distance / safe) / draws.share.sum()
     return chances

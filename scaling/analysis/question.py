@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.fleet import Fleet
 from scaling.analysis.price import Price
 
 ASSURANCE = 0.95
@@ -51,7 +52,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known."""
+    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known.
+
+    `fleet` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
+    """
 
     fit: SeriesFit
     question: Question
@@ -60,14 +64,19 @@ class Answer:
     needed: Spread
     neighbours: tuple[Offer, ...]
     reason: str | None
+    fleet: Fleet | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores."""
+    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores.
+
+    `recommended` is the largest size on offer that is not past the knee, None where nothing is said.
+    """
 
     fit: SeriesFit
     farthest: float
+    recommended: int | None
     knee: Spread
     speedup_limit: Spread
     rate_limit: Spread

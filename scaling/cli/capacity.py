@@ -53,7 +53,7 @@ def capacity(
     question = _question(asked, cheapest, assurance, core_hour, replica_hour)
     fits = _fits(source, physical, include_invalid)
     if question is None:
-        _outlooks(fits, as_json)
+        _outlooks(source, fits, as_json)
     else:
         _answers(source, fits, question, as_json)
 
@@ -85,15 +85,10 @@ def _question(
 
 def _fits(source: Path, physical: int | None, include_invalid: bool) -> "list[SeriesFit]":
     """Every series that can be fitted; where threads share cores, the series that has both stands for its parts."""
-    from scaling.analysis.fitting import fit
+    from scaling.analysis.fitting import fit_each
     from scaling.analysis.measured import without_parts
 
-    fits, complaints = [], []
-    for series in without_parts(read_series(source, physical, include_invalid)):
-        try:
-            fits.append(fit(series, resamples=0))
-        except FitError as error:
-            complaints.append(error)
+    fits, complaints = fit_each(without_parts(read_series(source, physical, include_invalid)), resamples=0)
     if not fits and complaints:
         raise complaints[0]
     for complaint in complaints:
@@ -122,12 +117,13 @@ def _answers(source: Path, fits: "list[SeriesFit]", question: "Question", as_jso
         raise typer.Exit(1)
 
 
-def _outlooks(fits: "list[SeriesFit]", as_json: bool) -> None:
+def _outlooks(source: Path, fits: "list[SeriesFit]", as_json: bool) -> None:
     from scaling.analysis.capacity import outlook
     from scaling.showing.law_words import caution_lines
     from scaling.showing.sizing import outlook_facts, outlook_sentence, outlooks_table
 
-    outlooks = [outlook(each) for each in fits]
+    sizes = read_machine_sizes(source)
+    outlooks = [outlook(each, sizes) for each in fits]
     if as_json:
         print_json({"outlook": [outlook_facts(each) for each in outlooks]})
         return

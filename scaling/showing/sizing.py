@@ -1,6 +1,7 @@
 """Answers to sizing questions in sentences, tables and JSON facts."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from scaling.analysis.capacity import farthest
 from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread
@@ -11,6 +12,21 @@ from scaling.showing.words import count, duration
 
 def answer_sentence(answer: Answer) -> str:
     """What to give a series, or why there is no number."""
+    return f"{_one_size(answer)}{_fleet_words(answer)}"
+
+
+def _fleet_words(answer: Answer) -> str:
+    """The cheapest replicas, where they cost less than the one size or there is none."""
+    fleet, offer, price = answer.fleet, answer.offer, answer.question.price
+    if fleet is None or (offer is not None and fleet.hourly_cost >= price.hourly(offer.cores)):
+        return ""
+    least = "cheapest" if offer else "together"
+    size = f"{count(fleet.replicas, 'replica')} of {count(fleet.cores, 'core')}"
+    sure = f"{figure(fleet.hourly_cost)} an hour, {100 * fleet.assurance:.0f} % sure"
+    return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
+
+
+def _one_size(answer: Answer) -> str:
     name, offer = label(answer.fit.series.name), answer.offer
     if offer is None:
         wanted = _wanted(answer.question, answer.fit.series.unit)
@@ -94,8 +110,18 @@ def outlook_sentence(outlook: Outlook) -> str:
 
 def outlooks_table(outlooks: Sequence[Outlook]) -> Table:
     """The landmarks of every series."""
-    rows = [(label(each.fit.series.name), *_landmarks(each), each.fit.verdict.word) for each in outlooks]
-    return Table(("series", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows)
+    rows = [
+        (
+            label(each.fit.series.name),
+            "-" if each.recommended is None else str(each.recommended),
+            *_landmarks(each),
+            each.fit.verdict.word,
+        )
+        for each in outlooks
+    ]
+    return Table(
+        ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows
+    )
 
 
 def _landmarks(outlook: Outlook) -> tuple[str, ...]:
@@ -134,6 +160,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "needed": _spread(answer.needed),
         "offer": None if answer.offer is None else _offer(answer.offer),
         "neighbours": [_offer(each) for each in answer.neighbours],
+        "fleet": None if answer.fleet is None else asdict(answer.fleet),
         "reason": answer.reason,
         "verdict": answer.fit.verdict.word,
         "sentence": answer_sentence(answer),
@@ -145,6 +172,7 @@ def outlook_facts(outlook: Outlook) -> dict[str, object]:
     return {
         "name": outlook.fit.series.name,
         "unit": outlook.fit.series.unit,
+        "recommended_cores": outlook.recommended,
         "knee_cores": _spread(outlook.knee),
         "speedup_limit": _spread(outlook.speedup_limit),
         "rate_limit": _spread(outlook.rate_limit),
