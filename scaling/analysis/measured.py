@@ -10,18 +10,13 @@ from dataclasses import asdict
 from math import fsum
 
 from scaling.analysis.series import Observation, Series
-from scaling.analysis.summary import Launch, Summary
+from scaling.analysis.summary import Launch
 from scaling.study.planning import Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
 JOINT = " smt1-"
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
-
-
-def trusted(summaries: Iterable[Summary]) -> list[Launch]:
-    """The launches of valid points, without those that were left out of them."""
-    return [launch for summary in summaries if summary.valid for launch in summary.used]
 
 
 def series_of(launches: Iterable[Launch]) -> list[Series]:

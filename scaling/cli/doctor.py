@@ -3,15 +3,17 @@
 import os
 import shutil
 import time
+from pathlib import Path
 
 import typer
 
 from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json
-from scaling.machine.findings import verdict
+from scaling.machine.findings import Finding, verdict
 from scaling.machine.health import findings
 from scaling.machine.procfs import read_vitals
 from scaling.machine.sysfs import HERE, read_topology
+from scaling.machine.topology import Topology
 from scaling.showing.examination import examination_facts, examination_lines
 
 # Long enough to count ticks of a hundredth of a second, short enough to wait for.
@@ -28,13 +30,18 @@ def doctor(root: Root = HERE, as_json: Json = False) -> None:
 
     Example: scaling doctor --json
     """
-    found = findings(read_topology(root), read_vitals(root, _pause if root == HERE else None), os.environ)
+    found = examine(read_topology(root), root)
     if as_json:
         print_json(examination_facts(found))
     else:
         print(*examination_lines(found, min(WIDEST, shutil.get_terminal_size().columns)), sep="\n")
     if verdict(found) == "spoiler":
         raise typer.Exit(1)
+
+
+def examine(topology: Topology, root: Path = HERE) -> list[Finding]:
+    """What the doctor finds; activity only on this machine, where it can be watched for a moment."""
+    return list(findings(topology, read_vitals(root, _pause if root == HERE else None), os.environ))
 
 
 def _pause() -> None:

@@ -1,5 +1,6 @@
 """`scaling show`: every point of a results folder."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.showing.facts import point_facts
 from scaling.showing.points import point_remarks, points_table
+from scaling.showing.sparklines import sparklines_table
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20
@@ -45,6 +47,9 @@ def points_of(folder: Path) -> list[Scaled]:
 
 def print_points(points: Sequence[Scaled]) -> None:
     """A table of points on stdout, and on stderr a sentence for whatever speaks against them."""
+    if sys.stdout.isatty():
+        print_table(sparklines_table(points))
+        print()
     print_table(points_table(points))
     remarks = point_remarks(points)
     for remark in remarks[:MOST_REMARKS]:

@@ -1,17 +1,17 @@
 """What `fit` and `capacity` read: a results folder or a plain CSV, as series."""
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scaling.analysis.summary import Summary, by_point
+from scaling.analysis.summary import by_point
+from scaling.analysis.trusted import trusted
 from scaling.cli.printing import print_note
 from scaling.errors import StoreError
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
-from scaling.showing.words import count
+from scaling.showing.points import left_out_sentence
 
 if TYPE_CHECKING:
     from scaling.analysis.series import Series
@@ -50,35 +50,20 @@ def read_series(source: Path, physical: int | None = None, include_invalid: bool
 
 
 def _folder_series(folder: Path, include_invalid: bool) -> "list[Series]":
-    from scaling.analysis.measured import series_of, trusted
+    from scaling.analysis.measured import series_of
 
-    summaries = by_point(map(launch_of, read_rows(folder)))
-    measured = [summary for summary in summaries if summary.step is not None]
-    if not measured:
-        raise StoreError(f"no launch in {folder} went well yet; run the sweep that writes there")
-    doubtful = [] if include_invalid else [summary for summary in measured if not summary.valid]
-    if len(doubtful) == len(measured):
-        raise StoreError(
-            f"none of the {count(len(measured), 'point')} in {folder} is valid ({_why(doubtful)}); measure more "
-            "launches on a quieter machine, or give --include-invalid"
-        )
-    if doubtful:
-        print_note(
-            f"{len(doubtful)} of {count(len(measured), 'point')} left out as not valid ({_why(doubtful)}); "
-            "--include-invalid takes them in"
-        )
-    launches = [launch for summary in measured for launch in summary.used] if include_invalid else trusted(measured)
-    return series_of(launches)
-
-
-def _why(doubtful: list[Summary]) -> str:
-    """What speaks against points, the commonest first."""
-    names = Counter(doubt.rule.name for summary in doubtful for doubt in summary.doubts if doubt.rule.spoils)
-    return ", ".join(name for name, _ in names.most_common(3))
+    chosen = trusted(by_point(map(launch_of, read_rows(folder))), include_invalid)
+    note = left_out_sentence(chosen)
+    if not chosen.taken:
+        raise StoreError(f"{folder}: {note}")
+    if note:
+        print_note(note)
+    return series_of(chosen.launches)
 
 
 def read_machine_sizes(source: Path) -> "Sizes | None":
     """The core counts of the machine a folder was measured on; None for a CSV."""
-    from scaling.results.machine_file import read_sizes
+    from scaling.results.machine_file import read_machine_file
 
-    return read_sizes(source) if source.is_dir() else None
+    machine = read_machine_file(source) if source.is_dir() else None
+    return machine.sizes() if machine else None

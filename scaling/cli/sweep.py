@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.repeats import wants_more
+from scaling.cli.doctor import examine
 from scaling.cli.options import seconds_in
 from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
@@ -139,6 +140,7 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
             print_note(f"{count(store.set_failures_aside(), 'failed run')} set aside to be made again")
         store.write_study(job.toml)
         store.write_machine(job.machine, job.topology)
+        store.write_findings(examine(job.topology))
         earlier = map(launch_of, read_rows(job.folder))
         _make(job, Schedule(job.study, job.plan.runs, earlier, job.budget_seconds), store, lock_fd)
     finally:

@@ -1,4 +1,5 @@
-"""The results folder: `rows.jsonl`, one line a run, appended and synced as it comes; `study.toml`; `machine.json`.
+"""The results folder: `rows.jsonl`, one line a run, appended and synced as it comes; `study.toml`; `machine.json`;
+`doctor.json`.
 
 Nothing is lost: a row is on the disk before the next run begins. Nothing is half there: a line torn by a crash or a
 full disk is set aside in `rows.torn`, and its run is measured again.
@@ -7,21 +8,27 @@ full disk is set aside in `rows.torn`, and its run is measured again.
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from scaling.errors import StoreError
+from scaling.machine.findings import Finding
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.results.rows import Row, row_from_json, row_to_json
 
 ROWS, TORN, STUDY, MACHINE, RETRIED = "rows.jsonl", "rows.torn", "study.toml", "machine.json", "rows.retried.jsonl"
+FINDINGS = "doctor.json"
 
 # What must not change under a folder, because points would no longer mean the same; the rest is in every row.
 COMPARED = ("host", "cpu_model", "arch", "fingerprint")
 COMPARED_FACTS = ("online", "allowed", "isolated", "quota_cpus")
+
+_FINDINGS = TypeAdapter(tuple[Finding, ...])
 
 
 def read_rows(folder: Path) -> Iterator[Row]:
@@ -48,6 +55,17 @@ def read_study_toml(folder: Path) -> str | None:
     """The study a folder was begun with; None in a new folder."""
     path = folder / STUDY
     return path.read_text() if path.exists() else None
+
+
+def read_findings(folder: Path) -> tuple[Finding, ...] | None:
+    """What the doctor found when the sweep was last begun; None where nobody looked."""
+    path = folder / FINDINGS
+    if not path.exists():
+        return None
+    try:
+        return _FINDINGS.validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise StoreError(f"{path} does not hold findings: {len(error.errors())} are wrong; take it away") from error
 
 
 def read_machine_differences(folder: Path, machine: Machine, topology: Topology) -> list[str]:
@@ -103,6 +121,10 @@ class Store:
         path = self.folder / MACHINE
         if not path.exists():
             _replace(path, json.dumps(_machine_facts(machine, topology), indent=1) + "\n")
+
+    def write_findings(self, findings: Sequence[Finding]) -> None:
+        """Keep what the doctor found just before the runs that follow."""
+        _replace(self.folder / FINDINGS, _FINDINGS.dump_json(tuple(findings), indent=1).decode() + "\n")
 
     def set_failures_aside(self) -> int:
         """Move every row that is not ok out of the way, so that its run is made again; how many there were."""

@@ -1,11 +1,13 @@
 """Points and comparisons as tables, and what is said against them as sentences below."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from scaling.analysis.comparison import Comparison, Difference
 from scaling.analysis.figures import Figure
 from scaling.analysis.rules import Doubt
 from scaling.analysis.speedup import Scaled
+from scaling.analysis.trusted import Trusted
 from scaling.showing.tables import Table
 from scaling.showing.words import count, duration, point_words, share
 from scaling.study.planning import Point
@@ -39,6 +41,22 @@ def point_remarks(points: Iterable[Scaled]) -> list[str]:
         name = point_words(each.summary.point)
         remarks += [f"{name}: {doubt.words}" for doubt in each.all_doubts]
     return remarks
+
+
+def left_out_sentence(chosen: Trusted) -> str | None:
+    """Which points fits leave out, and why; None where they take all."""
+    taken, left_out = len(chosen.taken), len(chosen.left_out)
+    names = Counter(doubt.rule.name for summary in chosen.left_out for doubt in summary.doubts if doubt.rule.spoils)
+    why = ", ".join(name for name, _ in names.most_common(3))
+    if not left_out:
+        return None if taken else "no launch went well yet; run the sweep that writes there"
+    if not taken:
+        return (
+            f"none of the {count(left_out, 'point')} is valid ({why}); measure more launches on a quieter machine, "
+            "or give --include-invalid"
+        )
+    of = count(taken + left_out, "point")
+    return f"{left_out} of {of} left out as not valid ({why}); --include-invalid takes them in"
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -3,9 +3,10 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis import rules
-from scaling.analysis.measured import series_of, trusted, without_parts
+from scaling.analysis.measured import series_of, without_parts
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import by_point
+from scaling.analysis.trusted import trusted
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 from tests.pretend import AmdahlMachine, machine, study
@@ -69,7 +70,7 @@ def test_only_valid_points_are_trusted_and_of_them_only_what_was_not_left_out():
     made = launches('cores = "doubling"\nlaunches = 5')
     load = Doubt(rules.FOREIGN_LOAD, 0.3)
     disturbed = [replace(each, doubts=(load,)) if each.number == 1 or each.point.cores == 2 else each for each in made]
-    (found,) = series_of(trusted(by_point(disturbed)))
+    (found,) = series_of(trusted(by_point(disturbed)).launches)
     assert (found.cores, found.launches) == ((1.0, 4.0), (5, 4))
 
 

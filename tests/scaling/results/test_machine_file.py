@@ -3,13 +3,13 @@ import json
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.machine_file import read_sizes
+from scaling.results.machine_file import read_machine_file
 from tests.pretend import machine
 
 
 def written(folder, topology, **facts):
     (folder / "machine.json").write_text(json.dumps({"host": "pretend", "topology": {**topology.facts(), **facts}}))
-    return read_sizes(folder)
+    return read_machine_file(folder).sizes()
 
 
 def test_the_machine_of_a_folder_says_which_counts_it_has(tmp_path):
@@ -22,12 +22,12 @@ def test_a_quota_is_kept(tmp_path):
 
 
 def test_a_folder_that_does_not_say_offers_nothing(tmp_path):
-    assert read_sizes(tmp_path) is None
+    assert read_machine_file(tmp_path) is None
     (tmp_path / "machine.json").write_text('{"host": "pretend"}')
-    assert read_sizes(tmp_path) is None
+    assert read_machine_file(tmp_path) is None
 
 
 def test_a_file_that_is_no_json_is_refused(tmp_path):
     (tmp_path / "machine.json").write_text("{")
     with pytest.raises(StoreError, match=r"machine\.json cannot be read"):
-        read_sizes(tmp_path)
+        read_machine_file(tmp_path)
