@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
-from scaling.running.describing import counts
+from scaling.running.describing import COUNTED, counts
 from scaling.showing.tables import workloads_table
 from scaling.study.finding import read_catalogue
 
@@ -20,7 +20,7 @@ def workloads(as_json: Json = False) -> None:
     entries = read_catalogue().values()
     counted = counts([entry.name for entry in entries if entry.layers])
     if as_json:
-        unknown = {"parameters": None, "gmacs_per_item": None, "weights_bytes": None}
+        unknown = dict.fromkeys(COUNTED)
         print_json([{**asdict(entry), **counted.get(entry.name, unknown)} for entry in entries])
     else:
         print_table(workloads_table(entries, counted))

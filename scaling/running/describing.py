@@ -1,6 +1,6 @@
-"""What a workload is, counted and not typed in: parameters, forward multiply-adds, memory of its weights.
+"""What a workload is, counted and not typed in: parameters, forward multiply-adds, memory of its weights, traffic.
 
-Counting builds every network at published size and passes one item through it, operation by operation, which takes
+Counting builds every network and passes one item through it, operation by operation, which takes
 a while: it is done in a child process, and kept until a workload or the framework changes.
 """
 
@@ -18,18 +18,19 @@ from typing import Any
 from scaling.errors import WorkloadError
 from scaling.running.environment import QUIET_CPU
 
+COUNTED = ("parameters", "gmacs_per_item", "weights_bytes", "traffic_bytes_per_item", "traffic_bytes_per_step")
 CODE = "from scaling.running.describing import tell; tell()"
 
 
-def counts(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The counts of each of these networks, by name."""
-    kept = _cache()
+def counts(names: Sequence[str], size: str = "published") -> dict[str, dict[str, Any]]:
+    """The counts of each of these networks at a size, by name."""
+    kept = _cache(size)
     if kept.exists():
         known: dict[str, dict[str, Any]] = json.loads(kept.read_text())
         if set(names) <= set(known):
             return known
     environment = {**os.environ, **QUIET_CPU, "KERAS_BACKEND": "tensorflow"}
-    command = [sys.executable, "-P", "-c", CODE, *names]
+    command = [sys.executable, "-P", "-c", CODE, size, *names]
     told = subprocess.run(command, env=environment, capture_output=True, text=True)
     if told.returncode:
         raise WorkloadError(f"the networks cannot be counted: {told.stderr.strip().splitlines()[-1]}")
@@ -39,34 +40,39 @@ def counts(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     return counted
 
 
-def _cache() -> Path:
-    """Where counts are kept: under a name that changes with the workloads and the framework."""
+def _cache(size: str) -> Path:
+    """Where counts are kept: under a name that changes with the size, the workloads and the framework."""
     sources = sorted(files("workloads").iterdir(), key=lambda entry: entry.name)
     digest = hashlib.sha256(version("tensorflow").encode() + version("keras").encode())
     for source in sources:
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "cpu-scaling", f"workloads-{digest.hexdigest()[:16]}.json")
+    return Path(base, "cpu-scaling", f"workloads-{len(COUNTED)}-{size}-{digest.hexdigest()[:16]}.json")
 
 
 def tell() -> None:
     """In the child: count the networks named on the command line and print them as one line of JSON."""
     from importlib import import_module
 
-    from scaling.running.frameworks.counting import multiply_adds
+    from scaling.running.frameworks.counting import counted as counted_on
     from workloads.base import Setting
 
-    setting = Setting("infer", "published", items=1, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
+    size, *names = sys.argv[1:]
+    setting = Setting("infer", size, items=1, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
     counted = {}
-    for name in sys.argv[1:]:
+    for name in names:
         network = import_module(f"workloads.{name}").build(setting)
         inputs, _ = network.data()
-        counted[name] = {
-            "parameters": sum(_elements(variable) for variable in network.model.trainable_variables),
-            "gmacs_per_item": multiply_adds(network, inputs) / 1e9,
-            "weights_bytes": sum(4 * _elements(variable) for variable in network.model.variables),
-        }
+        found = counted_on(network, inputs)
+        values = (
+            sum(_elements(variable) for variable in network.model.trainable_variables),
+            found.multiply_adds / 1e9,
+            sum(4 * _elements(variable) for variable in network.model.variables),
+            found.other_bytes,
+            found.weight_bytes,
+        )
+        counted[name] = dict(zip(COUNTED, values, strict=True))
     print(json.dumps(counted))
 
 

@@ -1,13 +1,18 @@
 import keras
 import numpy as np
 
-from scaling.running.frameworks.counting import multiply_adds
+from scaling.running.frameworks.counting import Counted
+from scaling.running.frameworks.counting import counted as counted_on
 from workloads.base import Network
 
 
-def counted(*layers: keras.Layer, shape: tuple[int, ...]) -> int:
+def traffic(*layers: keras.Layer, shape: tuple[int, ...], items: int = 1) -> Counted:
     model = keras.Sequential([keras.Input(shape), *layers])
-    return multiply_adds(Network(model, None, None, None, 1), np.zeros((1, *shape), "float32"))
+    return counted_on(Network(model, None, None, None, 1), np.zeros((items, *shape), "float32"))
+
+
+def counted(*layers: keras.Layer, shape: tuple[int, ...]) -> int:
+    return traffic(*layers, shape=shape).multiply_adds
 
 
 def test_a_dense_layer_multiplies_every_input_with_every_output():
@@ -32,3 +37,20 @@ def test_a_loop_is_counted_as_often_as_it_turns():
 
 def test_elementwise_work_is_not_counted():
     assert counted(keras.layers.BatchNormalization(), keras.layers.ReLU(), shape=(5,)) == 0
+
+
+def test_operands_are_read_once_and_results_written_once():
+    made = traffic(keras.layers.Dense(7), shape=(5,))
+    assert made.weight_bytes == 4 * (5 * 7 + 7)
+    assert made.other_bytes == 4 * (5 + 7) + 4 * (7 + 7)  # the product, then the bias on it
+
+
+def test_weights_are_read_as_often_however_many_items_there_are():
+    one, ten = (traffic(keras.layers.Dense(7), shape=(5,), items=items) for items in (1, 10))
+    assert ten.weight_bytes == one.weight_bytes
+    assert ten.other_bytes == 10 * one.other_bytes
+
+
+def test_a_lookup_reads_only_the_rows_it_hands_on():
+    made = traffic(keras.layers.Embedding(1000, 4), shape=(3,))
+    assert made.weight_bytes + made.other_bytes < 1000
