@@ -4,8 +4,8 @@ A step does so many floating-point operations and moves so many bytes; their rat
 it runs as fast as the machine multiplies, or as fast as memory brings it work: min(peak, intensity × bandwidth). Both
 ceilings are measured on as many cores, by the workloads `matmul` (an item is a GFLOP) and `stream` (an item is a MB).
 
-Operations are counted on the forward pass: two for a multiply-add. Training is taken as three forward passes, one for
-each gradient beside the forward one, and so is its traffic; the update of the weights is in neither.
+Operations are those of matrix products and convolutions, two for a multiply-add, as counted on the network's own
+operations: forward for inference, forward and back for training; the update of the weights is not counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,12 @@ from scaling.analysis.figures import Figure
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
 
-PASSES = {"train": 3, "infer": 1}
 MATMUL, STREAM = "matmul", "stream"
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkCounts:
-    """What a network is: parameters, bytes of weights, and one item's forward pass."""
+class StepCounts:
+    """A network of one size and its step in one mode: operations and bytes for an item, and bytes for the step."""
 
     parameters: int
     weights_bytes: int
@@ -30,13 +29,17 @@ class NetworkCounts:
     traffic_bytes_per_item: float
     traffic_bytes_per_step: float
 
-    def flops(self, mode: str, items: int) -> float:
+    def flops(self, items: int) -> float:
         """Floating-point operations of a step."""
-        return PASSES[mode] * self.flops_per_item * items
+        return self.flops_per_item * items
 
-    def traffic_bytes(self, mode: str, items: int) -> float:
+    def traffic_bytes(self, items: int) -> float:
         """Bytes its operations move, as if nothing stayed in a cache between them."""
-        return PASSES[mode] * (self.traffic_bytes_per_item * items + self.traffic_bytes_per_step)
+        return self.traffic_bytes_per_item * items + self.traffic_bytes_per_step
+
+
+# By workload, size and mode.
+AllCounts = Mapping[tuple[str, str, str], StepCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Achieved:
     """One point of a network against the roof of its cores."""
 
     point: Point
-    counts: NetworkCounts
+    counts: StepCounts
     items: int
     step: Figure
     ceilings: Ceilings
@@ -74,13 +77,12 @@ class Achieved:
     @property
     def flops_per_second(self) -> Figure:
         """Operations a second."""
-        return self.step.mapped(lambda seconds: self.counts.flops(self.point.mode, self.items) / seconds)
+        return self.step.mapped(lambda seconds: self.counts.flops(self.items) / seconds)
 
     @property
     def intensity(self) -> float:
         """Operations for every byte moved."""
-        mode = self.point.mode
-        return self.counts.flops(mode, self.items) / self.counts.traffic_bytes(mode, self.items)
+        return self.counts.flops(self.items) / self.counts.traffic_bytes(self.items)
 
     @property
     def peak_share(self) -> float | None:
@@ -115,18 +117,21 @@ def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
     return {cores: Ceilings(cores, flops.get(cores), moved.get(cores)) for cores in sorted({*flops, *moved})}
 
 
-def achieved(
-    points: Iterable[Summary], counts: Mapping[tuple[str, str], NetworkCounts], ceilings: Mapping[int, Ceilings]
-) -> list[Achieved]:
-    """Every point of a network that was counted, by name and size, against the ceilings of its cores."""
+def achieved(points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int, Ceilings]) -> list[Achieved]:
+    """Every point of a network that was counted against the ceilings of its cores."""
     return [
         Achieved(
             each.point,
-            counts[each.point.workload, each.point.size],
+            counts[counted_as(each.point)],
             each.items,
             each.step,
             ceilings.get(each.point.cores, Ceilings(each.point.cores, None, None)),
         )
         for each in points
-        if each.step and each.items and (each.point.workload, each.point.size) in counts
+        if each.step and each.items and counted_as(each.point) in counts
     ]
+
+
+def counted_as(point: Point) -> tuple[str, str, str]:
+    """What of a point its counts depend on."""
+    return point.workload, point.size, point.mode

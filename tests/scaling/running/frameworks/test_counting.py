@@ -1,18 +1,21 @@
 import keras
 import numpy as np
 
-from scaling.running.frameworks.counting import Counted
-from scaling.running.frameworks.counting import counted as counted_on
+from scaling.running.frameworks.counting import Counted, inference, training
 from workloads.base import Network
 
 
-def traffic(*layers: keras.Layer, shape: tuple[int, ...], items: int = 1) -> Counted:
+def network(*layers: keras.Layer, shape: tuple[int, ...]) -> Network:
     model = keras.Sequential([keras.Input(shape), *layers])
-    return counted_on(Network(model, None, None, None, 1), np.zeros((items, *shape), "float32"))
+    return Network(model, None, lambda outputs, targets: keras.ops.sum(outputs * targets), None, 1)
+
+
+def forward(*layers: keras.Layer, shape: tuple[int, ...], items: int = 1) -> Counted:
+    return inference(network(*layers, shape=shape), np.zeros((items, *shape), "float32"))
 
 
 def counted(*layers: keras.Layer, shape: tuple[int, ...]) -> int:
-    return traffic(*layers, shape=shape).multiply_adds
+    return forward(*layers, shape=shape).multiply_adds
 
 
 def test_a_dense_layer_multiplies_every_input_with_every_output():
@@ -40,17 +43,18 @@ def test_elementwise_work_is_not_counted():
 
 
 def test_operands_are_read_once_and_results_written_once():
-    made = traffic(keras.layers.Dense(7), shape=(5,))
-    assert made.weight_bytes == 4 * (5 * 7 + 7)
-    assert made.other_bytes == 4 * (5 + 7) + 4 * (7 + 7)  # the product, then the bias on it
-
-
-def test_weights_are_read_as_often_however_many_items_there_are():
-    one, ten = (traffic(keras.layers.Dense(7), shape=(5,), items=items) for items in (1, 10))
-    assert ten.weight_bytes == one.weight_bytes
-    assert ten.other_bytes == 10 * one.other_bytes
+    product, bias = 5 + 5 * 7 + 7, 7 + 7 + 7
+    assert forward(keras.layers.Dense(7), shape=(5,)).traffic_bytes == 4 * (product + bias)
 
 
 def test_a_lookup_reads_only_the_rows_it_hands_on():
-    made = traffic(keras.layers.Embedding(1000, 4), shape=(3,))
-    assert made.weight_bytes + made.other_bytes < 1000
+    assert forward(keras.layers.Embedding(1000, 4), shape=(3,)).traffic_bytes < 1000
+
+
+def test_training_goes_back_through_every_layer_but_not_into_the_inputs():
+    made = network(
+        keras.layers.Conv2D(8, 3, padding="same"), keras.layers.Conv2D(4, 3, padding="same"), shape=(6, 6, 2)
+    )
+    first, second = 36 * 8 * 9 * 2, 36 * 4 * 9 * 8
+    told = training(made, np.zeros((1, 6, 6, 2), "float32"), np.zeros((1, 6, 6, 4), "float32"))
+    assert told.multiply_adds == 2 * first + 3 * second
