@@ -35,8 +35,7 @@ class OpShare:
 class Profile:
     """One point's step taken apart, op types with the most time first.
 
-    With more than one inter-op thread ops overlap: their sum may be above the wall time, and `unexplained_seconds`
-    below zero.
+    With more than one inter-op thread ops overlap, and their sum has `overlap_seconds` too much.
     """
 
     point: Point
@@ -46,6 +45,7 @@ class Profile:
     ops: tuple[OpShare, ...]
     overhead_seconds: float
     unexplained_seconds: float
+    overlap_seconds: float
     wall_seconds: float
     plain_seconds: float | None
     launches: int
@@ -53,7 +53,7 @@ class Profile:
 
     @property
     def op_seconds(self) -> float:
-        """Time in ops, a step."""
+        """Time in ops, a step, each for itself."""
         return sum(op.seconds for op in self.ops)
 
     @property
@@ -114,7 +114,8 @@ def profile(traces: Sequence[Trace]) -> Profile:
         ops=tuple(sorted(ops, key=lambda op: (-op.seconds, op.type))),
         overhead_seconds=parts[OVERHEAD],
         unexplained_seconds=parts[UNEXPLAINED],
-        wall_seconds=sum(parts.values()),
+        overlap_seconds=fmean(fmean(step.overlap_seconds for step in quiet_steps(each)) for each in traces),
+        wall_seconds=fmean(fmean(step.wall_seconds for step in quiet_steps(each)) for each in traces),
         plain_seconds=fmean(plain) if plain else None,
         launches=len(traces),
         steps=sum(len(trace.steps) for trace in traces),
@@ -134,9 +135,9 @@ def quiet_steps(trace: Trace) -> tuple[TracedStep, ...]:
 
 
 def step_parts(step: TracedStep) -> dict[str, float]:
-    """Seconds of each part of one step; parts add up to its wall time."""
-    parts = {OVERHEAD: step.overhead_seconds, **_summed((op.type, op.seconds) for op in step.ops)}
-    return {**parts, UNEXPLAINED: step.wall_seconds - sum(parts.values())}
+    """Seconds of each part of one step; where no ops overlap they add up to its wall time."""
+    ops = _summed((op.type, op.seconds) for op in step.ops)
+    return {**ops, OVERHEAD: step.overhead_seconds, UNEXPLAINED: step.unexplained_seconds}
 
 
 def _executions(trace: Trace) -> dict[str, float]:

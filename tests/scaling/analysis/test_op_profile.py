@@ -1,6 +1,7 @@
 import pytest
 
 from scaling.analysis.op_profile import OVERHEAD, UNEXPLAINED, profile, profiles, quiet_steps, step_parts
+from scaling.analysis.traces import OpTime, TracedStep
 from tests.traced import amdahl_traces, step, trace
 
 
@@ -26,6 +27,12 @@ def test_op_time_overhead_and_the_unexplained_add_up_to_the_wall_time():
     assert made.op_seconds + made.overhead_seconds + made.unexplained_seconds == pytest.approx(made.wall_seconds)
     assert made.wall_seconds == pytest.approx(1.0)
     assert made.stretch == pytest.approx(1.05)
+
+
+def test_ops_that_overlap_are_told_to():
+    made = profile([trace(TracedStep(1.0, (OpTime("MatMul", 0.9, 1), OpTime("Mul", 0.5, 1)), 0.1, 0.5))])
+    assert (made.op_seconds, made.overlap_seconds, made.wall_seconds) == pytest.approx((1.4, 0.5, 1.0))
+    assert made.unexplained_seconds == pytest.approx(0.0)
 
 
 def test_a_disturbed_step_says_nothing():
