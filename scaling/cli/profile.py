@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from scaling.cli.interrupts import stop_like_ctrl_c
+from scaling.cli.operations import analysis_facts, print_analysis, threads_to_predict
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.cli.progress import Progress
@@ -74,15 +75,23 @@ def profile(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
     ] = False,
+    predict: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Foretell the step on so many threads, from what was traced on fewer: 8,16."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Trace the operations of networks: how long each type takes in a step, and what lies between them.
 
+    Where several networks, modes or numbers of threads were traced, also how they compare, which ops keep a step from
+    scaling, and with --predict how long it would take on more threads.
+
     Example: scaling profile alexnet memnet --threads 1,2 --size small
     """
+    wanted_threads = threads_to_predict(predict)
     kept = _kept_folder(workloads)
     if kept is not None:
-        _print(list(read_traced_rows(kept)), as_json)
+        _print(list(read_traced_rows(kept)), as_json, wanted_threads)
         return
     given = {"modes": _listed(mode), "size": size, "cores": threads, "items": items, "launches": launches}
     job = _job(workloads, {key: value for key, value in given.items() if value is not None}, inter, steps, output)
@@ -96,7 +105,7 @@ def profile(
         lock.release()
     wanted = {run.key for run in job.plan.runs}
     traced = [each for each in read_traced_rows(job.folder) if each.row.run.key in wanted]
-    _print(traced, as_json)
+    _print(traced, as_json, wanted_threads)
     print_note(f"traces are in {job.folder}")
     if not any(map(trace_of, traced)):
         raise typer.Exit(1)
@@ -192,15 +201,18 @@ def _make(job: Job, schedule: Schedule, store: TraceStore, lock_fd: int) -> None
         raise typer.Exit(130) from None
 
 
-def _print(traced: Sequence[TracedRow], as_json: bool) -> None:
-    """Every run in a line and a table on stdout, and on stderr whatever speaks against it."""
+def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -> None:
+    """Every run in a line and a table on stdout, then what they tell; on stderr whatever speaks against it."""
     ordered = sorted(traced, key=_order)
+    traces = [trace for trace in map(trace_of, ordered) if trace]
     if as_json:
-        print_json({"profiles": [trace_facts(each) for each in ordered]})
+        runs = [trace_facts(each) for each in ordered]
+        print_json({"profiles": runs, "analysis": analysis_facts(traces, predict)})
         return
-    for number, trace in enumerate(filter(None, map(trace_of, ordered))):
+    for number, trace in enumerate(traces):
         print("\n" * (number > 0) + trace_words(trace))
         print_table(ops_table(trace))
+    print_analysis(traces, predict)
     for remark in trace_remarks(ordered):
         print_note(remark)
 
