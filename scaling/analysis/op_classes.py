@@ -26,7 +26,7 @@ TABLE: dict[OpClass, str] = {
         Lgamma Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr Maximum Minimum Mod Mul MulNoNan Neg NextAfter
         NotEqual Pow Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad Rint Round Rsqrt RsqrtGrad Selu SeluGrad
         Sigmoid SigmoidGrad Sign Sin Sinh Softmax Softplus SoftplusGrad Softsign SoftsignGrad Sqrt SqrtGrad Square
-        SquaredDifference Sub Swish Tan Tanh TanhGrad TruncateDiv TruncateMod Xdivy Xlog1py Xlogy
+        SquaredDifference Sub Swish Tan Tanh TanhGrad TruncateDiv TruncateMod UnaryOpsComposition Xdivy Xlog1py Xlogy
     """,
     "matrix": """
         BatchMatMul BlockLSTM BlockLSTMGrad Cholesky CholeskyGrad Einsum GRUBlockCell GRUBlockCellGrad LSTMBlockCell

@@ -37,7 +37,8 @@ class LostPart:
 class Loss:
     """A step at n threads: its time, its efficiency, and where what is missing went, the largest loss first.
 
-    `measured` says whether these threads were traced, or are what the laws foretell.
+    `measured` says whether these threads were traced, or are what the laws foretell; `told` whether more is lost than
+    noise might be, so that it can be shared out.
     """
 
     threads: int
@@ -45,12 +46,8 @@ class Loss:
     lost_seconds: float
     efficiency: float
     measured: bool
+    told: bool
     parts: tuple[LostPart, ...]
-
-    @property
-    def any(self) -> bool:
-        """Whether enough is lost to say where it went."""
-        return self.lost_seconds > LEAST_LOSS * (self.seconds - self.lost_seconds)
 
 
 def loss(laws: StepLaws, threads: int) -> Loss:
@@ -59,7 +56,8 @@ def loss(laws: StepLaws, threads: int) -> Loss:
     one, drawn_one = _times(laws, 1)
     lost, drawn = here - one / threads, drawn_here - drawn_one / threads
     total, least = float(lost.sum()), LEAST_LOSS * float(one.sum()) / threads
-    shares = drawn / np.maximum(drawn.sum(axis=1), least)[:, None]
+    totals = drawn.sum(axis=1)
+    shares = drawn / np.maximum(totals, least)[:, None]
     parts = [
         LostPart(name, op_class(name), float(seconds), _share(laws, float(seconds) / max(total, least), share))
         for name, seconds, share in zip(laws.times.names, lost, shares.T, strict=True)
@@ -70,6 +68,7 @@ def loss(laws: StepLaws, threads: int) -> Loss:
         lost_seconds=total,
         efficiency=float(one.sum() / threads / here.sum()),
         measured=laws.times.at(threads) is not None,
+        told=min(total, float(np.quantile(totals, LOW))) > least,
         parts=tuple(sorted(parts, key=lambda part: -part.seconds)),
     )
 

@@ -15,6 +15,7 @@ from scaling.showing.words import count, duration, share
 
 # So much of what is lost need not be named op by op.
 NAMED_LOSSES = 3
+MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
 
 
@@ -127,8 +128,11 @@ def loss_sentence(name: str, found: Loss) -> str:
     """What limits a subject at so many threads, and which ops that is."""
     at = count(found.threads, "thread")
     foretold = "" if found.measured else " (foretold)"
-    if not found.any:
-        return f"{name}: nothing is lost at {at}{foretold}"
+    if not found.told:
+        return (
+            f"{name} at {at}{foretold}: efficiency {share(found.efficiency)}; too little is lost, or it is known too "
+            "little, to say which ops lost it"
+        )
     named = [part for part in found.parts if (part.share.value or 0.0) >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
     told = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
     rest = 1.0 - sum(part.share.value or 0.0 for part in named)
@@ -187,7 +191,7 @@ def _interval(predicted: StepPrediction) -> str:
 
 
 def op_remarks(result: OpResult) -> Iterator[str]:
-    """What to be careful about."""
+    """What to be careful about, each in one sentence."""
     yield from result.notes
     unknown = sorted({op.type for each in result.profiles for op in each.ops if op.op_class == "other"})
     if unknown:
@@ -199,30 +203,35 @@ def op_remarks(result: OpResult) -> Iterator[str]:
             f"{each.trace.point.workload} {each.trace.point.mode}, {count(each.trace.threads, 'thread')}: op time "
             f"drifts by {100 * each.drift:+.0f} % over {len(each.step_seconds)} steps; trace more of them"
         )
-    for scaling in result.scalings:
-        yield from _scaling_remarks(scaling)
-
-
-def _scaling_remarks(scaling: Scaling) -> Iterator[str]:
-    times = scaling.laws.times
-    if not scaling.predictions and not scaling.held_out:
-        return
-    if times.of_steps:
+    lone = [each.name for each in result.scalings if each.laws.times.of_steps]
+    if lone:
         yield (
-            f"{scaling.name}: one launch a number of threads, so intervals are of its steps, and how launches differ "
+            f"{_listed(lone)}: one launch a number of threads, so intervals are of its steps, and how launches differ "
             "is not in them; give --launches 3"
         )
-    for by_ops, _ in scaling.predictions:
-        if by_ops.threads > scaling.laws.farthest:
-            times_as_many = by_ops.threads / scaling.laws.farthest
-            yield (
-                f"{scaling.name}: {count(by_ops.threads, 'thread')} are {times_as_many:.3g} times the most that were "
-                "traced; nothing checks that the laws hold so far"
-            )
-        for part in by_ops.unsure:
-            assert part.low is not None
-            assert part.high is not None
-            yield (
-                f"{scaling.name}: what more threads do for {part.name} is not told well; it alone may take "
-                f"{duration(part.low)} to {duration(part.high)} on {by_ops.threads}"
-            )
+    for scaling in result.scalings:
+        yield from _prediction_remarks(scaling)
+
+
+def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
+    """How far the farthest prediction goes beyond what was traced, and which parts make it unsure."""
+    if not scaling.predictions:
+        return
+    by_ops = max((each for each, _ in scaling.predictions), key=lambda each: each.threads)
+    if by_ops.threads > scaling.laws.farthest:
+        yield (
+            f"{scaling.name}: {count(by_ops.threads, 'thread')} are {by_ops.threads / scaling.laws.farthest:.3g} times "
+            "the most that were traced, and nothing checks that the laws hold so far"
+        )
+    if by_ops.unsure:
+        told = [f"{part.name} {duration(part.low or 0.0)} to {duration(part.high or 0.0)}" for part in by_ops.unsure]
+        yield (
+            f"{scaling.name}: the serial part of some ops is not told well; on {count(by_ops.threads, 'thread')} these "
+            f"may take: {_listed(told)}"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, the first few of them where they are many."""
+    few = names[:MOST_NAMED]
+    return ", ".join(few) + (f" and {len(names) - len(few)} more" if len(names) > len(few) else "")
