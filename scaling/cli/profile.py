@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -103,8 +103,7 @@ def profile(
         _carry_out(job, lock.fd, retry_failed)
     finally:
         lock.release()
-    wanted = {run.key for run in job.plan.runs}
-    traced = [each for each in read_traced_rows(job.folder) if each.row.run.key in wanted]
+    traced = _wanted(job)
     _print(traced, as_json, wanted_threads)
     print_note(f"traces are in {job.folder}")
     if not any(map(trace_of, traced)):
@@ -122,22 +121,23 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 def _job(names: Sequence[str], given: dict[str, object], inter: int, steps: int, folder: Path) -> Job:
-    study = _study(names, {**given, "intra": "cores", "inter": inter})
     catalogue = read_catalogue()
+    studies = ready_made().keys() - catalogue.keys()
+    study = _study(names, studies, {**given, "intra": "cores", "inter": inter})
     check_workloads(study, catalogue)
     check_can_be_traced(study, catalogue, steps)
     topology = read_topology()
     return Job(study, traced_plan(study, topology, steps), topology, read_machine(topology), folder)
 
 
-def _study(names: Sequence[str], given: dict[str, object]) -> Study:
+def _study(names: Sequence[str], studies: Collection[str], given: dict[str, object]) -> Study:
     """A study by name or file, or one of these workloads at a single thread; what was given goes before it."""
-    is_study = [name in ready_made() or name.endswith(".toml") for name in names]
-    if any(is_study) and len(names) > 1:
-        raise StudyError(f"profile {' '.join(names)}: a study names its workloads itself; give it alone")
-    if not any(is_study):
+    named = [name for name in names if name in studies or name.endswith(".toml")]
+    if named and len(names) > 1:
+        raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
+    if not named:
         given = {"workloads": list(names), "cores": [1], **given}
-    text, source = (read_study_text(names[0]), names[0]) if any(is_study) else (DEFAULTS, "profile")
+    text, source = (read_study_text(named[0]), named[0]) if named else (DEFAULTS, "profile")
     return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in given.items()])
 
 
@@ -159,23 +159,26 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
             print_note(f"a torn last line of {job.folder / TRACES.file} was set aside; its run is made again")
         if retry_failed:
             print_note(f"{count(store.set_failures_aside(), 'failed run')} set aside to be made again")
-        earlier = list(read_traced_rows(job.folder))
-        _refuse_other_steps(job, earlier)
+        _refuse_other_steps(job)
         store.write_profile(study_to_toml(job.study, "what was last asked of `scaling profile`"))
         store.write_machine(job.machine, job.topology)
-        wanted = {run.key for run in job.plan.runs}
-        launches = [launch_of(each.row) for each in earlier if each.row.run.key in wanted]
+        launches = [launch_of(each.row) for each in _wanted(job)]
         _make(job, Schedule(job.study, job.plan.runs, launches), store, lock_fd)
     finally:
         store.close()
 
 
-def _refuse_other_steps(job: Job, earlier: Sequence[TracedRow]) -> None:
+def _wanted(job: Job) -> list[TracedRow]:
+    """The runs of a job that its folder has; it may have others, of other commands."""
+    keys = {run.key for run in job.plan.runs}
+    return [each for each in read_traced_rows(job.folder) if each.row.run.key in keys]
+
+
+def _refuse_other_steps(job: Job) -> None:
     """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
     asked = {run.key: run.traced for run in job.plan.runs}
-    for each in earlier:
-        run = each.row.run
-        if run.traced != asked.get(run.key, run.traced):
+    for run in (each.row.run for each in _wanted(job)):
+        if run.traced != asked[run.key]:
             raise StoreError(
                 f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
                 f"{asked[run.key]} were asked for; choose another folder with -o"
@@ -194,10 +197,9 @@ def _make(job: Job, schedule: Schedule, store: TraceStore, lock_fd: int) -> None
                 schedule.saw(launch_of(traced.row))
                 progress.advance(traced.row)
     except KeyboardInterrupt:
-        print_note(
-            f"interrupted; {schedule.made} of {schedule.made + len(schedule.coming)} runs are kept in {job.folder}: "
-            "give the same command to go on"
-        )
+        kept = len(_wanted(job))  # a line may have been kept, and not yet been counted
+        total = len(job.plan.runs)
+        print_note(f"interrupted; {kept} of {total} runs are kept in {job.folder}: give the same command to go on")
         raise typer.Exit(130) from None
 
 
