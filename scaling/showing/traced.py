@@ -107,7 +107,10 @@ def _doubts(trace: Trace) -> Iterator[str]:
     step = mean_step(trace)
     slower = traced_over_plain(trace)
     if slower > MOST_TRACED_OVER_PLAIN:
-        yield f"tracing made a step {slower:.2f} times as long, so its overhead is more than a plain step has"
+        yield (
+            f"a traced step took {slower:.2f} times as long as a plain one; what tracing costs, or whatever else ran "
+            "meanwhile, is in its figures"
+        )
     if step.unexplained_seconds > MOST_UNEXPLAINED * step.wall_seconds:
         yield f"{share(step.unexplained_seconds / step.wall_seconds)} of a step is unexplained"
     if trace.inter > 1:

@@ -50,7 +50,7 @@ def test_a_trace_that_keeps_to_everything_has_no_remark():
 
 def test_slow_tracing_is_said():
     slow = replace(TRACED, row=row(RUN, step_seconds=(0.005,) * 4))
-    assert any("tracing made a step 2.00 times as long" in remark for remark in trace_remarks([slow]))
+    assert any("a traced step took 2.00 times as long as a plain one" in remark for remark in trace_remarks([slow]))
 
 
 def test_unexplained_time_is_said():
