@@ -68,6 +68,7 @@ class OpResult:
 
 def op_result(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpResult:
     """Everything that traces tell; with numbers of threads to predict, the steps on them too."""
+    traces = sorted(traces, key=_in_a_table)
     found = tuple(profiles(traces))
     names = tuple(profile_names(found))
     scalings, notes = [], []
@@ -142,6 +143,12 @@ def profile_names(found: Sequence[Profile]) -> list[str]:
         " ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied), f"×{each.threads}"])
         for each, point in zip(found, subjects, strict=True)
     ]
+
+
+def _in_a_table(trace: Trace) -> tuple[str, bool, str, int, int]:
+    """Workloads by name, training before inference."""
+    point = trace.point
+    return point.workload, point.mode != "train", point.size, trace.threads, trace.launch
 
 
 def _setting(name: str, value: object) -> str:
