@@ -16,7 +16,7 @@ KIND, TITLE = "op-losses", "What limits each workload"
 MOST_BARS = 16
 BAR_INCHES, WIDTH_INCHES = 0.36, 9.0
 # A segment narrower than this, in percent, is drawn without its name.
-PERCENT_PER_EM = 1.25
+PERCENT_PER_EM = 1.35
 
 
 def op_losses(result: OpResult) -> Picture | Nothing:
