@@ -35,8 +35,8 @@ def plot(
         typer.Argument(
             metavar="KIND",
             help="efficiency, speedup, steps, smt, threads, sections, karp-flatt, modes, placement, capacity; of a "
-            "profile op-steps, op-tail, op-shares, op-likeness, op-modes, op-threads, op-losses; roofline. Default: all "
-            "that the folder has.",
+            "profile op-steps, op-tail, op-shares, op-likeness, op-modes, op-threads, op-losses; roofline. Default: "
+            "all that the folder has.",
             show_default=False,
         ),
     ] = None,
