@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from scaling.analysis.roofline import Achieved, Ceilings
 from scaling.showing.law_words import figure as number_words
@@ -16,15 +17,17 @@ from scaling.showing.words import count
 
 KIND, TITLE = "roofline", "What networks achieve of their machine"
 MOST_PANELS = 6
-DECADES = 6
+# A network that does this much less than its cores can is not about products, and would squeeze all others.
+LEAST_SHARE = 1e-3
 
 
 def roofline(points: Sequence[Achieved]) -> Picture | Nothing:
     """A panel for each number of cores whose ceilings were measured: the roof, and the networks below it."""
     by_cores: dict[int, list[Achieved]] = {}
     for each in points:
-        if each.ceilings.ridge is not None:
+        if each.ceilings.ridge is not None and (each.peak_share or 0.0) >= LEAST_SHARE:
             by_cores.setdefault(each.point.cores, []).append(each)
+    below = sorted({each.point.workload for each in points if (each.peak_share or 1.0) < LEAST_SHARE})
     if not by_cores:
         return Nothing(
             KIND, TITLE, "no network was measured beside both ceilings of its cores; `scaling sweep ceilings` has them"
@@ -35,6 +38,11 @@ def roofline(points: Sequence[Achieved]) -> Picture | Nothing:
         "what so many cores reached at best here: memory bandwidth where it slopes, a large matrix product where it is "
         "flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if nothing "
         "stayed in a cache between ops. Hollow marks are inference."
+        + (
+            f" Too far below to be drawn, since hardly any of their ops are products: {', '.join(below)}."
+            if below
+            else ""
+        )
     )
     return Picture(KIND, TITLE, caption, _figure([by_cores[cores] for cores in chosen]))
 
@@ -67,7 +75,7 @@ def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
         shown.title(place, count(ceilings.cores, "core"))
     most = max(each.ceilings.flops_per_second or 1.0 for panel in panels for each in panel) / 1e9
     least = min(each.flops_per_second.value for panel in panels for each in panel) / 1e9
-    shown.axes[0].set_ylim(max(least / 2.0, most / 10.0**DECADES), most * 2.0)
+    shown.axes[0].set_ylim(least / 2.0, most * 2.0)
     number_axis(shown.axes[0])
     shown.labels("arithmetic intensity, FLOP/byte", "GFLOP/s")
     keys = [mark_key(name, colour(style), marker(style)) for style, name in enumerate(names)]
@@ -98,6 +106,7 @@ def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[Achieved]) -> None:
         fontsize=SMALL_POINTS - 0.5,
     )
     axes.xaxis.set_major_formatter(lambda value, _: number_words(value))
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _name(each: Achieved) -> str:
