@@ -111,9 +111,9 @@ def profile(
 
 
 def _kept_folder(names: Sequence[str]) -> Path | None:
-    """The folder that is to be shown again, if that is what was named."""
-    folder = Path(names[0])
-    return folder if len(names) == 1 and (folder / TRACES.file).is_file() else None
+    """The folder that is to be shown again, if that is what was named; a workload's name is always the workload."""
+    is_folder = len(names) == 1 and names[0] not in read_catalogue() and Path(names[0]).is_dir()
+    return Path(names[0]) if is_folder else None
 
 
 def _listed(text: str | None) -> list[str] | None:

@@ -64,6 +64,10 @@ def test_a_folder_of_traces_is_shown_again(profiled, folder):
     assert sum(facts[part] for part in parts) == pytest.approx(facts["wall_seconds"])
 
 
+def test_a_folder_without_traces_is_refused(tmp_path):
+    assert "traces.jsonl cannot be read (No such file or directory)" in complaint("profile", tmp_path)
+
+
 def test_another_number_of_steps_wants_another_folder(folder):
     told = complaint("profile", "deepq", *SMALL, "--steps", "5", "-o", folder)
     assert "holds deepq train, 1 core" in told
