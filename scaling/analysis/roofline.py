@@ -66,13 +66,14 @@ class Ceilings:
 
 @dataclass(frozen=True, slots=True)
 class Achieved:
-    """One point of a network against the roof of its cores."""
+    """One point of a network against the roof of its cores; `valid` as the verdict on it says."""
 
     point: Point
     counts: StepCounts
     items: int
     step: Figure
     ceilings: Ceilings
+    valid: bool = True
 
     @property
     def flops_per_second(self) -> Figure:
@@ -126,6 +127,7 @@ def achieved(points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int
             each.items,
             each.step,
             ceilings.get(each.point.cores, Ceilings(each.point.cores, None, None)),
+            each.valid,
         )
         for each in points
         if each.step and each.items and counted_as(each.point) in counts

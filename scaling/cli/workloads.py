@@ -61,7 +61,7 @@ def achieved_in(folders: Sequence[Path]) -> "list[Achieved]":
             "so give folders of one machine"
         )
     points = by_point(map(launch_of, rows))
-    networks = {name for name, entry in read_catalogue().items() if entry.layers}
+    networks = [name for name, entry in read_catalogue().items() if entry.layers]
     wanted = {counted_as(each.point) for each in points if each.point.workload in networks}
     if not wanted:
         raise StoreError(f"no network was measured in {', '.join(map(str, folders))}; there are {', '.join(networks)}")

@@ -23,11 +23,12 @@ def model_table(points: Sequence[Achieved]) -> Table:
             f"{each.intensity:.3g}",
             each.bound_by or "-",
             _share(each.roof_share),
+            "" if each.valid else "not valid",
         )
         for each in points
     ]
     what = ("network", "mode", "size", ">cores", ">items", ">parameters", ">weights", ">GFLOP/item", ">step")
-    return Table((*what, ">GFLOP/s", ">of peak", ">FLOP/byte", "bound by", ">of roof"), rows)
+    return Table((*what, ">GFLOP/s", ">of peak", ">FLOP/byte", "bound by", ">of roof", ""), rows)
 
 
 def ceiling_sentences(points: Sequence[Achieved]) -> list[str]:
@@ -74,6 +75,7 @@ def model_facts(each: Achieved) -> dict[str, Any]:
         "flops_per_byte": each.intensity,
         "bound_by": each.bound_by,
         "share_of_roof": each.roof_share,
+        "valid": each.valid,
     }
 
 
