@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.draws import Draws, draws
+from scaling.analysis.draws import Draws, draws, quantiles
 from scaling.analysis.figures import Figure
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.prediction import FARTHEST, chance_within
@@ -20,7 +20,7 @@ BAND = (0.025, 0.975)
 BAND_DRAWS = 1000
 # How far a curve that is only there to be compared with marks goes beyond them.
 A_LITTLE = 1.25
-HALVINGS = 28
+HALVINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,9 @@ def foretold_speedup(line: Line) -> Figure | None:
 
 def launch_curve(fit: SeriesFit, drawn: Draws, farthest: float, assurance: float) -> Curve:
     """Units a second a new launch makes: the middle of the draws, and what it makes as surely at least, and at most."""
-    cores = grid(fit, farthest)
-    slow, middle, fast = (_launch_seconds(drawn, cores, level) for level in (assurance, 0.5, 1.0 - assurance))
+    cores = grid(fit, farthest)[::2]
+    middle = np.array([np.exp(quantiles(logs, drawn.share, [0.5])[0]) for logs in drawn.log_time(cores).T])
+    slow, fast = (_launch_seconds(drawn, cores, level) for level in (assurance, 1.0 - assurance))
     return Curve(cores, *(fit.series.work / seconds for seconds in (middle, slow, fast)))
 
 

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
+
+from matplotlib.figure import Figure
 
 from scaling.showing.plots.picture import Picture
 from scaling.showing.plots.style import INK, style
@@ -16,6 +19,7 @@ FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, 
 
 _SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+_CLIP = re.compile(r"url\(#([^)]+)\)")
 _SPACE = re.compile(r"\s*([A-Za-z])\s*")
 
 
@@ -42,18 +46,18 @@ def page_svg(picture: Picture) -> str:
 
 def _svg(picture: Picture, *, paper: bool) -> str:
     """A small SVG with a title and a description; on white paper, or in the ink of the page it is put into."""
-    drawn = StringIO()
-    with style():
-        picture.figure.savefig(drawn, format="svg", transparent=not paper)
-    root = ElementTree.fromstring(drawn.getvalue())
-    for place in [child for child in root if child.tag != f"{_SVG}g"]:
-        root.remove(place)  # metadata, and a style that would reach out of the picture
-    linked = {each.get(_LINK, "")[1:] for each in root.iter(f"{_SVG}use")}
-    clipped = re.compile(r"url\(#([^)]+)\)")
-    linked |= {name for each in root.iter() for name in clipped.findall(each.get("clip-path", ""))}
+    root = ElementTree.fromstring(_drawn(picture.figure))
+    for child in list(root):
+        if child.tag == f"{_SVG}metadata" or child.find(f"{_SVG}style") is not None:
+            root.remove(child)  # whose style would reach out of the picture
+    names = _short_names(root, picture.kind)
     for each in root.iter():
-        _made_small(each, picture.kind, linked, paper)
+        _made_small(each, names, paper)
+    for each in root.iter(f"{_SVG}g"):
+        _said_once(each)
     _unwrapped(root)
+    if paper:
+        root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
     title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
     title.text, about.text = printable(picture.title), printable(picture.caption)
     title.set("id", f"{picture.kind}-title")
@@ -68,21 +72,48 @@ def _svg(picture: Picture, *, paper: bool) -> str:
     return _text(root)
 
 
-def _made_small(element: ElementTree.Element, kind: str, linked: set[str], paper: bool) -> None:
+@lru_cache(maxsize=1)
+def _drawn(figure: Figure) -> str:
+    """A figure as matplotlib writes it, without a background; kept for whoever wants the same one next."""
+    drawn = StringIO()
+    with style():
+        figure.savefig(drawn, format="svg", transparent=True)
+    return drawn.getvalue()
+
+
+def _short_names(root: ElementTree.Element, kind: str) -> dict[str, str]:
+    """New names for whatever is referred to, with the kind in front so that no two pictures of a page share one."""
+    used = [each.get(_LINK, "")[1:] for each in root.iter(f"{_SVG}use")]
+    clips = [_CLIP.fullmatch(each.get("clip-path", "")) for each in root.iter()]
+    used += [clip[1] for clip in clips if clip]
+    return {name: f"{kind}-{number}" for number, name in enumerate(dict.fromkeys(used))}
+
+
+def _made_small(element: ElementTree.Element, names: dict[str, str], paper: bool) -> None:
     element.text, element.tail = (_kept(each) for each in (element.text, element.tail))
     given, element.attrib = dict(element.attrib), {}
     for name, value in given.items():
         if name == "id":
-            if value in linked:
-                element.set("id", f"{kind}-{value}")
+            if value in names:
+                element.set("id", names[value])
         elif name == _LINK:
-            element.set("href", f"#{kind}-{value[1:]}")
-        elif name == "clip-path":
-            element.set(name, value.replace("url(#", f"url(#{kind}-"))
+            element.set("href", f"#{names[value[1:]]}")
+        elif clip := _CLIP.fullmatch(value):
+            element.set(name, f"url(#{names[clip[1]]})")
         elif name == "style":
             element.set(name, _declarations(value, paper))
         elif not (name == "transform" and value.startswith("rotate(-0 ")):
             element.set(name, _SPACE.sub(r"\1", _rounded(value)).strip() if name == "d" else _rounded(value))
+
+
+def _said_once(element: ElementTree.Element) -> None:
+    """A group of like marks has their style, instead of each of them."""
+    marks = [child for child in element if child.tag == f"{_SVG}use"]
+    styles = {mark.get("style") for mark in marks}
+    if len(marks) == len(element) > 1 and len(styles) == 1:
+        element.set("style", styles.pop() or "")
+        for mark in marks:
+            mark.attrib.pop("style", None)
 
 
 def _kept(text: str | None) -> str | None:
@@ -90,7 +121,7 @@ def _kept(text: str | None) -> str | None:
 
 
 def _rounded(numbers: str) -> str:
-    return _NUMBER.sub(lambda found: f"{float(found[0]):.1f}".removesuffix(".0").replace("-0", "-0"), numbers)
+    return _NUMBER.sub(lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), numbers)
 
 
 def _declarations(css: str, paper: bool) -> str:

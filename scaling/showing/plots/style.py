@@ -14,7 +14,7 @@ import seaborn
 
 Stroke = Literal["-", "--", "-.", ":"]
 
-INK = "#262626"
+INK = "#252525"
 # Readable on any fill of a heat map or a bar, whatever the page around it.
 DARK, LIGHT = "#111111", "#fafafa"
 FAINT = "#8c8c8c"
