@@ -12,7 +12,7 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.question import ASSURANCE, Outlook, Question
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.law_words import label
-from scaling.showing.plots.curves import Curve, launch_curve
+from scaling.showing.plots.curves import Curve, launch_curve, most_fitted
 from scaling.showing.plots.frame import MOST_PANELS, cores_axis, frame, number_axis, upper_limit
 from scaling.showing.plots.law_lines import draw_curve, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
@@ -44,7 +44,7 @@ class _Panel:
     @property
     def measured(self) -> float:
         """The most cores measured."""
-        return float(max(self.outlook.fit.series.without_siblings().cores))
+        return most_fitted(self.outlook.fit)
 
     @property
     def extrapolates(self) -> bool:
@@ -149,7 +149,7 @@ def _keys(panels: Sequence[_Panel], target: float | None) -> list[Artist]:
     if any(panel.curve is not None for panel in panels):
         keys += [
             line_key("what the laws say"),
-            band_key(f"a new launch ({100 * ASSURANCE:.0f} % sure of its lower edge)"),
+            band_key(f"a new launch ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"),
         ]
     if any(panel.given is not None for panel in panels):
         keys.append(line_key("size to give", GIVEN))

@@ -4,6 +4,7 @@ Speedup is against the measured one core, as the marks are, and not against the 
 marks it was fitted to, and one that starts off 100 % shows that the launches on one core are out of line.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ BAND_DRAWS = 1000
 # How far a curve that is only there to be compared with marks goes beyond them.
 A_LITTLE = 1.25
 HALVINGS = 20
+LEAST_COUNTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +52,24 @@ class Curve:
         )
 
 
-def reach(fit: SeriesFit, *, logarithmic: bool) -> float:
-    """Up to how many cores a law is drawn: a little beyond the most measured where the verdict allows it."""
-    most = max(fit.series.without_siblings().cores)
+def most_fitted(fit: SeriesFit) -> float:
+    """The most cores a law was fitted to."""
+    return max(fit.series.without_siblings().cores)
+
+
+def reach(fit: SeriesFit, counts: Sequence[float], *, logarithmic: bool) -> float:
+    """Up to how many cores a law is drawn beside marks at these counts: a little beyond, where its verdict is ok."""
+    most = most_fitted(fit)
     if fit.verdict.word != "ok":
         return most
-    return most * (FARTHEST if logarithmic else A_LITTLE)
+    wanted = FARTHEST * most if logarithmic else max(A_LITTLE * most, *counts)
+    return min(wanted, FARTHEST * most)
 
 
 def speedup_curve(line: Line, law: LawFit, farthest: float, *, band: bool) -> Curve | None:
-    """What a law makes of a line's speedup; None where one core was not measured."""
+    """What a law makes of a line's speedup; None where one core was not measured, or all would be joining two marks."""
     one_core = _one_core_seconds(line)
-    if line.fit is None or one_core is None:
+    if line.fit is None or one_core is None or len(set(line.fit.series.cores)) < LEAST_COUNTS:
         return None
     cores = grid(line.fit, farthest)
     middle = one_core / np.exp(_at_best(law, line.fit).log_time(cores)[0])
@@ -92,7 +100,7 @@ def launch_curve(fit: SeriesFit, drawn: Draws, farthest: float, assurance: float
 def grid(fit: SeriesFit, farthest: float) -> Floats:
     """Counts to draw a curve at: close together, the fewest and the most measured among them, up to the farthest."""
     counts = fit.series.without_siblings().cores
-    fewest, most = min(counts), max(counts)
+    fewest, most = min(counts), most_fitted(fit)
     measured, beyond = np.geomspace(fewest, most, POINTS), np.geomspace(most, max(farthest, most), POINTS_BEYOND)
     found: Floats = np.concatenate([measured, beyond[1:]]) if farthest > most else measured
     return found

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from scaling.analysis.figures import Figure
 from scaling.analysis.speedup import Scaled
-from scaling.showing.plots.curves import Curve, reach, speedup_curve
+from scaling.showing.plots.curves import Curve, most_fitted, reach, speedup_curve
 from scaling.showing.plots.frame import logarithmic, upper_limit
 from scaling.showing.plots.law_lines import draw_curve, law_remark, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
@@ -31,8 +31,8 @@ def efficiency(result: Result) -> Picture | Nothing:
 
     def under(axes: Axes, each: Drawn) -> None:
         curve = curves.get(each.line.place)
-        if curve:
-            draw_curve(axes, curve, max(mark.cores for mark in each.marks), colour(each.line.place))
+        if curve and each.line.fit:
+            draw_curve(axes, curve, most_fitted(each.line.fit), colour(each.line.place))
 
     look = Look(
         y="parallel efficiency, %",
@@ -60,11 +60,11 @@ def _law(line: Line, counts: Sequence[float]) -> Curve | None:
     """The chosen law's efficiency in percent; none where no law fits, no band where it is not sure enough."""
     if line.fit is None or line.fit.verdict.word in ("no law fits", "superlinear"):
         return None
-    far = reach(line.fit, logarithmic=logarithmic(counts))
+    far = reach(line.fit, counts, logarithmic=logarithmic(counts))
     curve = speedup_curve(line, line.fit.chosen, far, band=line.fit.verdict.word == "ok")
     return curve.over_cores().times(100.0) if curve else None
 
 
 def _keys(curves: Sequence[Curve]) -> list[Artist]:
-    keys: list[Artist] = [line_key("law (dashed: beyond the cores measured)")] if curves else []
+    keys: list[Artist] = [line_key("law (dashed: extrapolated)")] if curves else []
     return keys + [band_key("95 % of the laws that fit")] * any(curve.low is not None for curve in curves)

@@ -118,13 +118,13 @@ def _cores_along_x(axes: Axes, distinct: Sequence[float], farthest: float, most_
         axes.xaxis.set_major_locator(FixedLocator(powers_of_two(distinct[0], farthest, most_ticks)))
     else:
         margin = max(0.5, 0.03 * (farthest - distinct[0]))
-        axes.set_xlim(distinct[0] - margin, farthest + margin)
+        axes.set_xlim(max(distinct[0] - margin, 0.25), farthest + margin)
         few = len(distinct) <= 4 and farthest <= 8
         axes.xaxis.set_major_locator(
             FixedLocator(distinct) if few else MaxNLocator(most_ticks, integer=True, steps=[1, 2, 4, 5, 10])
         )
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number_words(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_words(value)))
 
 
 def powers_of_two(low: float, high: float, most: int) -> list[float]:
@@ -139,7 +139,12 @@ def number_axis(axes: Axes, ticks: Sequence[float] | None = None) -> None:
     if ticks is not None:
         axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number_words(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_words(value)))
+
+
+def tick_words(value: float) -> str:
+    """A number beside an axis, with the digits that tell it from the next."""
+    return number_words(value) if abs(value) >= 1e6 else f"{value:.6g}"
 
 
 def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: float) -> float:

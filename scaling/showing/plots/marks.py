@@ -8,11 +8,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.transforms import ScaledTranslation
 
 from scaling.analysis.figures import Figure
-from scaling.showing.plots.style import BAND_ALPHA, FAINT, INK, MARK_POINTS, Stroke
+from scaling.showing.plots.style import BAND_ALPHA, CROWDED_POINTS, FAINT, INK, MARK_POINTS, Stroke
 
 HOLLOW = "hollow: not valid"
+# More marks in a row than this are drawn smaller, so that their bars are seen.
+FEW = 10
+BESIDE_POINTS = 4.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,16 @@ def finite(marks: Iterable[Mark]) -> list[Mark]:
     return [each for each in marks if isfinite(each.figure.value)]
 
 
-def draw_marks(axes: Axes, marks: Sequence[Mark], colour: str, marker: str, ends: tuple[float, float]) -> None:
-    """Marks with their bars; a bar is cut where it leaves the axis, whose ends are given."""
+def draw_marks(
+    axes: Axes, marks: Sequence[Mark], colour: str, marker: str, ends: tuple[float, float], beside: float = 0.0
+) -> None:
+    """Marks with their bars; a bar is cut where it leaves the axis, whose ends are given.
+
+    `beside` moves them so many points to the right of where they belong, so that others at the same place are seen.
+    """
     low, high = ends
+    where = axes.transData + ScaledTranslation(beside / 72.0, 0.0, axes.figure.dpi_scale_trans)
+    size = MARK_POINTS if len(marks) <= FEW else CROWDED_POINTS
     bars = [each for each in marks if has_bar(each.figure)]
     if bars:
         span = high - low
@@ -39,7 +50,8 @@ def draw_marks(axes: Axes, marks: Sequence[Mark], colour: str, marker: str, ends
         lows = np.array([max(each.figure.low or 0.0, low - span) for each in bars])
         highs = np.array([min(each.figure.high or 0.0, high + span) for each in bars])
         lengths = np.maximum([values - lows, highs - values], 0.0)
-        axes.errorbar([each.cores for each in bars], values, lengths, fmt="none", ecolor=colour, elinewidth=1.0)
+        cores = [each.cores for each in bars]
+        axes.errorbar(cores, values, lengths, fmt="none", ecolor=colour, elinewidth=1.0, transform=where)
     for valid in (True, False):
         chosen = [each for each in marks if each.valid is valid]
         if chosen:
@@ -49,10 +61,17 @@ def draw_marks(axes: Axes, marks: Sequence[Mark], colour: str, marker: str, ends
                 linestyle="none",
                 marker=marker,
                 color=colour,
+                markersize=size,
                 markerfacecolor=colour if valid else "none",
                 markeredgewidth=1.1,
                 zorder=3,
+                transform=where,
             )
+
+
+def beside(place: int, of: int) -> float:
+    """How far to the right of where they belong marks are drawn that share their places with others."""
+    return BESIDE_POINTS * (place - (of - 1) / 2.0)
 
 
 def has_bar(figure: Figure) -> bool:

@@ -9,7 +9,7 @@ from scaling.showing.plots.efficiency import efficiency_percent
 from scaling.showing.plots.frame import MOST_PANELS, cores_axis, frame, number_axis, reference, upper_limit
 from scaling.showing.plots.law_lines import left_out_words, marks_of
 from scaling.showing.plots.lines import lines_of, names_of
-from scaling.showing.plots.marks import draw_marks, hollow_key, mark_key
+from scaling.showing.plots.marks import beside, draw_marks, hollow_key, mark_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.series_figure import Drawn
 from scaling.showing.plots.style import colour, marker
@@ -47,7 +47,7 @@ def _figure(names: Sequence[str], panels: Sequence[Sequence[Drawn]]) -> Figure:
         axes = shown.axes[place]
         for each in pair:
             style = order.index(each.line.point.mode)
-            draw_marks(axes, each.marks, colour(style), marker(style), (0.0, top))
+            draw_marks(axes, each.marks, colour(style), marker(style), (0.0, top), beside(style, len(order)))
         axes.set_ylim(0.0, top)
         reference(axes, 100.0)
         shown.title(place, names[place])

@@ -97,7 +97,7 @@ def _made_small(element: ElementTree.Element, names: dict[str, str], paper: bool
             if value in names:
                 element.set("id", names[value])
         elif name == _LINK:
-            element.set("href", f"#{names[value[1:]]}")
+            element.set("href", f"#{names[value[1:]]}" if value.startswith("#") else value)
         elif clip := _CLIP.fullmatch(value):
             element.set(name, f"url(#{names[clip[1]]})")
         elif name == "style":

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from scaling.showing.plots.frame import MOST_PANELS, cores_axis, frame, number_axis, reference
 from scaling.showing.plots.lines import Line
-from scaling.showing.plots.marks import Mark, behind_key, draw_behind, draw_marks, hollow_key, mark_key
+from scaling.showing.plots.marks import Mark, behind_key, beside, draw_behind, draw_marks, hollow_key, mark_key
 from scaling.showing.plots.style import colour, marker
 
 # More series than this in one panel are not told apart.
@@ -51,7 +51,8 @@ def series_figure(drawn: Sequence[Drawn], look: Look) -> Figure:
             draw_behind(axes, [mark for other in shown if other is not each for mark in other.marks])
             panels.title(place, each.line.name, look.remark(each.line))
         look.under(axes, each)
-        draw_marks(axes, each.marks, colour(each.line.place), marker(each.line.place), look.ends)
+        shift = beside(place, len(shown)) if together else 0.0
+        draw_marks(axes, each.marks, colour(each.line.place), marker(each.line.place), look.ends, shift)
     for axes in panels.axes:
         axes.set_ylim(*look.ends)
         if look.ideal is not None:

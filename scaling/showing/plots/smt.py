@@ -1,5 +1,8 @@
 """What the further threads of a core bring: throughput with them over throughput without, on the same cores."""
 
+from collections.abc import Sequence
+
+from scaling.analysis.figures import Figure
 from scaling.showing.plots.frame import upper_limit
 from scaling.showing.plots.law_lines import left_out_words, marks_of
 from scaling.showing.plots.lines import lines_of
@@ -21,7 +24,7 @@ def smt(result: Result) -> Picture | Nothing:
     figures = [mark.figure for each in drawn for mark in each.marks]
     look = Look(
         y="SMT yield, times one thread a core",
-        ends=(0.0, upper_limit([each.value for each in figures], [each.high for each in figures], 1.1)),
+        ends=_ends(figures),
         farthest=max(mark.cores for each in drawn for mark in each.marks),
         ideal=1.0,
     )
@@ -31,3 +34,12 @@ def smt(result: Result) -> Picture | Nothing:
         f"against them.{left_out_words(len(drawn))}"
     )
     return Picture(KIND, TITLE, caption, series_figure(drawn, look))
+
+
+def _ends(figures: Sequence[Figure]) -> tuple[float, float]:
+    """Around 1, and around all values with the intervals that are not absurdly wide."""
+    values = [each.value for each in figures]
+    top = upper_limit(values, [each.high for each in figures], 1.1)
+    lows = [each.low for each in figures if each.low is not None]
+    lowest = max(min([*values, *lows]), 0.5 * min([1.0, *values]))
+    return min(0.9, 0.95 * lowest), top

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 
 from scaling.analysis.estimate import LAWS, LawName
 from scaling.showing.law_words import LAW_NAMES
-from scaling.showing.plots.curves import Curve, foretold_speedup, reach, speedup_curve
+from scaling.showing.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
 from scaling.showing.plots.frame import MOST_PANELS, Frame, cores_axis, frame, logarithmic, number_axis, upper_limit
 from scaling.showing.plots.law_lines import draw_curve, law_remark, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
-from scaling.showing.plots.marks import Mark, band_key, draw_marks, hollow_key, line_key, mark_key
+from scaling.showing.plots.marks import BESIDE_POINTS, Mark, band_key, draw_marks, hollow_key, line_key, mark_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.style import COLOURS, INK, Stroke, colour, marker
 from scaling.showing.result import Result
@@ -39,32 +39,32 @@ def speedup(result: Result) -> Picture | Nothing:
     counts = [mark.cores for _, marks in drawn for mark in marks]
     if not counts or max(counts) == 1:
         return Nothing(KIND, TITLE, "no point on more than one core was measured beside its one-core point")
-    panels = [_panel(line, marks, logarithmic(counts)) for line, marks in drawn[:MOST_PANELS]]
+    panels = [_panel(line, marks, counts) for line, marks in drawn[:MOST_PANELS]]
     caption = (
         "Times as fast as one core; the dotted line is one core's worth for every core. Bars are 95 % intervals over "
-        "launches, hollow marks have a verdict against them, bands hold 95 % of the laws that fit, and an open diamond "
-        f"is what the smaller counts foretell for the largest.{left_out_words(len(drawn))}"
+        "launches, hollow marks have a verdict against them; bands hold 95 % of the laws that fit, dashed lines are "
+        f"extrapolated, and an open diamond is what fewer cores foretell for the most.{left_out_words(len(drawn))}"
     )
     return Picture(KIND, TITLE, caption, _figure(panels, counts).figure)
 
 
-def _panel(line: Line, marks: list[Mark], wide: bool) -> _Panel:
+def _panel(line: Line, marks: list[Mark], counts: Sequence[float]) -> _Panel:
     curves: dict[LawName, Curve] = {}
     if line.fit is not None:
-        far, sure = reach(line.fit, logarithmic=wide), line.fit.verdict.word in ("ok", "not identifiable")
+        far = reach(line.fit, counts, logarithmic=logarithmic(counts))
+        sure = line.fit.verdict.word in ("ok", "not identifiable")
         for law in line.fit.laws:
             curve = speedup_curve(line, law, far, band=sure)
             curves |= {law.law: curve} if curve else {}
-    return _Panel(line, marks, curves, _foretold(line, wide))
+    return _Panel(line, marks, curves, _foretold(line))
 
 
-def _foretold(line: Line, wide: bool) -> Mark | None:
-    """The held-out count beside the measured one, not on top of it."""
+def _foretold(line: Line) -> Mark | None:
+    """The held-out count, hollow since it is no measurement."""
     found = foretold_speedup(line)
     if found is None or line.fit is None or line.fit.held_out is None:
         return None
-    cores = line.fit.held_out.predicted.cores
-    return Mark(cores * 1.06 if wide else cores + max(0.12, 0.025 * cores), found, True)
+    return Mark(line.fit.held_out.predicted.cores, found, valid=False)
 
 
 def _figure(panels: Sequence[_Panel], counts: Sequence[float]) -> Frame:
@@ -92,12 +92,12 @@ def _figure(panels: Sequence[_Panel], counts: Sequence[float]) -> Frame:
 
 
 def _draw(axes: Axes, panel: _Panel, ends: tuple[float, float]) -> None:
-    most = max(mark.cores for mark in panel.marks)
     for name, curve in panel.curves.items():
-        draw_curve(axes, curve, most, LAW_COLOURS[name], LAW_STROKES[name])
+        assert panel.line.fit is not None
+        draw_curve(axes, curve, most_fitted(panel.line.fit), LAW_COLOURS[name], LAW_STROKES[name])
     draw_marks(axes, panel.marks, colour(panel.line.place), marker(panel.line.place), ends)
     if panel.foretold:
-        draw_marks(axes, [Mark(panel.foretold.cores, panel.foretold.figure, False)], INK, "D", ends)
+        draw_marks(axes, [panel.foretold], INK, "D", ends, BESIDE_POINTS)
 
 
 def _keys(panels: Sequence[_Panel]) -> list[Artist]:
@@ -105,7 +105,7 @@ def _keys(panels: Sequence[_Panel]) -> list[Artist]:
     for name in LAWS:
         curves = [panel.curves[name] for panel in panels if name in panel.curves]
         if curves:
-            keys.append(line_key(f"{LAW_NAMES[name]} (dashed: beyond)", LAW_COLOURS[name], LAW_STROKES[name]))
+            keys.append(line_key(LAW_NAMES[name], LAW_COLOURS[name], LAW_STROKES[name]))
         if any(curve.low is not None for curve in curves):
             keys.append(band_key("its 95 % band", LAW_COLOURS[name]))
     if any(panel.foretold for panel in panels):

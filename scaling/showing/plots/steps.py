@@ -60,8 +60,8 @@ def steps(result: Result) -> Picture | Nothing:
     caption = (
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
         "the median of its steady steps, which is what the launch counts as; times are over the point's figure, "
-        "written below. Columns that stand apart say that launches differ more than steps do."
-        f"{left_out_words(len(drawn))}"
+        "written below; warm-up beyond the axis is cut. Columns that stand apart say that launches differ more than "
+        f"steps do.{left_out_words(len(drawn))}"
     )
     return Picture(KIND, TITLE, caption, _figure(drawn[:MOST_PANELS]))
 
@@ -111,7 +111,7 @@ def _figure(drawn: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
             axes.set_ylim(low - margin, high + margin)
     number_axis(shown.axes[0])
     shown.labels("", "step time, over the point's figure")
-    shown.legend(_keys(strips))
+    shown.legend(_keys(strips, low, high))
     return shown.figure
 
 
@@ -146,8 +146,12 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _keys(strips: Sequence[Strip]) -> list[Line2D]:
+def _keys(strips: Sequence[Strip], low: float, high: float) -> list[Line2D]:
     words = {"steady": "a steady step", "median": "median of a launch"}
-    words |= {"warm-up": "warm-up"} if any(len(strip.warm_up) for strip in strips) else {}
+    words |= (
+        {"warm-up": "warm-up"}
+        if any(((strip.warm_up > low) & (strip.warm_up < high)).any() for strip in strips)
+        else {}
+    )
     words |= {"left out": "a step of a launch left out"} if not all(strip.used for strip in strips) else {}
     return [Line2D([], [], label=label, **_LOOKS[name]) for name, label in words.items()]

@@ -22,7 +22,7 @@ COLOURS: tuple[str, ...] = tuple(seaborn.color_palette("colorblind").as_hex()[pl
 MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "*")
 
 TEXT_POINTS, SMALL_POINTS = 9.0, 8.0
-MARK_POINTS, BAND_ALPHA = 5.0, 0.18
+MARK_POINTS, CROWDED_POINTS, BAND_ALPHA = 5.0, 3.4, 0.18
 
 _OURS = {
     "axes.edgecolor": INK,

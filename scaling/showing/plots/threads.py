@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import seaborn
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -22,6 +23,8 @@ KIND, TITLE = "threads", "Threads within and between operations"
 MOST_PANELS = 12
 # Cells with room for a number.
 MOST_LABELLED = 10
+# Few enough for a bar of colours that stays a drawing; more would be put into files as an image.
+TINTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def _draw(axes: Axes, grid: Grid, low: float) -> None:
         ax=axes,
         vmin=low,
         vmax=100.0,
-        cmap="cividis",
+        cmap=colormaps["cividis"].resampled(TINTS),
         cbar=False,
         annot=np.array(words) if labelled else None,
         fmt="",
