@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -13,7 +12,7 @@ from scaling.analysis.question import ASSURANCE, Outlook, Question
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.law_words import label
 from scaling.showing.plots.curves import Curve, launch_curve, most_fitted
-from scaling.showing.plots.frame import MOST_PANELS, cores_axis, frame, number_axis, upper_limit
+from scaling.showing.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, upper_limit
 from scaling.showing.plots.law_lines import draw_curve, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
 from scaling.showing.plots.marks import Mark, band_key, draw_marks, hollow_key, line_key
@@ -144,13 +143,10 @@ def _draw(axes: Axes, panel: _Panel, top: float, target: float | None) -> None:
     draw_marks(axes, panel.marks, colour(panel.place), marker(panel.place), (0.0, top))
 
 
-def _keys(panels: Sequence[_Panel], target: float | None) -> list[Artist]:
-    keys: list[Artist] = []
+def _keys(panels: Sequence[_Panel], target: float | None) -> list[Key]:
+    keys: list[Key] = []
     if any(panel.curve is not None for panel in panels):
-        keys += [
-            line_key("what the laws say"),
-            band_key(f"a new launch ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"),
-        ]
+        keys.append(band_key(f"the laws, and new launches ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"))
     if any(panel.given is not None for panel in panels):
         keys.append(line_key("size to give", GIVEN))
     if target is not None:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from scaling.analysis.figures import Figure
 from scaling.analysis.speedup import Scaled
 from scaling.showing.plots.curves import Curve, most_fitted, reach, speedup_curve
-from scaling.showing.plots.frame import logarithmic, upper_limit
+from scaling.showing.plots.frame import Key, logarithmic, upper_limit
 from scaling.showing.plots.law_lines import draw_curve, law_remark, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
 from scaling.showing.plots.marks import band_key, line_key
@@ -65,6 +64,7 @@ def _law(line: Line, counts: Sequence[float]) -> Curve | None:
     return curve.over_cores().times(100.0) if curve else None
 
 
-def _keys(curves: Sequence[Curve]) -> list[Artist]:
-    keys: list[Artist] = [line_key("law (dashed: extrapolated)")] if curves else []
-    return keys + [band_key("95 % of the laws that fit")] * any(curve.low is not None for curve in curves)
+def _keys(curves: Sequence[Curve]) -> list[Key]:
+    if any(curve.low is not None for curve in curves):
+        return [band_key("law with its 95 % band (dashed: extrapolated)")]
+    return [line_key("law")] if curves else []

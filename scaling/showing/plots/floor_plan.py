@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, sqrt
+from math import ceil, log, sqrt
 from typing import Literal
 
 from scaling.machine.topology import Cpus
@@ -76,7 +76,7 @@ def _place(core: Cpus, groups: Sequence[Cpus]) -> int:
 def _columns(parts: int, wanted: float) -> int:
     """How many side by side: as many as look best among the numbers that leave the fewest holes."""
     likely = range(max(1, int(wanted / 1.5)), max(1, min(parts, ceil(1.5 * wanted))) + 1)
-    return min(likely, key=lambda columns: (-parts % columns, abs(columns - wanted)))
+    return min(likely, key=lambda columns: (-parts % columns, round(abs(log(columns / wanted)), 1), -columns))
 
 
 def _packed(parts: Sequence[Plan], level: Level, boxed: bool) -> Plan:

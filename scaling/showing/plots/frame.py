@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
+from typing import cast
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,6 +13,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.plots.style import INK, SMALL_POINTS, TEXT_POINTS
 from scaling.showing.plots.text import ems, wrapped
+
+# A legend line: one artist, or several drawn upon each other, the last of which has the words.
+Key = Artist | tuple[Artist, ...]
 
 WIDTH_INCHES, PANEL_HEIGHT_INCHES, SINGLE_HEIGHT_INCHES = 10.0, 2.1, 4.2
 SINGLE_WIDTH_INCHES = 7.0
@@ -45,17 +49,17 @@ class Frame:
         words = [wrapped(name, room), *([wrapped(remark, room * TEXT_POINTS / SMALL_POINTS, 2)] if remark else [])]
         self.axes[place].set_title("\n".join(words), fontsize=TEXT_POINTS)
 
-    def legend(self, handles: Iterable[Artist]) -> None:
+    def legend(self, keys: Iterable[Key]) -> None:
         """What the marks and lines mean, below all panels."""
-        shown = list(handles)
+        shown = list(keys)
         if not shown:
             return
-        for each in shown:
-            each.set_label(wrapped(str(each.get_label()), 40.0, 2))
-        widest = max(ems(part) for each in shown for part in str(each.get_label()).split("\n")) + 4.0
+        words = [wrapped(str((key[-1] if isinstance(key, tuple) else key).get_label()), 40.0, 2) for key in shown]
+        widest = max(ems(part) for word in words for part in word.split("\n")) + 4.0
         room = self.figure.get_figwidth() * POINTS_PER_INCH / SMALL_POINTS
         columns = max(1, min(len(shown), int(room // widest)))
-        self.figure.legend(handles=shown, loc="outside lower center", ncols=columns, handlelength=2.2)
+        handles = cast("list[Artist]", shown)  # matplotlib's stubs do not know of tuples
+        self.figure.legend(handles, words, loc="outside lower center", ncols=columns, handlelength=2.2)
 
 
 def frame(panels: int, *, share_y: bool = True, share_x: bool = True, height: float = PANEL_HEIGHT_INCHES) -> Frame:

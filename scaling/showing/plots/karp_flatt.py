@@ -8,7 +8,7 @@ from scaling.analysis.speedup import Scaled
 from scaling.showing.plots.frame import upper_limit
 from scaling.showing.plots.law_lines import law_remark, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
-from scaling.showing.plots.marks import band_key, line_key
+from scaling.showing.plots.marks import band_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.series_figure import Drawn, Look, series_figure
 from scaling.showing.plots.style import BAND_ALPHA, colour
@@ -35,7 +35,7 @@ def karp_flatt(result: Result) -> Picture | Nothing:
         y="Karp–Flatt serial fraction, %",
         ends=_ends([mark.figure for each in drawn for mark in each.marks]),
         farthest=max(mark.cores for each in drawn for mark in each.marks),
-        keys=[line_key("fitted serial fraction (Amdahl)"), band_key("its 95 % interval")] if fitted else [],
+        keys=[band_key("fitted serial fraction (Amdahl) with its 95 % interval")] if fitted else [],
         ideal=0.0,
         under=under,
         remark=law_remark,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -112,9 +113,9 @@ def line_key(label: str, colour: str = INK, linestyle: Stroke = "-") -> Line2D:
     return Line2D([], [], linestyle=linestyle, color=colour, label=label)
 
 
-def band_key(label: str, colour: str = INK) -> Patch:
-    """A legend line for a band."""
-    return Patch(facecolor=colour, alpha=BAND_ALPHA, label=label)
+def band_key(label: str, colour: str = INK, linestyle: Stroke = "-") -> tuple[Artist, ...]:
+    """A legend line for a law and its band."""
+    return Patch(facecolor=colour, alpha=BAND_ALPHA), line_key(label, colour, linestyle)
 
 
 def behind_key(label: str) -> Line2D:

@@ -19,7 +19,8 @@ from scaling.showing.result import Result
 from scaling.showing.words import count
 
 KIND, TITLE = "placement", "Which CPUs were used"
-MOST_PANELS = 12
+# On a machine with many CPUs fewer panels say as much.
+MOST_PANELS, MOST_PANELS_IF_LARGE, LARGE = 12, 6, 64
 # Where cells are smaller than this, a number does not fit in.
 LEAST_CELL_POINTS = 15.0
 USED = COLOURS[0]
@@ -50,15 +51,16 @@ def placement(result: Result) -> Picture | Nothing:
     groups: dict[tuple[str, int], list[Used]] = {}
     for each in found:
         groups.setdefault((each.placement, each.smt), []).append(each)
-    most = max(1, min(3, MOST_PANELS // len(groups)))
-    chosen = [each for group in groups.values() for each in few(group, most)]
-    left = f" {len(chosen[:MOST_PANELS])} of {len(found)} are drawn." if len(chosen[:MOST_PANELS]) < len(found) else ""
+    room = MOST_PANELS if sum(map(len, machine.cores)) <= LARGE else MOST_PANELS_IF_LARGE
+    most = max(1, min(3, room // len(groups)))
+    chosen = [each for group in groups.values() for each in few(group, most)][:room]
+    left = f" {len(chosen)} of {len(found)} are drawn." if len(chosen) < len(found) else ""
     about = f" of {machine.host}, {machine.cpu_model}" if machine.cpu_model else f" of {machine.host}"
     caption = (
         f"The CPUs{about}, core by core; a core with several threads is cut across, and filled are the ones a run was "
         f"given.{left}"
     )
-    return Picture(KIND, TITLE, caption, _figure(chosen[:MOST_PANELS], machine))
+    return Picture(KIND, TITLE, caption, _figure(chosen, machine))
 
 
 def used_of(result: Result) -> list[Used]:
@@ -79,13 +81,15 @@ def few(found: Sequence[Used], most: int) -> list[Used]:
 
 def _figure(chosen: Sequence[Used], machine: MachineFile) -> Figure:
     plan = floor_plan(machine)
-    shown = frame(len(chosen), share_x=False, share_y=False, height=max(0.9, min(2.6, 2.6 * plan.height / plan.width)))
+    high = max(0.9, min(2.6, 2.6 * plan.height / plan.width))
+    shown = frame(len(chosen), share_x=False, share_y=False, height=high)
     widest = shown.figure.get_figwidth() / shown.columns - 0.4
-    labelled = widest * POINTS_PER_INCH / plan.width / _threads(plan) ** 0.5 >= LEAST_CELL_POINTS
+    cell = min(widest / plan.width, high / plan.height) * POINTS_PER_INCH
+    labelled = cell / _threads(plan) ** 0.5 >= LEAST_CELL_POINTS
     for place, each in enumerate(chosen):
         smt = f", {each.smt} threads each" if each.smt > 1 else ""
         shown.title(place, f"{each.placement}, {count(each.cores, 'core')}{smt}")
-        _draw(shown.axes[place], plan, each.cpus, frozenset(machine.allowed), labelled)
+        _draw(shown.axes[place], plan, each.cpus, frozenset(machine.allowed), broad=widest / high, labelled=labelled)
     shown.legend(_keys(plan, machine))
     return shown.figure
 
@@ -94,11 +98,16 @@ def _threads(plan: Plan) -> int:
     return max(len(core.cpus) for core in plan.cores)
 
 
-def _draw(axes: Axes, plan: Plan, used: frozenset[int], allowed: frozenset[int], labelled: bool) -> None:
+def _draw(
+    axes: Axes, plan: Plan, used: frozenset[int], allowed: frozenset[int], *, broad: float, labelled: bool
+) -> None:
+    """The machine with the CPUs used, about square cells in a panel that is so many times as wide as it is high."""
     axes.set_axis_off()
-    axes.set_aspect("equal")
-    axes.set_xlim(-0.1, plan.width + 0.1)
-    axes.set_ylim(-0.1, plan.height + 0.1)
+    spare_x, spare_y = (
+        max(0.0, each) / 2.0 + 0.1 for each in (broad * plan.height - plan.width, plan.width / broad - plan.height)
+    )
+    axes.set_xlim(-spare_x, plan.width + spare_x)
+    axes.set_ylim(-spare_y, plan.height + spare_y)
     for level, (tint, width, stroke) in OUTLINES.items():
         _outline(axes, plan.groups(level), edgecolor=tint, linewidth=width, linestyle=stroke)
     cells = [(cpu, cell) for core in plan.cores for cpu, cell in zip(core.cpus, slices(core), strict=True)]

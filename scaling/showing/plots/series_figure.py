@@ -7,7 +7,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scaling.showing.plots.frame import MOST_PANELS, cores_axis, frame, number_axis, reference
+from scaling.showing.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, reference
 from scaling.showing.plots.lines import Line
 from scaling.showing.plots.marks import Mark, behind_key, beside, draw_behind, draw_marks, hollow_key, mark_key
 from scaling.showing.plots.style import colour, marker
@@ -35,7 +35,7 @@ class Look:
     y: str
     ends: tuple[float, float]
     farthest: float
-    keys: Sequence[Artist] = ()
+    keys: Sequence[Key] = ()
     ideal: float | None = None
     under: Callable[[Axes, Drawn], None] = lambda axes, drawn: None
     remark: Callable[[Line], str] = lambda line: ""

@@ -3,13 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from scaling.analysis.estimate import LAWS, LawName
 from scaling.showing.law_words import LAW_NAMES
 from scaling.showing.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
-from scaling.showing.plots.frame import MOST_PANELS, Frame, cores_axis, frame, logarithmic, number_axis, upper_limit
+from scaling.showing.plots.frame import (
+    MOST_PANELS,
+    Frame,
+    Key,
+    cores_axis,
+    frame,
+    logarithmic,
+    number_axis,
+    upper_limit,
+)
 from scaling.showing.plots.law_lines import draw_curve, law_remark, left_out_words, marks_of
 from scaling.showing.plots.lines import Line, lines_of
 from scaling.showing.plots.marks import BESIDE_POINTS, Mark, band_key, draw_marks, hollow_key, line_key, mark_key
@@ -72,7 +80,8 @@ def _figure(panels: Sequence[_Panel], counts: Sequence[float]) -> Frame:
     figures = [
         mark.figure for panel in panels for mark in [*panel.marks, *([panel.foretold] if panel.foretold else [])]
     ]
-    top = upper_limit([each.value for each in figures], [each.high for each in figures], 2.0)
+    curved = [float(curve.middle.max()) for panel in panels for curve in panel.curves.values()]
+    top = upper_limit([*curved, *(each.value for each in figures)], [each.high for each in figures], 2.0)
     bottom = min(1.0, *(each.value for each in figures)) * 0.8 if wide else 0.0
     farthest = max([max(counts), *(float(curve.cores[-1]) for panel in panels for curve in panel.curves.values())])
     for place, panel in enumerate(panels):
@@ -100,14 +109,14 @@ def _draw(axes: Axes, panel: _Panel, ends: tuple[float, float]) -> None:
         draw_marks(axes, [panel.foretold], INK, "D", ends, BESIDE_POINTS)
 
 
-def _keys(panels: Sequence[_Panel]) -> list[Artist]:
-    keys: list[Artist] = [line_key("ideal", INK, ":")]
+def _keys(panels: Sequence[_Panel]) -> list[Key]:
+    keys: list[Key] = [line_key("ideal", INK, ":")]
     for name in LAWS:
         curves = [panel.curves[name] for panel in panels if name in panel.curves]
-        if curves:
-            keys.append(line_key(LAW_NAMES[name], LAW_COLOURS[name], LAW_STROKES[name]))
         if any(curve.low is not None for curve in curves):
-            keys.append(band_key("its 95 % band", LAW_COLOURS[name]))
+            keys.append(band_key(f"{LAW_NAMES[name]} with its 95 % band", LAW_COLOURS[name], LAW_STROKES[name]))
+        elif curves:
+            keys.append(line_key(LAW_NAMES[name], LAW_COLOURS[name], LAW_STROKES[name]))
     if any(panel.foretold for panel in panels):
         diamond = mark_key("foretold from fewer cores", INK, "D")
         diamond.set_markerfacecolor("none")

@@ -84,7 +84,7 @@ def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
 
 def _figure(grids: Sequence[Grid]) -> Figure:
     tallest = max(len(grid.inter) for grid in grids)
-    shown = frame(len(grids), share_x=False, share_y=False, height=max(0.8, min(2.6, 0.45 + 0.32 * tallest)))
+    shown = frame(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
     names = names_of([grid.point for grid in grids])
     lowest = float(np.nanmin([np.nanmin(grid.percents) for grid in grids]))
     low = min(90.0, 10.0 * np.floor(lowest / 10.0))
@@ -93,7 +93,7 @@ def _figure(grids: Sequence[Grid]) -> Figure:
         shown.title(place, f"{names[place]}, {count(grid.point.cores, 'core')}")
     _axis_labels(shown)
     bar = shown.figure.colorbar(shown.axes[0].collections[0], ax=list(shown.axes), fraction=0.05, aspect=30)
-    bar.set_label("throughput, % of the best setting")
+    bar.set_label("throughput, % of the best")
     bar.outline.set_visible(False)
     return shown.figure
 

@@ -21,49 +21,56 @@ HOSTILE = (
 )
 
 
-def shapes(tmp_path):
-    """Studies of every awkward shape, as results."""
-    one, *_ = made("cores = [1]\nlaunches = 1", 1)
-    failed = [
-        replace(each, outcome=replace(each.outcome, status="failed", reason="no", step_seconds=())) for each in made("")
-    ]
-    alone = [each for each in made("cores = [1, 2, 4]\nlaunches = 3") if each.run.point.cores > 1]
-    equal = [row(each.run) for each in made("cores = [1, 2, 4]\nlaunches = 3")]
-    wide = [
-        replace(
-            each,
-            outcome=replace(each.outcome, step_seconds=(10.0 ** (5 * each.run.launch - each.run.point.cores),) * 4),
-        )
-        for each in made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    ]
-    return {
-        "one point": ([one], 1, 1),
-        "all failed": (failed, 8, 1),
-        "one workload, two counts": (made("cores = [1, 2]\nlaunches = 3", 2), 2, 1),
-        "no baseline": (alone, 8, 1),
-        "equal launches": (equal, 8, 1),
-        "huge ratios": (wide, 8, 1),
-        "128 cores": (made('cores = "doubling"\nlaunches = 3', 128, 2), 128, 2),
-        "all 128 cores": (made('cores = "all"\nlaunches = 3', 128), 128, 1),
-        "five hostile names": (
-            made(f"workloads = {list(EIGHT[:5])}\ncores = [1, 2, 4, 8]\nlaunches = 3", renamed=HOSTILE),
-            8,
-            1,
-        ),
-        "one hostile name": (made("cores = [1, 2, 4, 8]\nlaunches = 3", renamed=HOSTILE), 8, 1),
-        "weak scaling": (made('cores = "doubling"\nlaunches = 3\nscale = "weak"'), 8, 1),
-        "two modes, two threads a core": (
-            made('cores = "doubling"\nlaunches = 3\nmodes = ["train", "infer"]\nsmt = "all"', 4, 2),
-            4,
-            2,
-        ),
-        "many threads": (made('cores = [1, 4]\nlaunches = 3\nintra = [1, 2, 4, "auto"]\ninter = [1, 2]', 4), 4, 1),
-        "three placements": (made('placements = ["compact", "scatter", "scatter:l3"]\nlaunches = 3', 16), 16, 1),
-        "launches by the dozen": (made("cores = [1, 2]\nlaunches = 30", 2, steps=400), 2, 1),
-    }
+def one_point():
+    return made("cores = [1]\nlaunches = 1", 1)[:1], 1, 1
 
 
-SHAPES = list(shapes(None))
+def all_failed():
+    bad = {"status": "failed", "reason": "no", "step_seconds": ()}
+    return [replace(each, outcome=replace(each.outcome, **bad)) for each in made("")], 8, 1
+
+
+def no_baseline():
+    return [each for each in made("cores = [1, 2, 4]\nlaunches = 3") if each.run.point.cores > 1], 8, 1
+
+
+def equal_launches():
+    return [row(each.run) for each in made("cores = [1, 2, 4]\nlaunches = 3")], 8, 1
+
+
+def huge_ratios():
+    def taken(run):
+        return (10.0 ** (5 * run.launch - run.point.cores),) * 4
+
+    rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
+    return [replace(each, outcome=replace(each.outcome, step_seconds=taken(each.run))) for each in rows], 8, 1
+
+
+def study(toml, cores=8, smt=1, **making):
+    return lambda: (made(toml, cores, smt, **making), cores, smt)
+
+
+FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
+SHAPES = {
+    "one point": one_point,
+    "all failed": all_failed,
+    "no baseline": no_baseline,
+    "equal launches": equal_launches,
+    "huge ratios": huge_ratios,
+    "one workload, two counts": study("cores = [1, 2]\nlaunches = 3", 2),
+    "128 cores": study('cores = "doubling"\nlaunches = 3', 128, 2),
+    "all 128 cores": study('cores = "all"\nlaunches = 3', 128),
+    "five hostile names": study(f"workloads = {list(EIGHT[:5])}\n{FOUR}", renamed=HOSTILE),
+    "two hostile names": study(f"workloads = {list(EIGHT[:2])}\n{FOUR}", renamed=HOSTILE[2:]),
+    "weak scaling": study('cores = "doubling"\nlaunches = 3\nscale = "weak"'),
+    "modes and threads a core": study('launches = 3\nmodes = ["train", "infer"]\nsmt = "all"', 4, 2),
+    "many threads": study('cores = [1, 4]\nlaunches = 3\nintra = [1, 2, 4, "auto"]\ninter = [1, 2]', 4),
+    "three placements": study('placements = ["compact", "scatter", "scatter:l3"]\nlaunches = 3', 16),
+    "launches by the dozen": study("cores = [1, 2]\nlaunches = 30", 2, steps=400),
+    "thirty series": study(
+        f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 2\nintra = [1, 2, 3, 4, 5, 6]", 2
+    ),
+}
 
 
 def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
@@ -78,7 +85,7 @@ def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
 def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upon_text(
     tmp_path, shape, include_invalid
 ):
-    rows, cores, smt = shapes(tmp_path)[shape]
+    rows, cores, smt = SHAPES[shape]()
     understood = result_of(folder_of(rows, tmp_path, cores, smt), include_invalid)
     for found in pictures(understood, target=100.0):
         if isinstance(found, Nothing):
