@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from scaling.results.folder import read_folder
@@ -126,8 +127,6 @@ def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path)
 
 
 def test_nothing_of_our_look_is_left_behind(tmp_path):
-    import matplotlib
-
     before = dict(matplotlib.rcParams)
     for found in pictures(result("cores = [1, 2]\nlaunches = 3", tmp_path), ["efficiency", "capacity"]):
         assert dict(matplotlib.rcParams) == before
