@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
 
 from scaling.analysis.capacity import answer
+from scaling.analysis.figures import Figure
 from scaling.analysis.question import ASSURANCE, Outlook, Question
+from scaling.analysis.speedup import Scaled
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.law_words import label
 from scaling.showing.plots.curves import Curve, launch_curve, most_fitted
@@ -85,11 +87,17 @@ def _panel(outlook: Outlook, lines: Sequence[Line], result: Result, target: floa
         outlook,
         line.place if line else 0,
         line.name if line else label(fit.series.name),
-        marks_of(line, lambda point: point.summary.rate) if line else [],
+        marks_of(line, _rate) if line else [],
         curve,
         given,
         remark,
     )
+
+
+def _rate(point: Scaled) -> Figure | None:
+    """Items a second; steps a second where nobody counted items."""
+    summary = point.summary
+    return summary.rate or (summary.step.mapped(lambda seconds: 1.0 / seconds) if summary.step else None)
 
 
 def _given(outlook: Outlook, result: Result, target: float | None) -> tuple[int | None, str]:
@@ -104,7 +112,7 @@ def _given(outlook: Outlook, result: Result, target: float | None) -> tuple[int 
     return found.offer.cores, f"give {count(found.offer.cores, 'core')}{threads}"
 
 
-def _figure(panels: Sequence[_Panel], target: float | None) -> Figure:
+def _figure(panels: Sequence[_Panel], target: float | None) -> Drawing:
     counts = [cores for panel in panels for cores in panel.outlook.fit.series.cores]
     counts += [mark.cores for panel in panels for mark in panel.marks]
     farthest = max([*counts, *(panel.outlook.farthest for panel in panels)])
@@ -127,7 +135,7 @@ def _top(panel: _Panel, target: float | None) -> float:
     values += [] if panel.curve is None else [float(panel.curve.middle.max())]
     highs = [mark.figure.high for mark in panel.marks]
     highs += [] if panel.curve is None or panel.curve.high is None else [float(panel.curve.high.max())]
-    top = upper_limit(values, highs, 0.0)
+    top = upper_limit(values, highs, 0.0) or 1.0
     return max(top, 1.08 * target) if target is not None and target <= IN_SIGHT * top else top
 
 
