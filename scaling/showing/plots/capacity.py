@@ -15,9 +15,9 @@ from scaling.showing.law_words import figure as number_words
 from scaling.showing.law_words import label
 from scaling.showing.plots.curves import Curve, launch_curve, most_fitted
 from scaling.showing.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, upper_limit
-from scaling.showing.plots.law_lines import draw_curve, left_out_words, marks_of
+from scaling.showing.plots.law_lines import draw_curve, left_out_words
 from scaling.showing.plots.lines import Line, lines_of
-from scaling.showing.plots.marks import Mark, band_key, draw_marks, hollow_key, line_key
+from scaling.showing.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.style import COLOURS, FAINT, colour, marker
 from scaling.showing.result import Result
@@ -87,10 +87,17 @@ def _panel(outlook: Outlook, lines: Sequence[Line], result: Result, target: floa
         outlook,
         line.place if line else 0,
         line.name if line else label(fit.series.name),
-        marks_of(line, _rate) if line else [],
+        _marks(line) if line else [],
         curve,
         given,
         remark,
+    )
+
+
+def _marks(line: Line) -> list[Mark]:
+    """Throughput, which needs no baseline: a point is as valid as its own launches are."""
+    return finite(
+        Mark(point.summary.point.cores, rate, point.summary.valid) for point in line.points if (rate := _rate(point))
     )
 
 
