@@ -4,18 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
 
 from scaling.analysis.capacity import answer
+from scaling.analysis.figures import Figure
 from scaling.analysis.question import ASSURANCE, Outlook, Question
+from scaling.analysis.speedup import Scaled
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.law_words import label
 from scaling.showing.plots.curves import Curve, launch_curve, most_fitted
 from scaling.showing.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, upper_limit
-from scaling.showing.plots.law_lines import draw_curve, left_out_words, marks_of
+from scaling.showing.plots.law_lines import draw_curve, left_out_words
 from scaling.showing.plots.lines import Line, lines_of
-from scaling.showing.plots.marks import Mark, band_key, draw_marks, hollow_key, line_key
+from scaling.showing.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.style import COLOURS, FAINT, colour, marker
 from scaling.showing.result import Result
@@ -85,11 +87,24 @@ def _panel(outlook: Outlook, lines: Sequence[Line], result: Result, target: floa
         outlook,
         line.place if line else 0,
         line.name if line else label(fit.series.name),
-        marks_of(line, lambda point: point.summary.rate) if line else [],
+        _marks(line) if line else [],
         curve,
         given,
         remark,
     )
+
+
+def _marks(line: Line) -> list[Mark]:
+    """Throughput, which needs no baseline: a point is as valid as its own launches are."""
+    return finite(
+        Mark(point.summary.point.cores, rate, point.summary.valid) for point in line.points if (rate := _rate(point))
+    )
+
+
+def _rate(point: Scaled) -> Figure | None:
+    """Items a second; steps a second where nobody counted items."""
+    summary = point.summary
+    return summary.rate or (summary.step.mapped(lambda seconds: 1.0 / seconds) if summary.step else None)
 
 
 def _given(outlook: Outlook, result: Result, target: float | None) -> tuple[int | None, str]:
@@ -104,7 +119,7 @@ def _given(outlook: Outlook, result: Result, target: float | None) -> tuple[int 
     return found.offer.cores, f"give {count(found.offer.cores, 'core')}{threads}"
 
 
-def _figure(panels: Sequence[_Panel], target: float | None) -> Figure:
+def _figure(panels: Sequence[_Panel], target: float | None) -> Drawing:
     counts = [cores for panel in panels for cores in panel.outlook.fit.series.cores]
     counts += [mark.cores for panel in panels for mark in panel.marks]
     farthest = max([*counts, *(panel.outlook.farthest for panel in panels)])
@@ -127,7 +142,7 @@ def _top(panel: _Panel, target: float | None) -> float:
     values += [] if panel.curve is None else [float(panel.curve.middle.max())]
     highs = [mark.figure.high for mark in panel.marks]
     highs += [] if panel.curve is None or panel.curve.high is None else [float(panel.curve.high.max())]
-    top = upper_limit(values, highs, 0.0)
+    top = upper_limit(values, highs, 0.0) or 1.0
     return max(top, 1.08 * target) if target is not None and target <= IN_SIGHT * top else top
 
 

@@ -60,14 +60,17 @@ def _svg(picture: Picture, *, paper: bool) -> str:
         root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
     title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
     title.text, about.text = printable(picture.title), printable(picture.caption)
-    title.set("id", f"{picture.kind}-title")
-    about.set("id", f"{picture.kind}-about")
+    title.set("id", f"{picture.kind}-picture-title")
+    about.set("id", f"{picture.kind}-picture-about")
     root[:0] = [title, about]
     root.attrib.clear()
     width, height = picture.figure.get_size_inches() * 72.0
     root.set("viewBox", f"0 0 {width:.6g} {height:.6g}")
+    if paper:
+        root.set("width", f"{width:.6g}pt")
+        root.set("height", f"{height:.6g}pt")
     root.set("role", "img")
-    root.set("aria-labelledby", f"{picture.kind}-title {picture.kind}-about")
+    root.set("aria-labelledby", f"{title.get('id')} {about.get('id')}")
     root.set("style", f"font-family: {FONTS}; stroke-linejoin: round")
     return _text(root)
 

@@ -5,8 +5,9 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.question import Question
 from scaling.showing.plots.capacity import GIVEN, TARGET
 from scaling.showing.plots.kinds import pictures
-from tests.scaling.showing.plots.drawn import bars, joined, laws, legend, marks, nothing, panels, picture
-from tests.scaling.showing.results import EIGHT, result
+from scaling.showing.result import result_of
+from tests.scaling.showing.plots.drawn import bars, hollow, joined, laws, legend, marks, nothing, panels, picture
+from tests.scaling.showing.results import EIGHT, folder_of, made, result
 
 ALL = 'cores = "all"\nlaunches = 3'
 
@@ -63,6 +64,13 @@ def test_the_lower_edge_of_the_band_reaches_the_target_where_the_size_is_sure_of
     edge = interp([size - 1, size], sorted(lower), [lower[cores] for cores in sorted(lower)])
     assert edge[0] < 2000.0 * 1.01
     assert edge[1] > 2000.0 * 0.99
+
+
+def test_throughput_is_as_valid_as_its_own_launches_whatever_the_baseline(tmp_path):
+    rows = [row for row in made("cores = [1, 2, 4]\nlaunches = 3") if row.run.point.cores > 1 or row.run.launch == 1]
+    understood = result_of(folder_of(rows, tmp_path))
+    assert hollow(panels(picture(understood, "capacity"))[0]) == {1}
+    assert hollow(panels(picture(understood, "efficiency"))[0]) == {1, 2, 4}
 
 
 def test_every_series_has_a_scale_of_its_own(tmp_path):
