@@ -1,18 +1,23 @@
 import re
+from pathlib import Path
 
 import pytest
 
 from scaling.analysis.figures import Figure
 from scaling.analysis.roofline import Achieved, Ceilings, StepCounts
+from scaling.results.folder import read_folder
 from scaling.showing.op_result import op_result
 from scaling.showing.plots.drawing import drawn
 from scaling.showing.plots.fathom import OP_KINDS, op_pictures
 from scaling.showing.plots.fathom_likeness import leaves
 from scaling.showing.plots.fathom_losses import segments
 from scaling.showing.plots.fathom_threads import heaviest
+from scaling.showing.plots.kinds import KINDS
+from scaling.showing.plots.kinds import pictures as pictures_of
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.roofline import roofline
 from scaling.showing.plots.saving import page_svg
+from scaling.showing.result import result_of
 from tests.traced import CONVOLUTIONAL, amdahl_traces, point, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
@@ -136,3 +141,10 @@ def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
 def test_without_ceilings_there_is_no_roof():
     bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Figure(1.0), Ceilings(1, None, None))
     assert isinstance(roofline([bare]), Nothing)
+
+
+def test_a_folder_with_traces_has_their_figures_after_its_own():
+    kept = result_of(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
+    kinds = [each.kind for each in pictures_of(kept)]
+    assert kinds == [*KINDS, *OP_KINDS]
+    assert [each.kind for each in pictures_of(kept, ["sections"])] == ["sections"]
