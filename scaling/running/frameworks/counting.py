@@ -49,14 +49,20 @@ def training(network: Any, inputs: Any, targets: Any) -> Counted:
 
 
 def _watched(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) -> Counted:
-    """What is counted while a step is taken; gradients to what it was `given` are for nobody, and compiled away."""
+    """What is counted while a step is taken; gradients to what it was `given` are for nobody, and compiled away.
+
+    What was given is told by its shape, before zeros are put around it and after.
+    """
     products = traffic = 0
+    given = set(given)
 
     def see(op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Any], *_: Any, **__: Any) -> None:
         nonlocal products, traffic
         kind = tf.compat.as_str(op)
         if kind == "Conv2DBackpropInput" and tuple(outputs[0].shape) in given:
             return
+        if kind in ("Pad", "PadV2") and tuple(inputs[0].shape) in given:
+            given.add(tuple(outputs[0].shape))
         if kind in PRODUCTS:
             options = dict(zip(map(tf.compat.as_str, attrs[::2]), attrs[1::2], strict=True)) if attrs else {}
             products += PRODUCTS[kind](inputs, outputs, options)
