@@ -32,7 +32,8 @@ def lines(folder):
 def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
     told, folder = profiled
     assert told.returncode == 0, told.stderr
-    first, header, *ops, total = told.stdout.splitlines()
+    run, *_ = told.stdout.split("\n\n")
+    first, header, *ops, total = run.splitlines()
     assert first.startswith("deepq train small, 1 thread: ")
     assert all(
         part in first for part in ("2 traced steps", "ops ", "framework overhead", "unexplained", "traced/plain")
