@@ -6,17 +6,14 @@ from matplotlib.figure import Figure
 
 from scaling.analysis.op_losses import Loss
 from scaling.showing.op_result import OpResult
-from scaling.showing.plots.fathom_classes import COLOURS, PARTS, class_keys, readable_on
+from scaling.showing.plots.fathom_classes import class_keys, segment
 from scaling.showing.plots.picture import Nothing, Picture
-from scaling.showing.plots.style import SMALL_POINTS
-from scaling.showing.plots.text import ems, wrapped
+from scaling.showing.plots.text import wrapped
 from scaling.showing.words import count, share
 
 KIND, TITLE = "op-losses", "What limits each workload"
 MOST_BARS = 16
 BAR_INCHES, WIDTH_INCHES = 0.36, 9.0
-# A segment narrower than this, in percent, is drawn without its name.
-PERCENT_PER_EM = 1.35
 
 
 def op_losses(result: OpResult) -> Picture | Nothing:
@@ -50,12 +47,7 @@ def _figure(found: Sequence[tuple[str, Loss]]) -> Figure:
     for place, (_, loss) in enumerate(found):
         left = 0.0
         for name, kind, percent in segments(loss):
-            axes.barh(place, percent, 0.74, left, color=COLOURS[kind], edgecolor="#ffffff", linewidth=0.5)
-            label = f"{name} {percent:.0f}"
-            if ems(label) * PERCENT_PER_EM <= percent:
-                ink = readable_on(COLOURS[kind])
-                middle = left + percent / 2.0
-                axes.text(middle, place, label, ha="center", va="center", fontsize=SMALL_POINTS - 1.0, color=ink)
+            segment(axes, place, left, percent, kind, f"{name} {percent:.0f}")
             shown.add(kind)
             left += percent
     labels = [
@@ -68,8 +60,6 @@ def _figure(found: Sequence[tuple[str, Loss]]) -> Figure:
     axes.set_xlabel("share of what is lost, %")
     axes.grid(False)
     axes.tick_params(axis="y", length=0.0)
-    keys = class_keys({name for name in PARTS if name in shown})
-    for key in keys:
-        key.set_hatch("")
+    keys = class_keys(shown)
     figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
     return figure

@@ -8,7 +8,7 @@ from scaling.analysis.op_classes import CLASSES
 from scaling.analysis.op_profile import OVERHEAD, UNEXPLAINED, Profile
 from scaling.analysis.operations import ModePair
 from scaling.showing.op_result import OpResult
-from scaling.showing.plots.fathom_classes import class_keys, stacked_bar
+from scaling.showing.plots.fathom_classes import PARTS, class_keys, segment
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.style import SMALL_POINTS
 from scaling.showing.plots.text import wrapped
@@ -51,8 +51,11 @@ def _figure(pairs: Sequence[ModePair]) -> Figure:
         for offset, mode, profile in ((0.0, "train", pair.train), (1.0, "infer", pair.infer)):
             middle = 2.6 * place + offset
             percents = class_percents(profile, whole)
-            stacked_bar(axes, middle, percents, 0.86)
-            shown |= {name for name, percent in percents.items() if percent > 0.0}
+            left = 0.0
+            for name in [name for name in PARTS if percents[name] > 0.0]:
+                segment(axes, middle, left, percents[name], name, name)
+                left += percents[name]
+                shown.add(name)
             end = 100.0 * profile.wall_seconds / profile.items_per_step / whole
             seconds = duration(profile.wall_seconds / profile.items_per_step)
             axes.text(end + 1.0, middle, seconds, va="center", ha="left", fontsize=SMALL_POINTS - 0.5)
