@@ -31,6 +31,8 @@ from scaling.analysis.sizes import Sizes, plain_sizes
 DRAWS = 2000
 # Sizes whose price is within this share of the lowest are as good.
 AS_CHEAP = 0.05
+# Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order they are summed in.
+ROUNDING = 1e-12
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:
@@ -148,12 +150,12 @@ class _Desk:
         """The smallest size that keeps a throughput or a latency as surely as was asked for."""
         needed = self._needed()
         chances = self._chances(self.counts)
-        enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
+        enough = self._sure_enough(chances)
         spread = _cores(needed, self.drawn, self.fit)
         if enough:
             return self._given(enough[0], spread, chances)
         shared = self._shared()
-        if shared and shared.assurance is not None and shared.assurance >= self.question.assurance:
+        if shared and shared.assurance is not None and self._sure_enough(np.array([shared.assurance])):
             last = self._offers([len(self.counts) - 1], chances)
             return Answer(self.fit, self.question, "ok", shared, spread, last, only_measured(self.fit))
         never = float(self.drawn.share[~np.isfinite(needed)].sum())
@@ -167,7 +169,7 @@ class _Desk:
         counts = np.array(self.counts, dtype=np.float64)
         share = self.drawn.share
         chances = share @ (values[:, None] >= counts[None, :] - 1e-9)
-        enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
+        enough = self._sure_enough(chances)
         if not enough:
             return self._not_given(spread, 0.0, ())
         given = self._given(enough[-1], spread, chances)
@@ -203,6 +205,10 @@ class _Desk:
             else None
         )
         return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
+
+    def _sure_enough(self, chances: Floats) -> list[int]:
+        """The places of the sizes that are as sure as was asked for."""
+        return [int(place) for place in np.flatnonzero(chances >= self.question.assurance - ROUNDING)]
 
     def _needed(self) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
@@ -277,7 +283,7 @@ class _Desk:
     def _not_given(self, needed: Spread, never: float, nearest: tuple[Offer, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         sure = f"{100 * self.question.assurance:g} % confidence"
-        if never > 1.0 - self.question.assurance:
+        if never > 1.0 - self.question.assurance + ROUNDING:
             share = "" if never >= 0.9995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
             reason = f"not reachable with {sure}{share}"
             return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
