@@ -31,7 +31,7 @@ from scaling.analysis.sizes import Sizes, plain_sizes
 DRAWS = 2000
 # Sizes whose price is within this share of the lowest are as good.
 AS_CHEAP = 0.05
-# Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order they are summed in.
+# Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order of summing.
 ROUNDING = 1e-12
 
 
