@@ -2,7 +2,7 @@
 
 const WIDTH = 640;
 const HEIGHT = 230;
-const EDGE = { left: 58, right: 14, top: 12, bottom: 34 };
+const EDGE = { left: 58, right: 14, top: 26, bottom: 36 };
 const MOST_PLACES = 48;
 
 function svg(name, attributes, text = "") {
@@ -60,8 +60,8 @@ function curve(series, question, found) {
   for (const tick of [1, ...ticks(last, 8).filter((each) => each > 1 && Number.isInteger(each))]) {
     picture.append(svg("text", { x: x(tick), y: HEIGHT - EDGE.bottom + 18, "text-anchor": "middle" }, String(tick)));
   }
-  const title = `cores · ${CURVES[kind].axis(series.unit)}`;
-  picture.append(svg("text", { x: WIDTH - EDGE.right, y: HEIGHT - 2, "text-anchor": "end" }, title));
+  picture.append(svg("text", { x: 4, y: 12 }, CURVES[kind].axis(series.unit)));
+  picture.append(svg("text", { x: WIDTH - EDGE.right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"));
   const outline = [...points.map((each) => at(each, "high")), ...points.map((each) => at(each, "low")).reverse()];
   picture.append(svg("polygon", { class: "band", points: outline.join(" ") }));
   const within = points.filter((each) => each.cores <= series.most_measured);

@@ -13,9 +13,10 @@ from scaling.results.rows import Row
 from scaling.showing.words import count, point_words
 from scaling.study.spec import Study, study_from_toml
 
-# Failed runs beyond so many points, and output of one beyond so many characters, say nothing new.
+# Failed runs beyond so many points, output of one beyond so many characters, and further values say nothing new.
 MOST_FAILURES = 100
 MOST_OUTPUT = 2000
+MOST_VALUES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,11 @@ def _gathered(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str
 
 
 def _all(values: Iterable[str]) -> str:
-    return " · ".join(dict.fromkeys(values))
+    """Values once each, while they are few."""
+    different = list(dict.fromkeys(values))
+    if len(different) <= MOST_VALUES:
+        return " · ".join(different)
+    return f"{len(different)} different values, such as {different[0]}"
 
 
 def commands(folder: Folder, include_invalid: bool) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from scaling.showing.page import origin
 from scaling.showing.page.answers import answer_lines
 from scaling.showing.page.chips import boxes, described
 from scaling.showing.page.data import page_facts, script_json
+from scaling.showing.page.drawn import drawn_figures
 from scaling.showing.page.point_rows import point_columns, point_rows
 from scaling.showing.result import Result
 from scaling.showing.words import count
@@ -35,6 +36,7 @@ def page(result: Result, *, include_invalid: bool = False) -> str:
     script, style = _script(), _joined(STYLES)
     study = origin.study_of(folder)
     failed = origin.failures(folder.rows)
+    figures, undrawn = drawn_figures(result)
     return _template().render(
         policy=_policy(script, style),
         script=Markup(script),
@@ -47,8 +49,8 @@ def page(result: Result, *, include_invalid: bool = False) -> str:
         processor=" · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in folder.rows)),
         period=origin.period(folder.rows),
         totals=_totals(result),
-        figures=[],
-        undrawn=[],
+        figures=figures,
+        undrawn=undrawn,
         answers=answer_lines(result.outlooks),
         notes=result.notes,
         columns=point_columns(result.points),

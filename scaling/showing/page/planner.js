@@ -29,7 +29,7 @@ const planner = (() => {
     if (kind === "efficiency") return 0.5;
     const cores = series.recommended ?? series.counts[Math.floor(series.counts.length / 2)];
     if (kind === "budget") return Number(hourly(price, cores).toPrecision(3));
-    const rate = desk(series, { kind, target: 1, price }).rateOn(cores).value * 0.9;
+    const rate = desk(series, { kind, target: 1, price }).rateOn(cores).value * 0.7;
     return Number((kind === "latency" ? series.work / rate : rate).toPrecision(2));
   }
 
@@ -123,7 +123,7 @@ const planner = (() => {
     const offers = [...found.neighbours, ...(found.offer ? [found.offer] : [])];
     if (!offers.length) return [];
     offers.sort((one, other) => one.cores - other.cores || one.threads - other.threads);
-    const headers = ["cores", "sure", `${series.unit}/s`, "efficiency", "CPU-hours per million", "cost per million"];
+    const headers = ["cores", "sure", `${series.unit}/s`, "efficiency", "CPU-h / million", "cost / million"];
     const [head, body] = [document.createElement("thead"), document.createElement("tbody")];
     head.append(row(headers, "th"));
     for (const offer of offers) {

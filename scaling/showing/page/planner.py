@@ -24,9 +24,6 @@ from scaling.analysis.series import Floats
 from scaling.analysis.sizes import Sizes
 from scaling.showing.law_words import label
 
-# A law believed less than this changes no digit of an answer.
-LEAST_WEIGHT = 1e-13
-
 
 def planner_facts(outlook: Outlook, sizes: Sizes | None) -> dict[str, object]:
     """All that is needed to put a question to a series; where none is answered, only why."""
@@ -75,7 +72,6 @@ def _laws(drawn: Draws) -> list[dict[str, object]]:
             "slope": _singles(drawn.slope[part][: DRAWS // 2]),
         }
         for part in parts
-        if drawn.share[part.start] * DRAWS >= LEAST_WEIGHT
     ]
 
 

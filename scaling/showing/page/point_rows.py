@@ -10,10 +10,11 @@ from scaling.showing.points import points_table
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A header, and whether its cells are numbers, which stand to the right."""
+    """A header, whether its cells are numbers, which stand to the right, and for an interval the figure it is of."""
 
     name: str
     right: bool
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,12 @@ class PointRow:
 
 
 def point_columns(points: Sequence[Scaled]) -> list[Column]:
-    """The headers of the table; an interval is named after the figure before it."""
+    """The headers of the table; an interval is of the figure before it."""
     columns: list[Column] = []
     for header in points_table(points).headers:
-        name = f"{columns[-1].name}, 95 %" if header == "95 %" else header.removeprefix(">")
-        columns.append(Column(name, header.startswith(">") or header == "95 %"))
+        interval = header == "95 %"
+        of = columns[-1].name if interval else ""
+        columns.append(Column(header.removeprefix(">"), interval or header.startswith(">"), of))
     return columns
 
 

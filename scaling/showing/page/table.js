@@ -50,9 +50,9 @@ const sorting = (() => {
   headers.forEach((header, column) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = header.textContent;
+    button.append(...header.childNodes);
     button.addEventListener("click", () => sort(column));
-    header.replaceChildren(button);
+    header.append(button);
     header.setAttribute("aria-sort", "none");
   });
   sieve.addEventListener("submit", (event) => event.preventDefault());
