@@ -1,4 +1,4 @@
-"""The figures as a page carries them: SVG whose looks are attributes, since the page's policy allows no inline style."""
+"""The figures as a page carries them: SVG whose looks are attributes, for the page allows no inline style."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Folders of every kind a planner has to cope with: laws that fit and that do not, clocks, second threads, no machine."""
+"""Folders of every kind a planner has to cope with: laws that fit or do not, clocks, second threads, no machine."""
 
 import random
 from dataclasses import replace
@@ -10,7 +10,11 @@ from scaling.results.store import ROWS, STUDY, Store
 from scaling.study.planning import Run, plan
 from tests.pretend import HOST, machine, row, study
 
-TOML = 'name = "pretend"\nquestion = "How do they scale?"\nworkloads = ["calibrated"]\ncores = [1, 2, 3, 4, 6, 8, 12, 16]\n'
+TOML = """name = "pretend"
+question = "How do they scale?"
+workloads = ["calibrated"]
+cores = [1, 2, 3, 4, 6, 8, 12, 16]
+"""
 TURBO_MHZ = {1: 3700, 2: 3600, 3: 3550, 4: 3500, 6: 3400, 8: 3300, 12: 3100, 16: 2800}
 # Contention and coherency of each workload; those named further down do something else as well.
 PARAMETERS = {
