@@ -9,7 +9,7 @@ from scaling.showing.result import Result
 from scaling.showing.sizing import outlook_facts
 
 # Draws in the page beyond so many characters are left out: a page that opens is worth more than a planner for all.
-MOST_PLANNER_CHARACTERS = 1_200_000
+MOST_PLANNER_CHARACTERS = 1_000_000
 
 # What could end a script element or begin another, and line ends that only JavaScript knows.
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}

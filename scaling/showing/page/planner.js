@@ -76,7 +76,7 @@ const planner = (() => {
     reply("mark").classList.toggle("unsure", !offer || offer.extrapolated);
     reply("sentence").textContent = wrong ?? found.sentence;
     reply("facts").replaceChildren(...(found ? factPairs(series, question, found).map(pair) : []));
-    reply("curve").replaceChildren(...(found && !series.refusal ? [curve(series, question, found)] : []));
+    reply("curve").replaceChildren(...(found && !series.refusal ? [curve(series, question, found, reply("curve").clientWidth)] : []));
     reply("offers").replaceChildren(...(found ? offerRows(series, found) : []));
   }
 
@@ -105,7 +105,7 @@ const planner = (() => {
       told.push(["the law alone asks for", `${spreadWords(needed, figure, `beyond ${figure(series.farthest)}`)} cores`]);
     }
     if (fleet) {
-      told.push(["cheapest replicas", `${fleet.replicas} of ${counted(fleet.cores, "core")}`]);
+      told.push(["cheapest replicas", `${fleet.replicas} × ${counted(fleet.cores, "core")}`]);
       told.push(["their cost an hour", `${figure(fleet.hourly_cost)}, ${fixed(100 * fleet.assurance, 0)} % sure`]);
     }
     return told;

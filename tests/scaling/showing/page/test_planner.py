@@ -125,7 +125,7 @@ def test_the_form_shows_what_the_program_prints(browser, folder):
         given = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in table(browser, ".given")]
         assert [cells[0] for cells in given] == ([] if facts["cores"] is None else [str(facts["cores"])])
         if facts["fleet"]:
-            assert f"{facts['fleet']['replicas']} of {facts['fleet']['cores']} core" in form(By.ID, "reply-facts").text
+            assert f"{facts['fleet']['replicas']} × {facts['fleet']['cores']} core" in form(By.ID, "reply-facts").text
     assert browser.complaints() == []
 
 
