@@ -36,7 +36,8 @@ def write_report(folder: Path, output: Path | None = None, include_invalid: bool
     text = page(result_of(read_folder(folder), include_invalid), include_invalid=include_invalid)
     draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.write_text(text, encoding="utf-8")
+        # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
+        draft.write_text(text, encoding="utf-8", errors="replace")
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)

@@ -52,7 +52,7 @@ def study_of(folder: Folder) -> Study | None:
     if folder.study_toml is None:
         return None
     try:
-        return study_from_toml(folder.study_toml, "study.toml")
+        return study_from_toml(folder.study_toml, f"{folder.name}.toml")
     except ScalingError:
         return None
 
