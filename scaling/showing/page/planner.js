@@ -71,7 +71,8 @@ const planner = (() => {
 
   function render(series, question, found, wrong) {
     const offer = found && found.offer;
-    reply("size").textContent = offer ? sizeWords(offer, question) : "no size";
+    const none = found && found.fleet ? "no single size" : "no size";
+    reply("size").textContent = offer ? sizeWords(offer, question) : none;
     reply("mark").textContent = markWords(offer);
     reply("mark").classList.toggle("unsure", !offer || offer.extrapolated);
     reply("sentence").textContent = wrong ?? found.sentence;

@@ -165,6 +165,15 @@ def test_the_page_is_as_wide_as_the_screen_light_and_dark(browser, path, width, 
     browser.prefer("light")
 
 
+def test_on_paper_it_is_dark_on_white_whatever_the_screen_was(browser, path):
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+    browser.open(path)
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.run("return getComputedStyle(document.getElementById('planner')).display") == "none"
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
 def contrast(browser, selector):
     """How far the text of an element stands out from the nearest background behind it, as WCAG counts."""
     return browser.run(
