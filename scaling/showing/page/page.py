@@ -29,6 +29,9 @@ SCRIPTS = (
     *("curve.js", "planner.js", "table.js", "theme.js"),
 )
 
+# A machine of more cores has the width of the page to itself.
+LARGE = 32
+
 
 def page(result: Result, *, include_invalid: bool = False) -> str:
     """The whole page."""
@@ -59,6 +62,7 @@ def page(result: Result, *, include_invalid: bool = False) -> str:
         layout=origin.layout(machine) if machine else [],
         boxes=boxes(machine) if machine else (),
         described=described(machine) if machine else "",
+        large=machine is not None and len(machine.cores) > LARGE,
         findings=None if folder.findings is None else worst_first(folder.findings),
         headline=headline(folder.findings) if folder.findings else "",
         failures=failed[: origin.MOST_FAILURES],
