@@ -203,6 +203,7 @@ const planner = (() => {
     document.getElementById("ask-hint").hidden = false;
     const form = document.getElementById("ask");
     form.addEventListener("input", changed);
+    form.addEventListener("change", changed);
     form.addEventListener("submit", (event) => event.preventDefault());
     window.addEventListener("hashchange", () => fromAddress() && show());
     if (fromAddress()) document.getElementById("planner").scrollIntoView();
