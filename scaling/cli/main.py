@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from scaling.cli import capacity, compare, doctor, export, fit, place, plot, show, sweep, topology, workloads
+from scaling.cli import capacity, compare, doctor, export, fit, place, plot, report, show, sweep, topology, workloads
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
@@ -26,6 +26,7 @@ app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("capacity")(capacity.capacity)
 app.command("plot")(plot.plot)
+app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 
