@@ -55,7 +55,7 @@ def page(result: Result, *, include_invalid: bool = False) -> str:
         figures=figures,
         undrawn=undrawn,
         answers=answer_lines(result.outlooks),
-        notes=result.notes,
+        notes=[*result.notes, *(_taken_in(result) if include_invalid else ())],
         columns=point_columns(result.points),
         rows=point_rows(result.points),
         identity=origin.identity(folder.rows),
@@ -80,6 +80,14 @@ def _totals(result: Result) -> str:
     valid = sum(point.valid for point in result.points)
     points = f"{count(len(result.points), 'point')}, {valid} valid"
     return f"{points} · {count(len(rows), 'run')}" + (f", {failed} failed" if failed else "")
+
+
+def _taken_in(result: Result) -> list[str]:
+    """That laws and answers rest on points that are not valid, where they do."""
+    measured = [point.summary for point in result.points if point.summary.step is not None]
+    invalid = sum(not summary.valid for summary in measured)
+    points = f"{invalid} of {count(len(measured), 'point')}"
+    return [f"{points} are not valid by their own launches, and were taken in all the same"] if invalid else []
 
 
 def _template() -> Template:

@@ -184,6 +184,15 @@ def test_findings_come_worst_first_with_their_remedies(tmp_path):
     assert words.index("load : 3 tasks") < words.index("Remedy: Stop them.") < words.index("ASLR : on")
 
 
+def test_a_page_that_rests_on_points_that_are_not_valid_says_so(tmp_path):
+    folder = folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path)
+    text = page(result_of(folder, include_invalid=True), include_invalid=True)
+    assert "3 of 4 points are not valid by their own launches, and were taken in all the same" in text_of(
+        text, "answers"
+    )
+    assert "taken in all the same" not in page(result_of(folder))
+
+
 def test_an_examination_of_nothing_is_a_sentence(tmp_path):
     folder: Folder = replace(folder_of([row()], tmp_path), findings=())
     assert "found nothing to report" in text_of(page(result_of(folder)), "machine")
