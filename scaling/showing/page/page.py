@@ -86,11 +86,8 @@ def _taken_in(result: Result) -> list[str]:
     """That laws and answers rest on points that are not valid, where they do."""
     measured = [point.summary for point in result.points if point.summary.step is not None]
     invalid = sum(not summary.valid for summary in measured)
-    return (
-        [f"{invalid} of {count(len(measured), 'point')} are not valid, and were taken in all the same"]
-        if invalid
-        else []
-    )
+    points = f"{invalid} of {count(len(measured), 'point')}"
+    return [f"{points} are not valid by their own launches, and were taken in all the same"] if invalid else []
 
 
 def _template() -> Template:

@@ -187,7 +187,9 @@ def test_findings_come_worst_first_with_their_remedies(tmp_path):
 def test_a_page_that_rests_on_points_that_are_not_valid_says_so(tmp_path):
     folder = folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path)
     text = page(result_of(folder, include_invalid=True), include_invalid=True)
-    assert "3 of 4 points are not valid, and were taken in all the same" in text_of(text, "answers")
+    assert "3 of 4 points are not valid by their own launches, and were taken in all the same" in text_of(
+        text, "answers"
+    )
     assert "taken in all the same" not in page(result_of(folder))
 
 
