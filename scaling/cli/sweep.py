@@ -14,6 +14,7 @@ from scaling.cli.interrupts import stop_like_ctrl_c
 from scaling.cli.options import seconds_in
 from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
+from scaling.cli.report import write_report
 from scaling.cli.show import points_of, print_points
 from scaling.errors import StoreError
 from scaling.machine.cpulist import format_list
@@ -94,8 +95,17 @@ def sweep(
     points = points_of(job.folder)
     print_points(points)
     print_note(f"results are in {job.folder}")
+    print_note(_report_note(job.folder))
     if not any(point.summary.step for point in points):
         raise typer.Exit(1)
+
+
+def _report_note(folder: Path) -> str:
+    """Where the page is, or why there is none: the rows are safe, so nothing about their page fails a sweep."""
+    try:
+        return f"the page that shows them is {write_report(folder)}"
+    except Exception as error:
+        return f"no page was made of them ({error}); `scaling report {folder}` tries again"
 
 
 def _job(name: str, output: Path | None, settings: Sequence[str], budget_seconds: float | None) -> Job:
