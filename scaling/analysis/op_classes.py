@@ -61,16 +61,16 @@ TABLE: dict[OpClass, str] = {
     """,
     "data movement": """
         Assign AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp AssignVariableOp BatchToSpaceND Bitcast
-        BroadcastArgs BroadcastGradientArgs BroadcastTo Concat ConcatOffset Const DepthToSpace Diag DiagPart
-        DynamicPartition DynamicStitch Empty ExpandDims Fill Gather GatherNd Identity IdentityN InvertPermutation
-        LinSpace ListDiff MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MirrorPad MirrorPadGrad OneHot OnesLike
-        Pack Pad ParallelConcat ParallelDynamicStitch Range Rank ReadVariableOp Reshape Reverse ReverseSequence Roll
-        ScatterAdd ScatterNd ScatterNdAdd ScatterNdUpdate ScatterUpdate Select Shape ShapeN Size Slice SpaceToBatchND
-        SpaceToDepth SparseToDense Split SplitV Squeeze StridedSlice StridedSliceGrad TensorListConcat
-        TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength
-        TensorListPopBack TensorListPushBack TensorListReserve TensorListResize TensorListSetItem TensorListSplit
-        TensorListStack TensorScatterAdd TensorScatterUpdate TensorStridedSliceUpdate Tile TileGrad Transpose Unique
-        UniqueWithCounts Unpack VariableShape Where ZerosLike
+        BroadcastArgs BroadcastGradientArgs BroadcastTo Concat ConcatOffset Const DepthToSpace DestroyTemporaryVariable
+        Diag DiagPart DynamicPartition DynamicStitch Empty ExpandDims Fill Gather GatherNd Identity IdentityN
+        InvertPermutation LinSpace ListDiff MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MirrorPad
+        MirrorPadGrad OneHot OnesLike Pack Pad ParallelConcat ParallelDynamicStitch Range Rank ReadVariableOp Reshape
+        Reverse ReverseSequence Roll ScatterAdd ScatterNd ScatterNdAdd ScatterNdUpdate ScatterUpdate Select Shape ShapeN
+        Size Slice SpaceToBatchND SpaceToDepth SparseToDense Split SplitV Squeeze StridedSlice StridedSliceGrad
+        TemporaryVariable TensorListConcat TensorListElementShape TensorListFromTensor TensorListGather
+        TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListReserve TensorListResize
+        TensorListSetItem TensorListSplit TensorListStack TensorScatterAdd TensorScatterUpdate TensorStridedSliceUpdate
+        Tile TileGrad Transpose Unique UniqueWithCounts Unpack VariableShape Where ZerosLike
     """,
 }
 # One op by several names: those the paper's Figure 3 joins, and what has taken their place since TensorFlow 0.8.

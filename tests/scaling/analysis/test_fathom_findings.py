@@ -1,6 +1,7 @@
 """The findings of the Fathom paper, on real profiles; where one does not come out, what is so instead.
 
-`docs/fathom.md` says why. Profiles of published size on up to sixteen threads are held to the same once they are kept.
+`docs/fathom.md` says why. The small profiles have both modes on one and two threads; those of published size have
+training on up to sixteen.
 """
 
 from functools import cache
@@ -15,10 +16,9 @@ from scaling.results.traces import read_traces
 from tests.fathom import FIGURE_3
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-FOLDERS = [name for name in ("profiles-small", "profiles-sixteen") if (EXAMPLES / name).is_dir()]
-PUBLISHED = [name for name in FOLDERS if name == "profiles-sixteen"]
+SMALL, PUBLISHED = "profiles-small", "profiles-sixteen"
 CONVOLUTIONAL = ("alexnet", "deepq", "residual", "vgg")
-everywhere = pytest.mark.parametrize("folder", FOLDERS)
+everywhere = pytest.mark.parametrize("folder", [SMALL, PUBLISHED])
 
 
 @cache
@@ -34,9 +34,8 @@ def largest_class(profile: Profile) -> str:
     return max(profile.class_shares, key=lambda kind: profile.class_shares[kind])
 
 
-@everywhere
-def test_all_eight_networks_are_there_in_both_modes(folder):
-    assert len(one_thread(folder)) == len(one_thread(folder, "infer")) == 8
+def test_all_eight_networks_are_there():
+    assert len(one_thread(SMALL)) == len(one_thread(SMALL, "infer")) == len(one_thread(PUBLISHED)) == 8
 
 
 @everywhere
@@ -50,10 +49,9 @@ def test_convolution_is_the_largest_class_in_training_convolutional_networks(fol
     assert largest_class(one_thread(folder)[name]) == "convolution"
 
 
-@everywhere
 @pytest.mark.parametrize("name", CONVOLUTIONAL)
-def test_convolution_is_the_largest_class_in_inference_of_all_four(folder, name):
-    assert largest_class(one_thread(folder, "infer")[name]) == "convolution"
+def test_convolution_is_the_largest_class_in_inference_of_all_four(name):
+    assert largest_class(one_thread(SMALL, "infer")[name]) == "convolution"
 
 
 @everywhere
@@ -65,27 +63,29 @@ def test_convolution_is_the_largest_class_in_alexnet_but_for_the_gradient_of_sli
     assert alexnet.class_share("convolution") > max(others)
 
 
-@pytest.mark.parametrize("folder", PUBLISHED)
-@pytest.mark.parametrize("name", ["residual", "vgg"])
-def test_four_fifths_of_vgg_and_residual_are_convolution_at_published_size(folder, name):
-    assert one_thread(folder)[name].class_share("convolution") >= 0.8
-
-
-@pytest.mark.parametrize("name", ["residual", "vgg"])
-def test_four_fifths_of_vgg_and_residual_are_convolution_even_when_small(name):
-    assert one_thread("profiles-small")[name].class_share("convolution") >= 0.8
-
-
 @everywhere
-@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_four_fifths_of_vgg_are_convolution(folder):
+    assert one_thread(folder)["vgg"].class_share("convolution") >= 0.8
+
+
+def test_three_quarters_of_residual_are_convolution_at_published_size_and_batch_normalisation_most_of_the_rest():
+    """Four fifths in the paper, whose network had no batch normalisation; and four fifths of ours where it is small."""
+    residual = one_thread(PUBLISHED)["residual"]
+    assert 0.75 <= residual.class_share("convolution") < 0.8
+    assert residual.class_share("elementwise") + residual.class_share("reduction") > 0.18
+    assert one_thread(SMALL)["residual"].class_share("convolution") >= 0.8
+
+
+modes = pytest.mark.parametrize(("folder", "mode"), [(SMALL, "train"), (SMALL, "infer"), (PUBLISHED, "train")])
+
+
+@modes
 @pytest.mark.parametrize("name", ["autoenc", "speech"])
 def test_matrix_products_dominate_speech_and_autoenc(folder, name, mode):
-    profile = one_thread(folder, mode)[name]
-    assert profile.class_share("matrix") > 0.5
+    assert one_thread(folder, mode)[name].class_share("matrix") > 0.5
 
 
-@everywhere
-@pytest.mark.parametrize("mode", ["train", "infer"])
+@modes
 def test_in_memnet_everything_else_outweighs_matrix_products(folder, mode):
     memnet = one_thread(folder, mode)["memnet"]
     rest = sum(memnet.class_share(kind) for kind in ("elementwise", "reduction", "data movement"))
@@ -97,29 +97,28 @@ def test_in_memnet_everything_else_outweighs_matrix_products(folder, mode):
 def test_the_convolutional_networks_form_one_cluster_before_others_join(folder, linkage):
     found = merges(shares_of(one_thread(folder)), linkage)
     assert joined_before(found, set(CONVOLUTIONAL))
-    assert found[0].members == {"residual", "vgg"}
+    assert joined_before(found, {"residual", "vgg"})
 
 
-@everywhere
-def test_four_to_fifteen_op_types_make_ninety_percent_of_training(folder):
-    """The paper says five to fifteen; in its own table three are enough for residual and vgg."""
+@pytest.mark.parametrize(("folder", "few"), [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"autoenc", "speech", "vgg"})])
+def test_at_most_fifteen_op_types_make_ninety_percent_of_training_and_fewer_than_five_in_some(folder, few):
+    """The paper says five to fifteen; in its own table three are enough for residual and vgg, two for speech."""
     counts = {name: types_for(profile) for name, profile in one_thread(folder).items()}
-    assert min(counts.values()) >= 4
     assert max(counts.values()) <= 15
-    assert {name for name, count in counts.items() if count < 5} <= {"residual", "vgg"}
-    for name in ("residual", "vgg"):
-        assert sum(sorted(FIGURE_3[name].values())[-3:]) >= 90
+    assert {name for name, count in counts.items() if count < 5} == few
+    assert all(sum(sorted(FIGURE_3[name].values())[-3:]) >= 90 for name in ("residual", "speech", "vgg"))
 
 
-@everywhere
-def test_a_few_op_types_are_nearly_all_of_inference_in_convolutional_networks(folder):
+def test_two_op_types_are_nearly_all_of_inference_in_convolutional_networks():
     for name in ("deepq", "residual", "vgg"):
-        assert cumulative_shares(one_thread(folder, "infer")[name])[1] > 0.9
+        assert cumulative_shares(one_thread(SMALL, "infer")[name])[1] > 0.9
 
 
-@everywhere
-def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_most_networks(folder):
-    """In all eight in the paper; here in most of them, the more surely the more threads there are."""
+@pytest.mark.parametrize(
+    ("folder", "falling"), [(SMALL, {"deepq", "memnet", "vgg"}), (PUBLISHED, {"speech"})], ids=["two", "sixteen"]
+)
+def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_most_networks(folder, falling):
+    """From one thread to sixteen in all but speech, which was traced up to four and has little of either."""
 
     def update_and_loss(profile: Profile) -> float:
         return profile.class_share("optimisation") + loss_share(profile)
@@ -128,7 +127,7 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_most_networks(fol
     for name, one in one_thread(folder).items():
         most = max((each for each in kept(folder) if each.subject == one.subject), key=lambda each: each.threads)
         rising |= {name} if update_and_loss(most) > update_and_loss(one) else set()
-    assert len(rising) >= 5
+    assert set(one_thread(folder)) - rising == falling
 
 
 @everywhere
