@@ -14,7 +14,7 @@ from scaling.analysis.series import Floats
 from scaling.showing.op_result import OpResult
 from scaling.showing.plots.fathom_likeness import leaves
 from scaling.showing.plots.picture import Nothing, Picture
-from scaling.showing.plots.style import INK, SMALL_POINTS
+from scaling.showing.plots.style import DARK, INK, LIGHT, SMALL_POINTS
 from scaling.showing.plots.text import printable, wrapped
 from scaling.showing.words import count
 
@@ -24,6 +24,8 @@ MOST_WORKLOADS = 16
 # A share below this is no number worth printing.
 LEAST_PRINTED = 0.5
 TINTS = 20
+# From this percent on cells are so dark that their numbers are light.
+DARK_FROM = 55.0
 
 
 def op_shares(result: OpResult) -> Picture | Nothing:
@@ -69,6 +71,8 @@ def _figure(result: OpResult) -> Figure:
         xticklabels=[wrapped(each.point.workload, 8.0) for each in profiles],
         yticklabels=[printable(name) for name in types],
     )
+    for (row, column), text in zip(np.ndindex(percents.shape), axes.texts, strict=True):
+        text.set_color(LIGHT if percents[row, column] > DARK_FROM else DARK)  # not ink: cells stay light on a dark page
     axes.grid(False)
     axes.tick_params(length=0.0, labelrotation=0.0)
     axes.xaxis.tick_top()

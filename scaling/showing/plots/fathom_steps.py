@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.operations import Stationarity
 from scaling.showing.op_result import OpResult
@@ -55,6 +56,8 @@ def _figure(chosen: Sequence[Stationarity]) -> Figure:
         shown.title(place, _name(each), _remark(each))
     shown.axes[0].set_ylim(0.0, MOST_PERCENT * 1.04)
     number_axis(shown.axes[0])
+    for axes in shown.axes:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     shown.labels("step", "op time of a step, % of the median")
     return shown.figure
 

@@ -17,6 +17,7 @@ from scaling.showing.plots.kinds import pictures as pictures_of
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.roofline import roofline
 from scaling.showing.plots.saving import page_svg
+from scaling.showing.plots.style import DARK, LIGHT
 from scaling.showing.result import result_of
 from tests.traced import CONVOLUTIONAL, amdahl_traces, point, step, trace
 
@@ -71,6 +72,11 @@ def test_the_tail_reaches_all_of_op_time_and_names_how_many_types_make_most(pict
 def test_shares_stand_class_by_class_with_their_numbers(pictures):
     told = words(pictures["op-shares"])
     assert {"Conv2DBackpropFilter", "40", "convolution", "NextIteration", "other"} <= set(told)
+
+
+def test_numbers_on_cells_keep_their_colour_on_a_dark_page(pictures):
+    colours = {each.get_color() for each in pictures["op-shares"].figure.axes[0].texts if each.get_text().isdigit()}
+    assert colours == {DARK, LIGHT}
 
 
 def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
