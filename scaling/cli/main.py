@@ -4,7 +4,21 @@ import sys
 
 import typer
 
-from scaling.cli import capacity, compare, doctor, export, fit, place, plot, report, show, sweep, topology, workloads
+from scaling.cli import (
+    capacity,
+    compare,
+    doctor,
+    export,
+    fit,
+    place,
+    plot,
+    profile,
+    report,
+    show,
+    sweep,
+    topology,
+    workloads,
+)
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
@@ -25,6 +39,7 @@ app.command("sweep")(sweep.sweep)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("capacity")(capacity.capacity)
+app.command("profile")(profile.profile)
 app.command("plot")(plot.plot)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)

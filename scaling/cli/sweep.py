@@ -4,13 +4,13 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 
 from scaling.analysis.repeats import wants_more
 from scaling.cli.doctor import examine
+from scaling.cli.interrupts import stop_like_ctrl_c
 from scaling.cli.options import seconds_in
 from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
@@ -162,7 +162,7 @@ def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
         print_note(f"all {schedule.made} runs are there already; choose another folder with -o to measure anew")
         return
     progress = Progress(schedule)
-    _stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
+    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     try:
         with progress, LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine:
             for row in loop.sweep(schedule, engine, store):
@@ -185,14 +185,6 @@ def _spent(schedule: Schedule, precision: float) -> str:
         "every point is" if known == len(summaries) else f"the budget ended it: {known} of {len(summaries)} points are"
     )
     return f"{count(schedule.made, 'run')}; {ended} known to ± {100 * precision:g} %"
-
-
-def _stop_like_ctrl_c(*signals: signal.Signals) -> None:
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for each in signals:
-        signal.signal(each, interrupt)
 
 
 def _print_plan(job: Job) -> None:

@@ -1,12 +1,13 @@
 """Every kind of figure, by name and in the order a reader wants them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 
-from matplotlib.figure import Figure
-
+from scaling.showing.op_result import op_result
 from scaling.showing.plots.capacity import capacity
+from scaling.showing.plots.drawing import drawn
 from scaling.showing.plots.efficiency import efficiency
+from scaling.showing.plots.fathom import op_pictures
 from scaling.showing.plots.karp_flatt import karp_flatt
 from scaling.showing.plots.modes import modes
 from scaling.showing.plots.picture import Nothing, Picture
@@ -15,8 +16,6 @@ from scaling.showing.plots.sections import sections
 from scaling.showing.plots.smt import smt
 from scaling.showing.plots.speedup import speedup
 from scaling.showing.plots.steps import steps
-from scaling.showing.plots.style import style
-from scaling.showing.plots.text import printable
 from scaling.showing.plots.threads import threads
 from scaling.showing.result import Result
 
@@ -37,18 +36,14 @@ _DRAWN: dict[str, Callable[[Result], Picture | Nothing]] = {
 KINDS: tuple[str, ...] = tuple(_DRAWN)
 
 
-def pictures(result: Result, kinds: Sequence[str] = KINDS, target: float | None = None) -> Iterator[Picture | Nothing]:
-    """The figures of a result, one after another; with a target, units a second, the sizes that reach it are marked."""
-    for kind in kinds:
-        with style():
-            drawn = capacity(result, target) if kind == "capacity" else _DRAWN[kind](result)
-            if isinstance(drawn, Picture):
-                _settle(drawn.figure)
-                drawn = replace(drawn, caption=printable(drawn.caption))
-        yield drawn
+def pictures(
+    result: Result, kinds: Sequence[str] | None = None, target: float | None = None
+) -> Iterator[Picture | Nothing]:
+    """The figures of a result, one after another: those asked for, or every kind, and those of traces if there are any.
 
-
-def _settle(figure: Figure) -> None:
-    """Lay a figure out once, so that each of its files need not do it again."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine(None)
+    With a target, units a second, the sizes that reach it are marked.
+    """
+    for kind in KINDS if kinds is None else kinds:
+        yield drawn(partial(capacity, result, target) if kind == "capacity" else partial(_DRAWN[kind], result))
+    if kinds is None and result.folder.traces:
+        yield from op_pictures(op_result(result.folder.traces))

@@ -89,7 +89,7 @@ def written(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1) -> Pa
     store = Store(path)
     store.write_machine(HOST, machine(cores, smt))
     store.close()
-    (path / ROWS).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
+    (path / ROWS.file).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
     return path
 
 
