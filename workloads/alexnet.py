@@ -88,7 +88,7 @@ def normalised(x):
 def shifted(x, by):
     """Every channel's values moved so many channels up, zeros where there are none to move.
 
-    Split and joined rather than sliced: the gradient of a slice took half of a training step, on one thread.
+    Split and joined rather than sliced: the gradients of slices took half of a training step.
     """
     first, last = ops.split(x, [abs(by) if by < 0 else x.shape[-1] - by], axis=-1)
     return ops.concatenate([last, ops.zeros_like(first)] if by < 0 else [ops.zeros_like(last), first], axis=-1)
