@@ -75,6 +75,7 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
     ] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
 ) -> None:
     """Run a study; the same command again goes on where it stopped.
 
@@ -95,7 +96,8 @@ def sweep(
     points = points_of(job.folder)
     print_points(points)
     print_note(f"results are in {job.folder}")
-    print_note(_report_note(job.folder))
+    if not no_report:
+        print_note(_report_note(job.folder))
     if not any(point.summary.step for point in points):
         raise typer.Exit(1)
 
