@@ -1,6 +1,7 @@
 """What every test has: a lock of its own, so that tests neither wait for a sweep on this machine nor hold one up."""
 
 import os
+import signal
 
 import pytest
 
@@ -10,6 +11,13 @@ def own_lock(tmp_path_factory, monkeypatch):
     path = tmp_path_factory.getbasetemp() / "lock"
     monkeypatch.setenv("SCALING_LOCK", str(path))
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """Programs that tests start can be interrupted, also where tests run in the background of a script."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def need(present: bool, what: str) -> None:

@@ -56,7 +56,7 @@ def kept(rows: list[Row], path: Path, cores: int = 16, smt: int = 1, *, toml: st
     if told:
         store.write_machine(HOST, machine(cores, smt))
     store.close()
-    (path / ROWS).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
+    (path / ROWS.file).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
     assert (path / STUDY).exists()
     return path
 
