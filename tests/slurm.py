@@ -126,11 +126,12 @@ class Slurm:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
 
-    def thaw(self, node: str) -> None:
-        """Have everything on a node go on."""
+    def thaw(self, node: str, but: bytes | None = None) -> None:
+        """Have everything on a node go on, but for commands in which this occurs."""
         for pid in self.processes(node):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+            if but is None or but not in b" ".join(command(pid)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def kill_slurmd(self, node: str) -> None:
         """Kill a node's slurmd and nothing else."""

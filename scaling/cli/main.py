@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from scaling.cli import capacity, compare, doctor, export, fit, place, show, sweep, topology, workloads
+from scaling.cli import capacity, compare, doctor, export, fit, place, show, status, sweep, topology, workloads
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
@@ -22,6 +22,7 @@ app.command("place")(place.place)
 app.command("doctor")(doctor.doctor)
 app.command("workloads")(workloads.workloads)
 app.command("sweep")(sweep.sweep)
+app.command("status")(status.status)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("capacity")(capacity.capacity)

@@ -4,6 +4,8 @@ Only the driver writes it; anybody may read it meanwhile. `rows.jsonl` of a kind
 the two differ because a driver was killed between them, it is the rows that are right.
 """
 
+import fcntl
+import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -39,3 +41,18 @@ class Journal:
     def close(self) -> None:
         """Let another driver write."""
         self._lines.close()
+
+
+def being_written(folder: Path) -> bool:
+    """Whether a driver is at work on a folder: the lock is the kernel's, so one that died holds it no more."""
+    try:
+        fd = os.open(folder / JOURNAL.file, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
