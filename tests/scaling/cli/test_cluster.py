@@ -38,6 +38,23 @@ def build(setting):
     return Idle()
 """
 
+# Steps that tell the CPU time they took, which hardly depends on who else is busy here.
+BUSY = """
+import time
+from workloads.calibrated import divide
+
+class Busy:
+    items_per_step = 1
+    def prepare(self): pass
+    def step(self):
+        start = time.thread_time()
+        divide(500_000)
+        return [time.thread_time() - start]
+
+def build(setting):
+    return Busy()
+"""
+
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
@@ -57,8 +74,9 @@ class Sweep:
         self.slurm = slurm
         self.folder = folder
         self.results = folder / "results"
-        self.environment = {**slurm.environment, "TMPDIR": str(folder)}
+        self.environment = {**slurm.environment, "TMPDIR": str(folder), "SCALING_LOCK": str(folder / "lock")}
         (folder / "idle.py").write_text(IDLE)
+        (folder / "busy.py").write_text(BUSY)
 
     def write(self, kinds: dict[str, int], study: str, **keys: object) -> None:
         """The two files: kinds with how many nodes each, and a study."""
@@ -319,7 +337,7 @@ def _cpu_seconds(slurm: Slurm, node: str) -> dict[int, float]:
 
 
 def test_the_same_study_here_and_through_the_cluster_is_not_called_different(sweep):
-    study = 'workloads = ["calibrated work=2"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 1\ntimeout_seconds = 30\n'
+    study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.5\ntimeout_seconds = 30\n'
     sweep.write({"kindA": 1}, study)
     here = scaling("sweep", "study.toml", "-o", "here", cwd=sweep.folder, env=sweep.environment)
     assert here.returncode == 0, here.stderr
@@ -331,17 +349,31 @@ def test_the_same_study_here_and_through_the_cluster_is_not_called_different(swe
 
 def test_a_job_with_one_of_two_cpus_is_told_so_and_refuses_what_needs_both(sweep, slurm):
     need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
-    seen = sweep.folder / "seen"
     (sweep.folder / "study.toml").write_text(idle_study(0.1, launches=1))
-    for options in (["--exclusive"], ["-n1", "-c1"]):
-        line = f"{SCALING} topology --json >> {seen}; {SCALING} sweep study.toml -o {options[0]} 2> {seen}{options[0]}"
-        told = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
-        subprocess.run(told, env=sweep.environment, cwd=sweep.folder, capture_output=True, timeout=60, check=False)
-    exclusive, narrow = (json.loads(line) for line in seen.read_text().splitlines())
-    assert exclusive["allowed"] == "0-1"
-    assert narrow["allowed"] in ("0", "1")
-    assert len((sweep.folder / "--exclusive/rows.jsonl").read_text().splitlines()) == 3
-    assert "2 cores were asked for" in Path(f"{seen}-n1").read_text()
+    for job in [_submitted(sweep, name, options) for name, options in JOBS.items()]:
+        job.wait(60)
+    seen = {name: _seen_by_a_job(sweep, name) for name in JOBS}
+    assert seen["exclusive"] == ("0-1", "results are in exclusive")
+    allowed, said = seen["narrow"]
+    assert allowed in ("0", "1")
+    assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in said.replace("CPUs 1", "CPUs 0")
+    assert not (sweep.folder / "narrow").exists()
+
+
+JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
+
+
+def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
+    """A job that looks at its machine, and tries a study of one and two cores."""
+    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml -o {name} 2> {name}.said"
+    told = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
+    return subprocess.Popen(told, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
+
+
+def _seen_by_a_job(sweep: Sweep, name: str) -> tuple[str, str]:
+    """What the program calls allowed in the job, and the last it says of the study."""
+    said = (sweep.folder / f"{name}.said").read_text().splitlines()
+    return json.loads((sweep.folder / f"{name}.json").read_text())["allowed"], said[-1].removeprefix("scaling: ")
 
 
 def test_an_unknown_feature_is_refused_at_once_with_the_schedulers_words(sweep, slurm):
