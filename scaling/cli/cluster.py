@@ -7,7 +7,9 @@ import typer
 
 from scaling.cli.interrupts import stop_like_ctrl_c
 from scaling.cli.printing import print_note
+from scaling.cli.show import show_kinds
 from scaling.errors import ClusterError
+from scaling.results.cluster_folder import kind_folders
 from scaling.results.rows import launch_of
 from scaling.running.engines.parsl import Question
 from scaling.running.fleet import Ended, Event, Made, Planned, carried_out
@@ -35,6 +37,8 @@ def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, re
     except KeyboardInterrupt:
         print_note(f"interrupted; what was measured is kept in {folder}: give the same command to go on")
         raise typer.Exit(130) from None
+    if kind_folders(folder):
+        show_kinds(folder, as_json=False)
     if left:
         print_note(f"not complete: {', '.join(left)}; give the same command again to go on")
     print_note(f"results are in {folder}")
