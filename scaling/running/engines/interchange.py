@@ -7,6 +7,7 @@ that hear nothing more leave by themselves.
 
 import ctypes
 import os
+import resource
 import runpy
 import signal
 import sys
@@ -25,5 +26,7 @@ def main() -> None:
     ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != int(sys.argv[1]):
         sys.exit(1)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection a pilot, and the usual limit is 1024
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's, which ends us in its own time
     runpy.run_module("parsl.executors.high_throughput.interchange", run_name="__main__")
