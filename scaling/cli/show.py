@@ -64,7 +64,7 @@ def show_kinds(folder: Path, as_json: bool) -> None:
         return
     for name, path in kinds.items():
         print(f"{name}, {_machines(path)}")
-        print_points(points_of(path))
+        print_points(points_of(path), name)
         if spread[name]:
             print(f"\nmeasured on more than one machine of {name}:")
             print_table(between_table(spread[name]))
@@ -90,13 +90,13 @@ def points_of(folder: Path) -> list[Scaled]:
     return points
 
 
-def print_points(points: Sequence[Scaled]) -> None:
-    """A table of points on stdout, and on stderr a sentence for whatever speaks against them."""
+def print_points(points: Sequence[Scaled], kind: str | None = None) -> None:
+    """A table of points on stdout, and on stderr a sentence for whatever speaks against them, and of which kind."""
     if sys.stdout.isatty():
         print_table(sparklines_table(points))
         print()
     print_table(points_table(points))
-    remarks = point_remarks(points)
+    remarks = [f"{kind}: {remark}" if kind else remark for remark in point_remarks(points)]
     for remark in remarks[:MOST_REMARKS]:
         print_note(remark)
     if len(remarks) > MOST_REMARKS:

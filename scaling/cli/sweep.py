@@ -21,6 +21,7 @@ from scaling.machine.cpulist import format_list
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
+from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_machine_differences, read_rows, read_study_toml
 from scaling.running import sweep as loop
@@ -140,6 +141,8 @@ def _job(name: str, output: Path | None, settings: Sequence[str], budget_seconds
 
 def _refuse_another(job: Job) -> None:
     """Refuse to go on in a folder that holds another study or another machine."""
+    if is_cluster_folder(job.folder):
+        raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / "study.toml"))
         why = growth.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)

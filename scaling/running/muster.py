@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from scaling.errors import StoreError
 from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL
 from scaling.results.journal import Journal
 from scaling.results.lines import replace_file
@@ -48,6 +49,8 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
     check_parsl()
     for scheduler in sorted({kind.scheduler for kind in job.cluster.kinds}):
         read_jobs(scheduler, [])
+    if (job.folder / "rows.jsonl").exists():
+        raise StoreError(f"{job.folder} holds the results of one machine; choose another folder with -o")
     with ExitStack() as undo:
         journal = Journal(job.folder)
         undo.callback(journal.close)

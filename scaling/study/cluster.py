@@ -16,6 +16,9 @@ Scheduler = Literal["slurm", "lsf", "pbs"]
 # A pilot takes a moment to come up and one to leave; no run may be cut off by the time limit of its pilot.
 MARGIN_SECONDS = 60.0
 
+# Folders that stand beside those of the kinds.
+TAKEN = ("spool", "parsl", "figures")
+
 UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
@@ -113,6 +116,13 @@ class _KindTable(BaseModel):
         told = self.model_dump(exclude={"walltime", "nodes"})
         nodes = self.nodes or len(self.hosts) or 1
         return Kind(**told, nodes=nodes, walltime_seconds=self.walltime)
+
+    @field_validator("name")
+    @classmethod
+    def _free(cls, value: str) -> str:
+        if value in TAKEN:
+            raise ClusterError(f"no kind can be called '{value}', because results folders have a folder of that name")
+        return value
 
     @model_validator(mode="after")
     def _hosts_for_nodes(self) -> "_KindTable":

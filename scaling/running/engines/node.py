@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def _described(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _made(order: Mapping[str, Any]) -> dict[str, Any]:
-    engine = _session(order["study"], order["source"])
+    engine = session(order["study"], order["source"]).engine
     told = machine_facts(engine.machine, engine.topology)
     other = unlike(order["machine"], told)
     if other:
@@ -91,12 +91,25 @@ def _made(order: Mapping[str, Any]) -> dict[str, Any]:
     return {"row": row_to_json(row)}
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What makes runs on this node for as long as the pilot lives, and the lock it holds meanwhile."""
+
+    engine: LocalEngine
+    lock: MachineLock
+
+    def close(self) -> None:
+        """Give the node back; a pilot that is killed leaves that to its guardian."""
+        self.engine.__exit__(None, None, None)
+        self.lock.release()
+
+
 @cache
-def _session(toml: str, source: str) -> LocalEngine:
-    """What makes runs on this node for as long as the pilot lives: its guardian ends what it leaves behind."""
+def session(toml: str, source: str) -> Session:
+    """The session for a study, begun with its first run."""
     study, topology = _study(toml, source), _topology()
     lock = _locked(f"study '{study.name}' of a cluster")
-    return LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,))
+    return Session(LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,)), lock)
 
 
 def _locked(purpose: str) -> MachineLock:
@@ -104,9 +117,9 @@ def _locked(purpose: str) -> MachineLock:
     while True:
         try:
             return MachineLock(purpose, wait=False, say=lambda _: None)
-        except BusyError:
-            if time.monotonic() > give_up:
-                raise
+        except BusyError as error:
+            if time.monotonic() >= give_up:
+                raise BusyError(f"{str(error).partition(';')[0]}; the node is not free") from error
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 

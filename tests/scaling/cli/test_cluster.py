@@ -386,6 +386,16 @@ def test_an_unknown_feature_is_refused_at_once_with_the_schedulers_words(sweep, 
     until(lambda: not slurm.jobs(), 20, slurm.jobs)
 
 
+def test_a_folder_of_one_machine_is_not_gone_on_with_by_a_cluster(sweep, slurm):
+    sweep.write({"kindA": 1}, idle_study(0.1, launches=1))
+    sweep.results.mkdir()
+    (sweep.results / "rows.jsonl").touch()
+    done = sweep.run()
+    assert done.returncode == 2
+    assert "results holds the results of one machine" in done.stderr
+    assert not slurm.jobs()
+
+
 def test_without_parsl_the_refusal_is_one_sentence(sweep):
     sweep.write({"kindA": 1}, idle_study(0.1, launches=1))
     absent = sweep.folder / "absent/parsl"

@@ -109,3 +109,11 @@ def test_status_of_a_folder_that_no_cluster_has_written_is_one_sentence(tmp_path
     told = scaling("status", tmp_path)
     assert told.returncode == 2
     assert told.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
+
+
+def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
+    here = scaling("sweep", "quick", "-o", folder)
+    assert (here.returncode, here.stderr) == (
+        2,
+        f"scaling: {folder} holds the results of a cluster; give --cluster, or another folder with -o\n",
+    )

@@ -36,6 +36,7 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         ("x =", "not valid TOML"),
         ('[[kinds]]\nname = "two words"', "a word of letters"),
         ('[[kinds]]\nname = "../up"', "a word of letters"),
+        ('[[kinds]]\nname = "spool"', "no kind can be called 'spool'"),
         (KIND + 'scheduler = "slrum"', "did you mean 'slurm'?"),
         (KIND + "nodes = 0", "a number from 1"),
         (KIND + 'walltime = "soon"', "a time such as"),
