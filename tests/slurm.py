@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo", "unshare")
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo", "setpriv", "unshare")
 KINDS = {"a1": "kindA", "a2": "kindA", "b1": "kindB", "b2": "kindB"}
 
 # Without PMIx, mail, accounting and credentials; the times are as short as healthy nodes bear.
@@ -101,7 +101,7 @@ class Slurm:
     def _child(self, command: list[str], name: str) -> "subprocess.Popen[bytes]":
         with (self.folder / "log" / f"{name}.out").open("ab") as log:
             return subprocess.Popen(
-                command,
+                ["setpriv", "--pdeathsig", "KILL", *command],  # should we be killed ourselves
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -151,6 +151,17 @@ class Slurm:
         """Have the controller use nodes again."""
         self.say("scontrol", "update", f"nodename={','.join(nodes)}", "state=resume")
 
+    def repair(self) -> None:
+        """Have every node there again, whatever a test has left behind."""
+        for node, process in self.nodes.items():
+            if process.poll() is not None:
+                self.start(node)
+            elif not any(command(pid)[:1] == [b"slurmd"] for pid in self.processes(node)):
+                self.restart_slurmd(node)
+            else:
+                self.thaw(node)
+        self.wait_until_idle(*self.kinds)
+
     def wait_until_idle(self, *nodes: str) -> None:
         """Wait until nodes are there and free."""
 
@@ -179,7 +190,7 @@ class Slurm:
         return found
 
     def _init(self, node: str) -> int:
-        outer = self.nodes[node].pid
+        outer = self.nodes[node].pid  # unshare, which setpriv has become
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
     def logs(self) -> str:

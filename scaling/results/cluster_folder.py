@@ -40,7 +40,12 @@ def read_cluster(folder: Path) -> Cluster:
 def kind_folders(folder: Path) -> dict[str, Path]:
     """The folders of a cluster's kinds that have results, by name, in the order of the cluster file."""
     found = {kind.name: folder / kind.name for kind in read_cluster(folder).kinds}
-    return {name: path for name, path in found.items() if (path / "rows.jsonl").exists()}
+    return {name: path for name, path in found.items() if _has_rows(path / "rows.jsonl")}
+
+
+def _has_rows(path: Path) -> bool:
+    """Whether a file of rows is there and not empty, as it is while its kind has no node."""
+    return path.exists() and path.stat().st_size > 0
 
 
 def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:

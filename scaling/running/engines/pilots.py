@@ -182,6 +182,7 @@ def _executor(kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) ->
     from parsl.executors.high_throughput.executor import DEFAULT_LAUNCH_CMD
     from parsl.providers import LocalProvider
 
+    name = f"{time.time_ns():x}"
     python = shlex.quote(kind.python or sys.executable)
     pool = f"exec {python} -P -m parsl.executors.high_throughput.process_worker_pool"
     executor = HighThroughputExecutor(
@@ -198,9 +199,9 @@ def _executor(kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) ->
         address_probe_timeout=cluster.threshold_seconds,
         drain_period=drain_seconds,
         poll_period=POLL_MILLISECONDS,
-        worker_logdir_root=None if cluster.shared else "/tmp",
+        worker_logdir_root=None if cluster.shared else f"/tmp/scaling-{name}",
         encrypted=cluster.shared,  # the certificates are in the folder that is shared
     )
-    executor.run_id = f"{time.time_ns():x}"
+    executor.run_id = name
     executor.run_dir = str(folder)
     return executor

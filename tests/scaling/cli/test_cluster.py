@@ -31,11 +31,12 @@ import time
 
 class Idle:
     items_per_step = 1
+    def __init__(self, seconds): self.seconds = seconds
     def prepare(self): pass
-    def step(self): time.sleep(0.02)
+    def step(self): time.sleep(self.seconds)
 
-def build(setting):
-    return Idle()
+def build(setting, seconds=0.02):
+    return Idle(seconds)
 """
 
 # Steps that tell the CPU time they took, which hardly depends on who else is busy here.
@@ -145,19 +146,19 @@ class Sweep:
 
 @pytest.fixture
 def sweep(slurm, tmp_path):
-    slurm.wait_until_idle(*KINDS)
+    slurm.repair()
     made = Sweep(slurm, tmp_path)
     yield made
     slurm.say("scancel", "--user", str(os.getuid()))
     until(lambda: not slurm.jobs(), 60, slurm.jobs)
 
 
-def idle_study(seconds: float, launches: int) -> str:
-    """One and two cores, a run of so many seconds for each launch of each, and one core once more."""
-    return (
-        f'workloads = ["idle.py:build"]\ncores = [1, 2]\nlaunches = {launches}\nmax_seconds = {seconds}\n'
-        "precision = 0.000001\ntimeout_seconds = 20\n"
+def idle_study(seconds: float, launches: int, step: float = 0.02) -> str:
+    """One and two cores, a run of at most so many seconds for each launch of each, and one core once more."""
+    keys = (
+        f"cores = [1, 2]\nlaunches = {launches}\nmax_seconds = {seconds}\nprecision = 0.000001\ntimeout_seconds = 20\n"
     )
+    return f'workloads = ["idle.py:build seconds={step}"]\n{keys}'
 
 
 def twice(rows: list[Row]) -> list:
@@ -206,7 +207,7 @@ def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sw
 
 
 def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_record_nothing_twice(sweep, slurm):
-    sweep.write({"kindA": 2, "kindB": 2}, idle_study(1.5, launches=6))
+    sweep.write({"kindA": 2, "kindB": 2}, idle_study(1.5, launches=10, step=0.3))
     with sweep.started() as driver:
         sweep.wait_for_rows(2, "kindA")
         sweep.wait_for_rows(2, "kindB")
@@ -221,7 +222,7 @@ def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_re
         slurm.restart_slurmd("b1")
         slurm.start("a1")
     assert driver.returncode == 0, sweep.said()
-    complete(sweep, 13)
+    complete(sweep, 21)
     sent = Counter(entry.key for entry in sweep.journal("sent"))
     lost = {entry.key for entry in sweep.journal("lost")}
     assert {key for key, count in sent.items() if count > 2} <= lost
@@ -233,7 +234,7 @@ def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_re
 
 
 def test_a_driver_killed_with_sigkill_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
-    sweep.write({"kindA": 2, "kindB": 1}, idle_study(1.0, launches=6))
+    sweep.write({"kindA": 2, "kindB": 1}, idle_study(1.0, launches=6, step=0.2))
     with sweep.started() as driver:
         sweep.wait_for_rows(3)
         status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
@@ -276,7 +277,7 @@ def test_a_kind_whose_nodes_are_all_down_is_said_with_the_reason_and_completed_l
 
 
 def test_a_pilot_cancelled_by_somebody_else_is_replaced(sweep, slurm):
-    sweep.write({"kindA": 1}, idle_study(1.0, launches=4))
+    sweep.write({"kindA": 1}, idle_study(1.0, launches=4, step=0.2))
     with sweep.started() as driver:
         sweep.wait_for_rows(1, "kindA")
         slurm.say("scancel", sweep.journal("pilot")[0].job)
@@ -308,7 +309,7 @@ def test_a_run_that_fails_by_itself_is_one_row_with_its_reason_and_is_not_made_a
 
 
 def test_nothing_but_the_benchmark_uses_a_millisecond_a_second_of_the_node(sweep, slurm):
-    sweep.write({"kindA": 1}, idle_study(14, launches=1))
+    sweep.write({"kindA": 1}, idle_study(14, launches=1, step=0.2))
     with sweep.started() as driver:
         sweep.wait_for(lambda: sweep.journal("sent"))
         (node,) = {row.split()[2] for row in slurm.jobs()}
