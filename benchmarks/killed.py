@@ -95,7 +95,7 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Ta
     """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
     # Everything a sweep starts has its TMPDIR, and is known by it.
     environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
-    command = [str(Path(sys.executable).with_name("scaling")), "sweep", str(folder / "study.toml")]
+    command = [str(Path(sys.executable).with_name("scaling")), "sweep", "--no-report", str(folder / "study.toml")]
     with subprocess.Popen([*command, "-o", str(folder / "results")], env=environment, **_QUIET) as sweep:
         if victim is not None:
             with suppress(subprocess.TimeoutExpired):

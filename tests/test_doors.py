@@ -62,6 +62,15 @@ def test_only_children_import_workloads():
     assert importers == {"worker.py", "describing.py"}
 
 
+def test_only_figures_import_matplotlib_or_seaborn():
+    importers = {
+        str(path.parent.relative_to(ROOT))
+        for path in ROOT.glob("scaling/**/*.py")
+        if {name.split(".")[0] for name in imported(path)} & {"matplotlib", "seaborn"}
+    }
+    assert importers == {"scaling/showing/plots"}
+
+
 def test_no_workload_knows_the_engine():
     assert not [path for path in ROOT.glob("workloads/*.py") if any(n.startswith("scaling") for n in imported(path))]
 

@@ -31,15 +31,17 @@ from scaling.analysis.sizes import Sizes, plain_sizes
 DRAWS = 2000
 # Sizes whose price is within this share of the lowest are as good.
 AS_CHEAP = 0.05
+# Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order of summing.
+ROUNDING = 1e-12
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:
     """How many cores a series needs."""
-    refusal = _refusal(fit)
-    if refusal:
-        return Answer(fit, question, "refused", None, Spread(None, None, None), (), refusal)
+    why_not = refusal(fit)
+    if why_not:
+        return Answer(fit, question, "refused", None, Spread(None, None, None), (), why_not)
     drawn = fit.draws(draws)
-    desk = _Desk(fit, question, drawn, _on_offer(fit, sizes), sizes)
+    desk = _Desk(fit, question, drawn, on_offer(fit, sizes), sizes)
     return {
         "throughput": desk.throughput,
         "latency": desk.promise,
@@ -51,9 +53,9 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
 
 def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> Outlook:
     """The landmarks of a series, with intervals; nothing where no law fits."""
-    refusal, nothing = _refusal(fit), Spread(None, None, None)
-    if refusal:
-        return Outlook(fit, farthest(fit), None, nothing, nothing, nothing, nothing, refusal)
+    why_not, nothing = refusal(fit), Spread(None, None, None)
+    if why_not:
+        return Outlook(fit, farthest(fit), None, nothing, nothing, nothing, nothing, why_not)
     drawn = fit.draws(draws)
     limit = speedup_limit(drawn.contention, drawn.coherency)
     turn = _cores(knee(drawn.contention, drawn.coherency), drawn, fit)
@@ -65,17 +67,18 @@ def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> O
         speedup_limit=_spread(limit, drawn),
         rate_limit=_spread(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
         peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
-        reason=_only_measured(fit),
+        reason=only_measured(fit),
     )
 
 
 def _recommended(fit: SeriesFit, turn: Spread, sizes: Sizes | None) -> int | None:
     """The largest size on offer up to the knee; where that is out of sight, up to the most cores measured."""
-    most = _most_measured(fit) if turn.value is None else turn.value
-    return max((count for count in _on_offer(fit, sizes) if count <= most), default=None)
+    most = most_measured(fit) if turn.value is None else turn.value
+    return max((count for count in on_offer(fit, sizes) if count <= most), default=None)
 
 
-def _refusal(fit: SeriesFit) -> str | None:
+def refusal(fit: SeriesFit) -> str | None:
+    """Why a series gets no answer to any question; None where it does."""
     if fit.verdict.word in ("no law fits", "superlinear"):
         return f"{fit.verdict.word}: {'; '.join(fit.verdict.reasons)}"
     if all(law.estimate.problem.df <= 0 for law in fit.laws):
@@ -83,25 +86,33 @@ def _refusal(fit: SeriesFit) -> str | None:
     return None
 
 
-def _only_measured(fit: SeriesFit) -> str | None:
+def only_measured(fit: SeriesFit) -> str | None:
+    """Why answers end with the cores measured; None where they may go beyond."""
     if fit.verdict.word != "not identifiable":
         return None
     return "not identifiable, so nothing is said beyond the cores measured"
 
 
-def _most_measured(fit: SeriesFit) -> float:
+def most_measured(fit: SeriesFit) -> float:
+    """The most physical cores a series was measured on."""
     return max(fit.series.without_siblings().cores)
 
 
 def farthest(fit: SeriesFit) -> float:
     """The most cores an answer may name."""
-    return _most_measured(fit) * (1.0 if _only_measured(fit) else FARTHEST)
+    return most_measured(fit) * (1.0 if only_measured(fit) else FARTHEST)
 
 
-def _on_offer(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
+def on_offer(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
     """Counts the machine has, or whole numbers, as far as the fit reaches."""
     most = int(farthest(fit) + 1e-9)
     return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+
+
+def crossing_grid(fit: SeriesFit) -> Floats:
+    """The counts between which a crossing is sought where a clock leaves no formula for it."""
+    grid: Floats = np.geomspace(1.0, 4.0 * most_measured(fit), 400)
+    return grid
 
 
 def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Spread:
@@ -139,14 +150,14 @@ class _Desk:
         """The smallest size that keeps a throughput or a latency as surely as was asked for."""
         needed = self._needed()
         chances = self._chances(self.counts)
-        enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
+        enough = self._sure_enough(chances)
         spread = _cores(needed, self.drawn, self.fit)
         if enough:
             return self._given(enough[0], spread, chances)
         shared = self._shared()
-        if shared and shared.assurance is not None and shared.assurance >= self.question.assurance:
+        if shared and shared.assurance is not None and self._sure_enough(np.array([shared.assurance])):
             last = self._offers([len(self.counts) - 1], chances)
-            return Answer(self.fit, self.question, "ok", shared, spread, last, _only_measured(self.fit))
+            return Answer(self.fit, self.question, "ok", shared, spread, last, only_measured(self.fit))
         never = float(self.drawn.share[~np.isfinite(needed)].sum())
         best = int(np.argmax(chances)) if len(chances) else 0
         return self._not_given(spread, never, self._offers([best] if len(chances) else [], chances))
@@ -158,7 +169,7 @@ class _Desk:
         counts = np.array(self.counts, dtype=np.float64)
         share = self.drawn.share
         chances = share @ (values[:, None] >= counts[None, :] - 1e-9)
-        enough = [place for place, chance in enumerate(chances) if chance >= self.question.assurance]
+        enough = self._sure_enough(chances)
         if not enough:
             return self._not_given(spread, 0.0, ())
         given = self._given(enough[-1], spread, chances)
@@ -195,19 +206,23 @@ class _Desk:
         )
         return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
 
+    def _sure_enough(self, chances: Floats) -> list[int]:
+        """The places of the sizes that are as sure as was asked for."""
+        return [int(place) for place in np.flatnonzero(chances >= self.question.assurance - ROUNDING)]
+
     def _needed(self) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
         if self.drawn.clock.governs == "nothing":
             speedup = np.maximum(np.exp(self.drawn.log_seconds) / self.seconds, 1.0)
             return cores_for_speedup(speedup, self.drawn.contention, self.drawn.coherency)
-        grid = np.geomspace(1.0, 4.0 * _most_measured(self.fit), 400)
+        grid = crossing_grid(self.fit)
         return _first_crossing(grid, self.drawn.log_time(grid) - np.log(self.seconds))
 
     def _efficiency_limits(self) -> Floats:
         least = self.question.target
         if self.drawn.clock.governs == "nothing":
             return cores_for_efficiency(least, self.drawn.contention, self.drawn.coherency)
-        grid = np.geomspace(1.0, 4.0 * _most_measured(self.fit), 400)
+        grid = crossing_grid(self.fit)
         efficiency = self._log_efficiency(grid)
         return np.nan_to_num(_first_crossing(grid, efficiency - np.log(least)), nan=inf)
 
@@ -250,7 +265,7 @@ class _Desk:
             efficiency=_spread(efficiency, self.drawn),
             cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
             cost_per_million=float(self.question.price.per_million(count, rate.value)),
-            extrapolated=count > _most_measured(self.fit),
+            extrapolated=count > most_measured(self.fit),
         )
 
     def _given(self, place: int, needed: Spread, chances: Floats | None) -> Answer:
@@ -262,13 +277,13 @@ class _Desk:
             self._offer(place, chances),
             needed,
             self._offers(around, chances),
-            _only_measured(self.fit),
+            only_measured(self.fit),
         )
 
     def _not_given(self, needed: Spread, never: float, nearest: tuple[Offer, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         sure = f"{100 * self.question.assurance:g} % confidence"
-        if never > 1.0 - self.question.assurance:
+        if never > 1.0 - self.question.assurance + ROUNDING:
             share = "" if never >= 0.9995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
             reason = f"not reachable with {sure}{share}"
             return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
@@ -280,16 +295,16 @@ class _Desk:
         machine = self.sizes.counts[-1] if self.sizes else inf
         if machine <= farthest(self.fit):
             return "not reachable", f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few"
-        measured = f"{_most_measured(self.fit):g} cores measured"
-        if _only_measured(self.fit):
-            return "refused", f"{_only_measured(self.fit)}, and the {measured} are too few"
+        measured = f"{most_measured(self.fit):g} cores measured"
+        if only_measured(self.fit):
+            return "refused", f"{only_measured(self.fit)}, and the {measured} are too few"
         return "refused", f"even twice the {measured} are too few, and beyond that nothing is said,"
 
     def _end_words(self) -> str:
         machine = self.sizes.counts[-1] if self.sizes else inf
         if self.counts[-1] == machine:
             return f"all {machine} cores of the machine keep it"
-        measured = f"{_most_measured(self.fit):g}"
+        measured = f"{most_measured(self.fit):g}"
         return f"more cores may keep it too, but {self.counts[-1]} is as far as {measured} measured ones can tell"
 
 

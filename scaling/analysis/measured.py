@@ -32,6 +32,13 @@ def series_of(launches: Iterable[Launch]) -> list[Series]:
     return found
 
 
+def series_names(points: Iterable[Point]) -> dict[Point, str]:
+    """The series each of these points is in, by name, as `series_of` names those of their launches."""
+    settings = {point: _settings(point) for point in points}
+    varied = _varied(settings.values())
+    return {point: f"{_name(dict(each), varied)} smt{point.smt}" for point, each in settings.items()}
+
+
 def without_parts(found: list[Series]) -> list[Series]:
     """The series without those that are part of one with all numbers of threads a core."""
     joint = {each.name.rpartition(JOINT)[0] for each in found if any(one.siblings for one in each.observations)}

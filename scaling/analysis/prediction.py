@@ -41,11 +41,11 @@ def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0
     logs = draws.log_time(at, siblings)[:, 0]
     noise = draws.launch_noise(at)[:, 0] / np.sqrt(launches)
     middle = float(np.exp(quantiles(logs, draws.share, [0.5])[0]))
-    low, high = (_predictive_quantile(logs, noise, draws.share, level) for level in (0.025, 0.975))
+    low, high = (predictive_quantile(logs, noise, draws.share, level) for level in (0.025, 0.975))
     return Prediction(cores, middle, float(np.exp(low)), float(np.exp(high)))
 
 
-def _predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float) -> float:
+def predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float) -> float:
     """Where a mixture of normal distributions reaches a level, by halving."""
     reach = 8.0 * noise.max() + 1e-12
     low, high = float(logs.min() - reach), float(logs.max() + reach)

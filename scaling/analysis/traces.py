@@ -16,11 +16,26 @@ class OpTime:
 
 @dataclass(frozen=True, slots=True)
 class TracedStep:
-    """One step: its wall time, its ops, and the time the framework spent between ops handing them out."""
+    """One step: its wall time, its ops, and the time the framework spent between ops handing them out.
+
+    Where the inter-op pool has several threads, ops run at the same time and their seconds may add up to more than the
+    wall time; `overlap_seconds` is what the sum has too much.
+    """
 
     wall_seconds: float
     ops: tuple[OpTime, ...]
     overhead_seconds: float
+    overlap_seconds: float = 0.0
+
+    @property
+    def op_seconds(self) -> float:
+        """The seconds during which at least one op was running."""
+        return sum(op.seconds for op in self.ops) - self.overlap_seconds
+
+    @property
+    def unexplained_seconds(self) -> float:
+        """What is left of the wall time: ops, overhead and this are all of it."""
+        return self.wall_seconds - self.op_seconds - self.overhead_seconds
 
 
 @dataclass(frozen=True, slots=True)

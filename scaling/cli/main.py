@@ -4,7 +4,22 @@ import sys
 
 import typer
 
-from scaling.cli import capacity, compare, doctor, export, fit, place, show, status, sweep, topology, workloads
+from scaling.cli import (
+    capacity,
+    compare,
+    doctor,
+    export,
+    fit,
+    place,
+    plot,
+    profile,
+    report,
+    show,
+    status,
+    sweep,
+    topology,
+    workloads,
+)
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
@@ -26,6 +41,9 @@ app.command("status")(status.status)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("capacity")(capacity.capacity)
+app.command("profile")(profile.profile)
+app.command("plot")(plot.plot)
+app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 

@@ -4,7 +4,6 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -12,9 +11,11 @@ import typer
 from scaling.analysis.repeats import wants_more
 from scaling.cli.cluster import sweep_cluster
 from scaling.cli.doctor import examine
+from scaling.cli.interrupts import stop_like_ctrl_c
 from scaling.cli.options import seconds_in
 from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
+from scaling.cli.report import write_report
 from scaling.cli.show import points_of, print_points
 from scaling.errors import StoreError, StudyError
 from scaling.machine.cpulist import format_list
@@ -81,6 +82,7 @@ def sweep(
         Path | None,
         typer.Option(metavar="FILE", help="Run it on every kind of node this TOML file describes, through Parsl."),
     ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
 ) -> None:
     """Run a study; the same command again goes on where it stopped.
 
@@ -108,6 +110,8 @@ def sweep(
     points = points_of(job.folder)
     print_points(points)
     print_note(f"results are in {job.folder}")
+    if not no_report:
+        print_note(_report_note(job.folder))
     if not any(point.summary.step for point in points):
         raise typer.Exit(1)
 
@@ -121,6 +125,14 @@ def _on_cluster(name: str, output: Path | None, settings: Sequence[str], cluster
 
 def _with_settings(study: Study, text: str, name: str, settings: Sequence[str]) -> str:
     return study_to_toml(study, f"{name} with --set {' --set '.join(settings)}") if settings else text
+
+
+def _report_note(folder: Path) -> str:
+    """Where the page is, or why there is none: the rows are safe, so nothing about their page fails a sweep."""
+    try:
+        return f"the page that shows them is {write_report(folder)}"
+    except Exception as error:
+        return f"no page was made of them ({error}); `scaling report {folder}` tries again"
 
 
 def _job(name: str, output: Path | None, settings: Sequence[str], budget_seconds: float | None) -> Job:
@@ -179,7 +191,7 @@ def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
         print_note(f"all {schedule.made} runs are there already; choose another folder with -o to measure anew")
         return
     progress = Progress(schedule)
-    _stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
+    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     try:
         with progress, LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine:
             for row in loop.sweep(schedule, engine, store):
@@ -202,14 +214,6 @@ def _spent(schedule: Schedule, precision: float) -> str:
         "every point is" if known == len(summaries) else f"the budget ended it: {known} of {len(summaries)} points are"
     )
     return f"{count(schedule.made, 'run')}; {ended} known to ± {100 * precision:g} %"
-
-
-def _stop_like_ctrl_c(*signals: signal.Signals) -> None:
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for each in signals:
-        signal.signal(each, interrupt)
 
 
 def _print_plan(job: Job) -> None:

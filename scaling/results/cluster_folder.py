@@ -14,7 +14,7 @@ from typing import Any
 
 from scaling.errors import StoreError
 from scaling.results.lines import replace_file
-from scaling.results.store import COMPARED, COMPARED_FACTS, MACHINE
+from scaling.results.store import COMPARED, COMPARED_FACTS, MACHINE, ROWS
 from scaling.study.cluster import Cluster, cluster_from_toml
 
 CLUSTER, SPOOL, PARSL = "cluster.toml", "spool", "parsl"
@@ -40,7 +40,7 @@ def read_cluster(folder: Path) -> Cluster:
 def kind_folders(folder: Path) -> dict[str, Path]:
     """The folders of a cluster's kinds that have results, by name, in the order of the cluster file."""
     found = {kind.name: folder / kind.name for kind in read_cluster(folder).kinds}
-    return {name: path for name, path in found.items() if _has_rows(path / "rows.jsonl")}
+    return {name: path for name, path in found.items() if _has_rows(path / ROWS.file)}
 
 
 def _has_rows(path: Path) -> bool:

@@ -72,30 +72,32 @@ class Row:
 
 def row_to_json(row: Row) -> str:
     """A row as one line of JSON."""
+    return json.dumps(row_facts(row), allow_nan=False, separators=(",", ":"))
+
+
+def row_facts(row: Row) -> dict[str, object]:
+    """A row as stored, under the names of the contract."""
     sections = asdict(row.outcome.sections)
-    return json.dumps(
-        {
-            "schema": SCHEMA,
-            "run": _run_facts(row.run, row.outcome.items_per_step),
-            "outcome": {
-                **asdict(row.outcome),
-                "sections": {"import" if k == "imports" else k: v for k, v in sections.items()},
-            },
-            "witness": asdict(row.witness),
-            "machine": asdict(row.machine),
-            "versions": dict(row.versions),
-            "started_at": row.started_at,
-            "environment": dict(row.environment),
+    return {
+        "schema": SCHEMA,
+        "run": _run_facts(row.run, row.outcome.items_per_step),
+        "outcome": {
+            **asdict(row.outcome),
+            "sections": {"import" if k == "imports" else k: v for k, v in sections.items()},
         },
-        allow_nan=False,
-        separators=(",", ":"),
-    )
+        "witness": asdict(row.witness),
+        "machine": asdict(row.machine),
+        "versions": dict(row.versions),
+        "started_at": row.started_at,
+        "environment": dict(row.environment),
+    }
 
 
 def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
     asked = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
+    asked |= {"traced": run.traced} if run.traced is not None else {}
     return {
         **asdict(point),
         "items": items_per_step,
@@ -117,6 +119,7 @@ class _Asked(TypedDict):
     intra: Threads
     inter: Threads
     steps: NotRequired[Count | None]
+    traced: NotRequired[Count]
 
 
 class _RunLine(TypedDict):
@@ -199,7 +202,7 @@ def run_from_json(text: str | bytes) -> Run:
     try:
         return _run(dict(_RUN.validate_json(text)))
     except ValidationError as error:
-        raise StoreError(_sentence(error)) from error
+        raise StoreError(first_wrong(error)) from error
 
 
 def row_from_json(line: str | bytes) -> Row:
@@ -207,7 +210,7 @@ def row_from_json(line: str | bytes) -> Row:
     try:
         parsed = _LINE.validate_json(line)
     except ValidationError as error:
-        raise StoreError(_sentence(error)) from error
+        raise StoreError(first_wrong(error)) from error
     return Row(
         run=_run(dict(parsed["run"])),
         outcome=_outcome(dict(parsed["outcome"])),
@@ -221,8 +224,8 @@ def row_from_json(line: str | bytes) -> Row:
 
 def _run(line: dict[str, Any]) -> Run:
     asked, cpus, launch, seed = (line.pop(name) for name in ("asked", "cpus", "launch", "seed"))
-    steps, start = asked.pop("steps", None), line.pop("start", "spawn")
-    return Run(Point(**{**line, **asked}), cpus, launch, seed, start, steps)
+    steps, traced, start = asked.pop("steps", None), asked.pop("traced", None), line.pop("start", "spawn")
+    return Run(Point(**{**line, **asked}), cpus, launch, seed, start, steps, traced)
 
 
 def _outcome(line: dict[str, Any]) -> Outcome:
@@ -230,7 +233,8 @@ def _outcome(line: dict[str, Any]) -> Outcome:
     return Outcome(**line, sections=Sections(imports=sections.pop("import"), **sections))
 
 
-def _sentence(error: ValidationError) -> str:
+def first_wrong(error: ValidationError) -> str:
+    """The first thing wrong with a line, and where in it."""
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the line"
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"

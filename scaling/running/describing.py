@@ -1,7 +1,7 @@
-"""What a workload is, counted and not typed in: parameters, forward multiply-adds, memory of its weights.
+"""What a workload is, counted and not typed in: parameters, multiply-adds, memory of its weights, memory traffic.
 
-Counting builds every network at published size and passes one item through it, operation by operation, which takes
-a while: it is done in a child process, and kept until a workload or the framework changes.
+Counting builds every network and passes an item or two through it, operation by operation, which takes a while: it is
+done in a child process, and kept until a workload or the framework changes.
 """
 
 import hashlib
@@ -18,28 +18,43 @@ from typing import Any
 from scaling.errors import WorkloadError
 from scaling.running.environment import QUIET_CPU
 
-CODE = "from scaling.running.describing import tell; tell()"
+CODE = "from scaling.running.describing import {0}; {0}()"
+
+Counts = dict[str, dict[str, Any]]
 
 
-def counts(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The counts of each of these networks, by name."""
-    kept = _cache()
-    if kept.exists():
-        known: dict[str, dict[str, Any]] = json.loads(kept.read_text())
-        if set(names) <= set(known):
-            return known
+def counts(names: Sequence[str]) -> Counts:
+    """Parameters, forward GMACs an item and bytes of weights of each of these networks at published size, by name."""
+    return _kept_or_told("tell", "workloads", names)
+
+
+def pass_counts(names: Sequence[str], size: str, mode: str) -> Counts:
+    """A network's size and its step: GMACs and bytes moved for an item, and bytes moved however many there are."""
+    return _kept_or_told("tell_passes", f"passes-{size}-{mode}", names, size, mode)
+
+
+def _kept_or_told(function: str, subject: str, names: Sequence[str], *arguments: str) -> Counts:
+    kept = _cache(subject)
+    known: Counts = json.loads(kept.read_text()) if kept.exists() else {}
+    missing = [name for name in names if name not in known]
+    if missing:
+        known |= _told(function, [*arguments, *missing])
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(known))
+    return {name: known[name] for name in names}
+
+
+def _told(function: str, arguments: Sequence[str]) -> Counts:
     environment = {**os.environ, **QUIET_CPU, "KERAS_BACKEND": "tensorflow"}
-    command = [sys.executable, "-P", "-c", CODE, *names]
+    command = [sys.executable, "-P", "-c", CODE.format(function), *arguments]
     told = subprocess.run(command, env=environment, capture_output=True, text=True)
     if told.returncode:
         raise WorkloadError(f"the networks cannot be counted: {told.stderr.strip().splitlines()[-1]}")
-    counted: dict[str, dict[str, Any]] = json.loads(told.stdout.splitlines()[-1])
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(counted))
+    counted: Counts = json.loads(told.stdout.splitlines()[-1])
     return counted
 
 
-def _cache() -> Path:
+def _cache(subject: str) -> Path:
     """Where counts are kept: under a name that changes with the workloads and the framework."""
     sources = sorted(files("workloads").iterdir(), key=lambda entry: entry.name)
     digest = hashlib.sha256(version("tensorflow").encode() + version("keras").encode())
@@ -47,27 +62,57 @@ def _cache() -> Path:
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "cpu-scaling", f"workloads-{digest.hexdigest()[:16]}.json")
+    return Path(base, "cpu-scaling", f"{subject}-{digest.hexdigest()[:16]}.json")
 
 
 def tell() -> None:
     """In the child: count the networks named on the command line and print them as one line of JSON."""
-    from importlib import import_module
+    from scaling.running.frameworks.counting import inference
 
-    from scaling.running.frameworks.counting import multiply_adds
-    from workloads.base import Setting
-
-    setting = Setting("infer", "published", items=1, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
     counted = {}
     for name in sys.argv[1:]:
-        network = import_module(f"workloads.{name}").build(setting)
-        inputs, _ = network.data()
+        network, inputs, _ = _network(name, "published", "infer", items=1)
+        counted[name] = {**_size(network), "gmacs_per_item": inference(network, inputs).multiply_adds / 1e9}
+    print(json.dumps(counted))
+
+
+def tell_passes() -> None:
+    """In the child: the same for steps of a size and mode, from a batch of one item and a batch of two."""
+    from scaling.running.frameworks.counting import inference, training
+
+    size, mode, *names = sys.argv[1:]
+    counted = {}
+    for name in names:
+        passes = []
+        for items in (1, 2):
+            network, inputs, targets = _network(name, size, mode, items)
+            passes.append(training(network, inputs, targets) if mode == "train" else inference(network, inputs))
+        one, two = passes
         counted[name] = {
-            "parameters": sum(_elements(variable) for variable in network.model.trainable_variables),
-            "gmacs_per_item": multiply_adds(network, inputs) / 1e9,
-            "weights_bytes": sum(4 * _elements(variable) for variable in network.model.variables),
+            **_size(network),
+            "gmacs_per_item": (two.multiply_adds - one.multiply_adds) / 1e9,
+            "traffic_bytes_per_item": two.traffic_bytes - one.traffic_bytes,
+            "traffic_bytes_per_step": 2 * one.traffic_bytes - two.traffic_bytes,
         }
     print(json.dumps(counted))
+
+
+def _network(name: str, size: str, mode: str, items: int) -> tuple[Any, Any, Any]:
+    """A network, its inputs and its targets."""
+    from importlib import import_module
+
+    from workloads.base import Setting
+
+    setting = Setting(mode, size, items=items, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
+    network = import_module(f"workloads.{name}").build(setting)
+    return network, *network.data()
+
+
+def _size(network: Any) -> dict[str, int]:
+    return {
+        "parameters": sum(_elements(variable) for variable in network.model.trainable_variables),
+        "weights_bytes": sum(4 * _elements(variable) for variable in network.model.variables),
+    }
 
 
 def _elements(variable: Any) -> int:

@@ -6,6 +6,7 @@ shares the sweep's machine-wide lock, which is free again only once nothing of t
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,11 +28,11 @@ SECONDS_BETWEEN_LOOKS = 0.05
 class Guardian:
     """A guardian of the sweep with this mark; closing it lets it look once more and go."""
 
-    def __init__(self, mark: str, held_open: tuple[int, ...] = ()) -> None:
+    def __init__(self, mark: str, held_open: tuple[int, ...] = (), scratch: Path | None = None) -> None:
         watched, self._alive = os.pipe()
         code = "from scaling.running.guardian import watch; watch()"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code, mark],
+            [sys.executable, "-P", "-c", code, mark, str(scratch or "")],
             stdin=watched,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -54,7 +55,7 @@ class Guardian:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end every process that carries its mark."""
+    """Sleep until the sweep is gone, then end every process that carries its mark, and remove its scratch folder."""
     for request in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(request, signal.SIG_IGN)
     mark = f"{MARK}={sys.argv[1]}".encode()
@@ -66,6 +67,8 @@ def watch() -> None:
         quiet = 0 if ended else quiet + 1
         if not dismissed or ended:
             time.sleep(SECONDS_BETWEEN_LOOKS)
+    if sys.argv[2]:
+        shutil.rmtree(sys.argv[2], ignore_errors=True)
 
 
 def _processes() -> Iterator[int]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scaling.analysis.steady import warmup_steps
+from scaling.analysis.traces import OpTime, TracedStep
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.results.rows import Outcome, Sections
@@ -48,6 +49,8 @@ class Order:
     steps: int | None
     timeout_seconds: float
     environment: Mapping[str, str]
+    traced: int | None = None
+    scratch: str = ""
 
     def told(self) -> dict[str, Any]:
         """What the child is told, however it is born; the rest it inherits."""
@@ -61,6 +64,8 @@ class Order:
             "precision": self.precision,
             "max_seconds": self.max_seconds,
             "steps": self.steps,
+            "traced": self.traced,
+            "scratch": self.scratch,
         }
 
 
@@ -95,6 +100,7 @@ class Launched:
     outcome: Outcome
     witness: Witness
     versions: Mapping[str, str]
+    traced: tuple[TracedStep, ...] = ()
 
 
 @dataclass(slots=True)
@@ -264,7 +270,12 @@ def _measured(child: _Child, answer: dict[str, Any], parent_cpu: float) -> Launc
         cautions=tuple(answer["cautions"]),
         sections=sections,
     )
-    return Launched(outcome, Witness(**answer["witness"], parent_cpu_seconds=parent_cpu), answer["versions"])
+    witness = Witness(**answer["witness"], parent_cpu_seconds=parent_cpu)
+    return Launched(outcome, witness, answer["versions"], tuple(map(_traced, answer["traced"])))
+
+
+def _traced(step: dict[str, Any]) -> TracedStep:
+    return TracedStep(**{**step, "ops": tuple(OpTime(**op) for op in step["ops"])})
 
 
 def _answer(text: bytearray) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from scaling.errors import StoreError
 from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL
 from scaling.results.journal import Journal
 from scaling.results.lines import replace_file
-from scaling.results.store import STUDY
+from scaling.results.store import ROWS, STUDY
 from scaling.running.engines.parsl import ParslEngine, Question
 from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
 from scaling.running.engines.queues import cancel_jobs, read_jobs
@@ -49,7 +49,7 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
     check_parsl()
     for scheduler in sorted({kind.scheduler for kind in job.cluster.kinds}):
         read_jobs(scheduler, [])
-    if (job.folder / "rows.jsonl").exists():
+    if (job.folder / ROWS.file).exists():
         raise StoreError(f"{job.folder} holds the results of one machine; choose another folder with -o")
     with ExitStack() as undo:
         journal = Journal(job.folder)

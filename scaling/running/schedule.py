@@ -43,7 +43,7 @@ class Schedule:
         """Every run, in order; `saw` must have been told of each before the next is asked for."""
         for block in self._blocks(self.coming):
             for run in block:
-                yield replace(run, steps=steps_a_launch(self.launches[run.point]))
+                yield replace(run, steps=run.steps or steps_a_launch(self.launches[run.point]))
 
     def saw(self, launch: Launch) -> None:
         """Take in a launch that has been made: the first of those to come, or, of several made at once, any."""

@@ -59,9 +59,16 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
     workload = factory(setting, **order["workload"]["options"])
     if _is_network(workload):
         workload = framework.compiled(workload, setting.mode, order["jit"])
+    elif order["traced"]:
+        raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
     built = time.monotonic_ns()
     workload.prepare()
-    first, *steps = _timed(workload.step)
+    traced: list[dict[str, Any]] = []
+    if order["traced"]:
+        first, traced = framework.traced(workload, order["traced"], order["scratch"])
+        steps: list[float] = []
+    else:
+        first, *steps = _timed(workload.step)
     ready = time.monotonic_ns()
     limits = stopping.Limits(order["precision"], order["max_seconds"], order["steps"])
     steps, ended, seen = _steps(workload, steps, limits, at_start, parse_list(order["siblings"]))
@@ -73,6 +80,7 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
         "born": born,
         "first_step_seconds": first,
         "step_seconds": steps,
+        "traced": traced,
         "ended_by": ended,
         "items_per_step": workload.items_per_step,
         "first_loss": losses[0] if losses else None,

@@ -50,7 +50,8 @@ class Point:
 class Run:
     """One process that will measure a point, on these CPUs: a fresh interpreter, or forked from a server.
 
-    Where earlier launches tell, it says how many steps are worth taking.
+    Where earlier launches tell, it says how many steps are worth taking. `traced` is how many of its first steps are to
+    be traced op by op, if any.
     """
 
     point: Point
@@ -59,6 +60,7 @@ class Run:
     seed: int
     start: Start = "spawn"
     steps: int | None = None
+    traced: int | None = None
 
     @property
     def key(self) -> tuple[Point, int]:

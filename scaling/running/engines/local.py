@@ -1,12 +1,15 @@
 """Makes runs on this machine, one after another."""
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from platform import python_version
+from tempfile import gettempdir
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +18,7 @@ from scaling.machine.cpulist import CpuSet
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.results.rows import Outcome, Row
+from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.environment import environment, recorded
 from scaling.running.guardian import Guardian
@@ -36,7 +40,8 @@ class LocalEngine:
         self.own_cpus = os.sched_getaffinity(0)
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
         processes.adopt_orphans()
-        self.guardian = Guardian(self.mark, held_open)
+        self.scratch = Path(gettempdir(), f"scaling-{self.mark}")
+        self.guardian = Guardian(self.mark, held_open, self.scratch)
         self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
@@ -52,9 +57,17 @@ class LocalEngine:
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Make each run and hand on its row."""
         for run in runs:
-            yield self._row(run)
+            yield self._made(run).row
 
-    def _row(self, run: Run) -> Row:
+    def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
+        """Make each run and hand on its row with the steps that were traced in it."""
+        for run in runs:
+            try:
+                yield self._made(run)
+            finally:
+                shutil.rmtree(self.scratch, ignore_errors=True)  # a run that was ended had no time to tidy up
+
+    def _made(self, run: Run) -> TracedRow:
         cpus = frozenset(run.flat_cpus)
         # We keep off the measured CPUs where there are others to be on.
         _move_to(self.own_cpus - cpus or self.own_cpus)
@@ -62,7 +75,7 @@ class LocalEngine:
         generation = self.servers.generation_for(run.point) if run.start == "fork" else None
         variables = environment(run, os.environ, self.mark, self.machine.arch, generation)
         launched = self._launched(run, self._order(run, cpus, variables))
-        return Row(
+        row = Row(
             run=run,
             outcome=launched.outcome,
             witness=launched.witness,
@@ -71,6 +84,7 @@ class LocalEngine:
             started_at=started_at,
             environment=recorded(variables),
         )
+        return TracedRow(row, launched.traced)
 
     def _launched(self, run: Run, order: Order) -> Launched:
         if run.start == "spawn":
@@ -108,6 +122,8 @@ class LocalEngine:
             steps=run.steps,
             timeout_seconds=self.study.timeout_seconds,
             environment=variables,
+            traced=run.traced,
+            scratch=str(self.scratch),
         )
 
     def _idle_siblings(self, cpus: CpuSet) -> CpuSet:

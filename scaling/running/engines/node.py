@@ -23,6 +23,7 @@ from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology
 from scaling.results.cluster_folder import unlike
 from scaling.results.rows import row_to_json, run_from_json, run_to_json
+from scaling.results.store import machine_facts
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.study import growth
@@ -137,11 +138,6 @@ def _this_machine(topology: Topology) -> Machine:
     """This machine under the name the scheduler has for it."""
     machine = read_machine(topology)
     return replace(machine, host=_first(os.environ, NODE_VARIABLES) or machine.host)
-
-
-def machine_facts(machine: Machine, topology: Topology) -> dict[str, Any]:
-    """A machine as `machine.json` has it."""
-    return {**asdict(machine), "topology": topology.facts()}
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:

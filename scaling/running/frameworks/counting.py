@@ -1,52 +1,121 @@
-"""Counts the multiply-adds of a forward pass by watching every operation TensorFlow carries out."""
+"""Counts the multiply-adds and memory traffic of a step by watching every operation TensorFlow carries out."""
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 # Private to TensorFlow, but its only way to see each operation with its shapes, inside loops too.
 from tensorflow.python.framework import op_callbacks
 
+# Operations that hand a tensor on, or look at nothing but its shape.
+MOVES_NOTHING = {
+    *("ReadVariableOp", "Identity", "IdentityN", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Shape", "ShapeN"),
+    *("Size", "Rank", "Const", "VarHandleOp", "NoOp", "BroadcastGradientArgs"),
+}
+# Operations that read only as much of a table as they hand on.
+READS_ROWS = {"Gather", "GatherV2", "GatherNd", "ResourceGather", "Slice", "StridedSlice"}
 
-def multiply_adds(network: Any, inputs: Any) -> int:
-    """Multiply-adds of matrix products and convolutions in one inference, loops counted as often as they turn."""
-    total = 0
 
-    def count(op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Any], *_: Any, **__: Any) -> None:
-        nonlocal total
-        kind = tf.compat.as_str(op)
-        if kind in SUMMED_OVER:
-            options = dict(zip(map(tf.compat.as_str, attrs[::2]), attrs[1::2], strict=True)) if attrs else {}
-            total += math.prod(outputs[0].shape) * SUMMED_OVER[kind](inputs, options)
+class Counted(NamedTuple):
+    """What a step comes to: multiply-adds of products and convolutions, and bytes that operations move.
 
+    Loops count as often as they turn. Every operand is read once and every result written once, as if nothing stayed
+    in a cache between operations.
+    """
+
+    multiply_adds: int
+    traffic_bytes: int
+
+
+def inference(network: Any, inputs: Any) -> Counted:
+    """The counts of one inference."""
     batch = tf.nest.map_structure(tf.convert_to_tensor, inputs)
-    op_callbacks.add_op_callback(count)
+    return _watched(lambda: (network.infer or network.model)(batch))
+
+
+def training(network: Any, inputs: Any, targets: Any) -> Counted:
+    """The counts of one training step, forward, loss and gradients; the update of the weights is not in them."""
+    batch, wanted = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in (inputs, targets))
+    variables = [variable.value for variable in network.model.trainable_variables]
+
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = network.loss(network.model(batch, training=True), wanted)
+        tape.gradient(loss, variables)
+
+    return _watched(step, {tuple(tensor.shape) for tensor in tf.nest.flatten(batch)})
+
+
+def _watched(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) -> Counted:
+    """What is counted while a step is taken; gradients to what it was `given` are for nobody, and compiled away.
+
+    What was given is told by its shape, before zeros are put around it and after.
+    """
+    products = traffic = 0
+    given = set(given)
+
+    def see(op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Any], *_: Any, **__: Any) -> None:
+        nonlocal products, traffic
+        kind = tf.compat.as_str(op)
+        if kind == "Conv2DBackpropInput" and tuple(outputs[0].shape) in given:
+            return
+        if kind in ("Pad", "PadV2") and tuple(inputs[0].shape) in given:
+            given.add(tuple(outputs[0].shape))
+        if kind in PRODUCTS:
+            options = dict(zip(map(tf.compat.as_str, attrs[::2]), attrs[1::2], strict=True)) if attrs else {}
+            products += PRODUCTS[kind](inputs, outputs, options)
+        if kind not in MOVES_NOTHING:
+            written = sum(map(_bytes, outputs))
+            traffic += written + (written if kind in READS_ROWS else sum(map(_bytes, inputs)))
+
+    op_callbacks.add_op_callback(see)
     try:
-        (network.infer or network.model)(batch)
+        step()
     finally:
-        op_callbacks.remove_op_callback(count)
-    return total
+        op_callbacks.remove_op_callback(see)
+    return Counted(products, traffic)
 
 
-def _matrix(inputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return int(inputs[0].shape[0 if options.get("transpose_a") else 1])
+def _bytes(tensor: Any) -> int:
+    """The bytes of a tensor's elements; none for a handle."""
+    held = tensor.dtype not in (tf.resource, tf.variant, tf.string)
+    return _product(tensor.shape) * int(tensor.dtype.size) if held else 0
 
 
-def _batched(inputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return int(inputs[0].shape[-2 if options.get("adj_x") else -1])
+def _product(lengths: Sequence[int]) -> int:
+    return int(math.prod(lengths))
 
 
-def _convolution(inputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return math.prod(inputs[1].shape[:3])
+def _matrix(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
+    return _product(outputs[0].shape) * int(inputs[0].shape[0 if options.get("transpose_a") else 1])
 
 
-# How many products are summed up for each element of an operation's result.
-SUMMED_OVER: dict[str, Callable[[Sequence[Any], dict[str, Any]], int]] = {
+def _batched(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
+    return _product(outputs[0].shape) * int(inputs[0].shape[-2 if options.get("adj_x") else -1])
+
+
+def _convolution(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
+    return _product(outputs[0].shape) * _product(inputs[1].shape[:3])
+
+
+def _to_input(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
+    """As many as forward: the gradient of every output goes back through the filter."""
+    return _product(inputs[2].shape) * _product(inputs[1].shape[:3])
+
+
+def _to_filter(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
+    return _product(inputs[2].shape) * _product(outputs[0].shape[:3])
+
+
+# How many multiply-adds an operation is, from its inputs, its outputs and its options.
+PRODUCTS: dict[str, Callable[[Sequence[Any], Sequence[Any], dict[str, Any]], int]] = {
     "MatMul": _matrix,
     "BatchMatMul": _batched,
     "BatchMatMulV2": _batched,
     "BatchMatMulV3": _batched,
     "Conv2D": _convolution,
+    "Conv2DBackpropInput": _to_input,
+    "Conv2DBackpropFilter": _to_filter,
 }

@@ -3,6 +3,8 @@
 import math
 import os
 from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -35,6 +37,14 @@ class TensorFlow:
         """The step of a network."""
         return CompiledStep(network, mode, jit)
 
+    def traced(self, step: "CompiledStep", steps: int, scratch: str) -> tuple[float, list[dict[str, Any]]]:
+        """Seconds of the first call of a step that was never called before, and its traced steps as plain values."""
+        # Only here: a run that is not traced should not pay for what reads traces.
+        from scaling.running.frameworks.tracing import trace
+
+        first, traced = trace(step.step, step.name, steps, Path(scratch))
+        return first, list(map(asdict, traced))
+
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, once the first step has been taken."""
         names = _thread_names()
@@ -62,7 +72,9 @@ class CompiledStep:
         self.network = network
         self.items_per_step = network.items_per_step
         self.losses: list[float] = []
-        self._function = tf.function(_training(network) if mode == "train" else _inference(network), jit_compile=jit)
+        function = _training(network) if mode == "train" else _inference(network)
+        self.name = function.__name__
+        self._function = tf.function(function, jit_compile=jit)
         self._trains = mode == "train"
 
     def prepare(self) -> None:

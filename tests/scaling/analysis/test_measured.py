@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis import rules
-from scaling.analysis.measured import series_of, without_parts
+from scaling.analysis.measured import series_names, series_of, without_parts
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import by_point
 from scaling.analysis.trusted import trusted
@@ -32,6 +32,14 @@ def test_what_varies_is_in_the_name():
         "calibrated train scatter items=1 smt1",
         "calibrated train scatter items=2 smt1",
     ]
+
+
+def test_a_point_is_told_the_name_of_its_series():
+    measured = launches('cores = [1, 2]\nlaunches = 1\nitems = [1, 2]\nsmt = "all"', 4, 2)
+    names = series_names(launch.point for launch in measured)
+    alone = {each.name for each in series_of(measured) if not any(one.siblings for one in each.observations)}
+    assert set(names.values()) == alone
+    assert all(f"items={point.items} smt{point.smt}" in name for point, name in names.items())
 
 
 def test_threads_that_share_cores_are_a_series_and_part_of_one():

@@ -14,7 +14,7 @@ from tests.conftest import need
 from tests.scaling.cli.scaling import SCALING, scaling
 
 CORES = len(read_topology().cores)
-SMALL = ["--set", "workloads=calibrated work=0.2", "--set", "max_seconds=0.05", "--set", "launches=1"]
+SMALL = ["--no-report", "--set", "workloads=calibrated work=0.2", "--set", "max_seconds=0.05", "--set", "launches=1"]
 
 
 @pytest.fixture
@@ -39,6 +39,13 @@ def test_a_sweep_ends_with_a_table_of_speedup_and_efficiency(folder):
     assert "calibrated work=0.2" in lines[0]
     assert f"results are in {folder}" in told.stderr
     assert "\x1b" not in told.stdout + told.stderr
+
+
+def test_a_sweep_ends_with_its_page(folder):
+    told = scaling("sweep", *(word for word in SMALL if word != "--no-report"), "-o", folder)
+    assert told.returncode == 0, told.stderr
+    assert f"the page that shows them is {folder / 'report.html'}" in told.stderr
+    assert "calibrated work=0.2" in (folder / "report.html").read_text()
 
 
 def test_progress_is_a_line_a_run_when_piped(folder):

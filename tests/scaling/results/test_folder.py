@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from scaling.errors import StoreError
@@ -54,3 +56,9 @@ def test_a_machine_file_that_describes_none_is_refused(tmp_path, facts):
     (tmp_path / "machine.json").write_text(facts)
     with pytest.raises(StoreError, match="does not describe a machine"):
         read_folder(tmp_path)
+
+
+def test_the_plain_steps_of_a_profile_are_rows_where_there_are_no_others():
+    kept = read_folder(Path(__file__).parents[3] / "docs" / "examples" / "profiles-small")
+    assert len(kept.rows) == len(kept.traces) == 32
+    assert all(row.outcome.step_seconds for row in kept.rows)

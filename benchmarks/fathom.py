@@ -1,0 +1,144 @@
+"""The tables of docs/fathom.md, from a folder of profiles: ours beside the Fathom paper's.
+
+python -m benchmarks.fathom docs/examples/profiles-small
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from scaling.analysis.op_classes import CLASSES, op_class
+from scaling.analysis.op_profile import Profile
+from scaling.analysis.operations import loss_share, outside_ops, types_for
+from scaling.analysis.similarity import LINKAGES, Linkage, Merge, merges, shares_in
+from scaling.results.traces import read_traces
+from scaling.showing.op_result import OpResult, op_result
+from scaling.showing.operations import loss_sentence
+from scaling.showing.words import duration, share
+from tests.fathom import COLUMNS, FIGURE_3
+
+
+def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table as Markdown has it."""
+    return [f"| {' | '.join(cells)} |" for cells in (headers, ["---"] * len(headers), *rows)]
+
+
+def beside_the_paper(profiles: Sequence[Profile]) -> list[str]:
+    """Figure 3: for every column of the paper its percent and ours, and below them what it has no column for."""
+    theirs_first = [
+        (name, *(_pair(FIGURE_3[each.point.workload].get(name, 0), each.share(name)) for each in profiles))
+        for name in COLUMNS
+    ]
+    ours_only = sorted({op.type for each in profiles for op in each.ops if op.share >= 0.02} - set(COLUMNS))
+    ours = [(f"*{name}*", *(_pair(0, each.share(name)) for each in profiles)) for name in ours_only]
+    return markdown(("op type", *(each.point.workload for each in profiles)), [*theirs_first, *ours])
+
+
+def _pair(theirs: float, ours: float) -> str:
+    told = f"{100 * ours:.0f}"
+    return "" if not theirs and told == "0" else f"{theirs} → {told}"
+
+
+def classes(profiles: Sequence[Profile]) -> list[str]:
+    """The classes, the paper's percent and ours, how many types make 90 %, and how far ours is from the paper's row."""
+    rows = []
+    for each in profiles:
+        theirs = FIGURE_3[each.point.workload]
+        by_class = {kind: sum(value for name, value in theirs.items() if op_class(name) == kind) for kind in CLASSES}
+        distance = shares_in({"ours": {op.type: op.share for op in each.ops}, "theirs": theirs}).distance(0, 1)
+        cells = [_pair(by_class[kind], each.class_share(kind)) for kind in CLASSES if kind != "other"]
+        rows.append((each.point.workload, *cells, str(types_for(each)), f"{distance:.2f}"))
+    names = [kind for kind in CLASSES if kind != "other"]
+    return markdown(("network", *names, "types for 90 %", "distance"), rows)
+
+
+def likeness(result: OpResult) -> list[str]:
+    """Figure 4: who joins whom, in the paper's table and in ours."""
+    rows = []
+    for linkage in LINKAGES:
+        theirs = merges(shares_in({name: FIGURE_3[name] for name in result.shares.names}), linkage)
+        rows += [
+            (linkage, _joined(one), _joined(other)) for one, other in zip(theirs, _ours(result, linkage), strict=True)
+        ]
+    return markdown(("linkage", "paper's table", "ours"), rows)
+
+
+def _ours(result: OpResult, linkage: Linkage) -> tuple[Merge, ...]:
+    return result.merges(linkage)
+
+
+def _joined(merge: Merge) -> str:
+    left, right = ("+".join(sorted(each)) for each in (merge.left, merge.right))
+    return f"{left} – {right} {merge.distance:.3f}"
+
+
+def outside(profiles: Sequence[Profile]) -> list[str]:
+    """What of a step lies outside ops."""
+    rows = [(each.point.workload, duration(each.wall_seconds), *map(share, outside_ops(each))) for each in profiles]
+    return markdown(("network", "traced step", "framework overhead", "unexplained"), rows)
+
+
+def modes(result: OpResult) -> list[str]:
+    """Figure 5: how many times as long an item takes in training, on the fewest threads."""
+    fewest = min((pair.train.threads for pair in result.pairs), default=1)
+    rows = [
+        (
+            pair.train.point.workload,
+            f"{pair.ratio:.1f}",
+            *(share(each.class_share("convolution")) for each in (pair.train, pair.infer)),
+        )
+        for pair in result.pairs
+        if pair.train.threads == fewest
+    ]
+    return markdown(("network", "training / inference", "convolution in training", "in inference"), rows)
+
+
+def threads(result: OpResult) -> list[str]:
+    """Figure 6: the shares of optimiser and loss on the fewest and the most threads, and the efficiency there."""
+    rows = []
+    for each in result.scalings:
+        first, last = each.threading.profiles[0], each.threading.profiles[-1]
+        if first.point.mode == "train":
+            told = [f"{share(one.class_share('optimisation'))}, {share(loss_share(one))}" for one in (first, last)]
+            rows.append((each.name, str(last.threads), *told, share(each.losses[-1].efficiency)))
+    return markdown(("network", "threads", "optimiser, loss on the fewest", "on the most", "efficiency"), rows)
+
+
+def limits(result: OpResult) -> list[str]:
+    """What limits each network on the most threads."""
+    return [f"- {loss_sentence(each.name, each.losses[-1])}" for each in result.scalings]
+
+
+def foretold(result: OpResult) -> list[str]:
+    """Held-out numbers of threads: the error by ops and by the whole step's law."""
+    rows = [
+        (
+            *(each.name, ", ".join(map(str, held.fitted_on)), str(held.threads), duration(held.measured_seconds)),
+            *(f"{100 * held.error_by_ops:+.0f} %", f"{100 * held.error_by_step:+.0f} %"),
+            {None: "-", True: "inside", False: "outside"}[held.inside],
+        )
+        for each in result.scalings
+        for held in each.held_out
+    ]
+    headers = ("network", "from threads", "to", "measured", "error by ops", "by the whole step", "interval by ops")
+    return markdown(headers, rows)
+
+
+def main(folder: Path) -> None:
+    """Print every table."""
+    result = op_result(read_traces(folder))
+    for title, lines in {
+        "Figure 3, percent of op time, paper → ours": beside_the_paper(result.alike),
+        "Classes, paper → ours": classes(result.alike),
+        "Outside ops": outside(result.alike),
+        "Figure 4, who joins whom": likeness(result),
+        "Figure 5, training against inference": modes(result),
+        "Figure 6, threads": threads(result),
+        "What limits each": limits(result),
+        "Held out": foretold(result),
+    }.items():
+        print(f"### {title}\n", *lines, "", sep="\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,108 @@
+"""Which class an op type belongs to, and which types are one op by different names: one table, as data. Pure.
+
+The seven classes are those of the Fathom paper (Adolf et al., IISWC 2016, Figure 3). An op type that is not in the
+table is of class "other": it is reported like any other and never dropped.
+"""
+
+import re
+from functools import cache
+from typing import Literal
+
+OpClass = Literal[
+    "elementwise", "matrix", "reduction", "convolution", "random", "optimisation", "data movement", "other"
+]
+CLASSES: tuple[OpClass, ...] = (
+    *("elementwise", "matrix", "reduction", "convolution", "random", "optimisation", "data movement", "other"),
+)
+# What people call a class; the paper's second word for reductions is kept.
+CLASS_NAMES: dict[OpClass, str] = {each: each for each in CLASSES} | {"reduction": "reduction and expansion"}
+
+# Types as TensorFlow names them, less their version (AddV2 is Add) and "Resource" (ResourceApplyAdam is ApplyAdam).
+TABLE: dict[OpClass, str] = {
+    "elementwise": """
+        Abs AccumulateN Acos Acosh Add AddN Asin Asinh Atan Atan2 Atanh BiasAdd BitwiseAnd BitwiseOr BitwiseXor Cast
+        Ceil ClipByValue Cos Cosh Digamma Div DivNoNan Elu EluGrad Equal Erf Erfc Erfinv Exp Expm1 Floor FloorDiv
+        FloorMod Greater GreaterEqual Inv InvGrad Invert IsFinite IsInf IsNan LeakyRelu LeakyReluGrad Less LessEqual
+        Lgamma Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr Maximum Minimum Mod Mul MulNoNan Neg NextAfter
+        NotEqual Pow Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad Rint Round Rsqrt RsqrtGrad Selu SeluGrad
+        Sigmoid SigmoidGrad Sign Sin Sinh Softmax Softplus SoftplusGrad Softsign SoftsignGrad Sqrt SqrtGrad Square
+        SquaredDifference Sub Swish Tan Tanh TanhGrad TruncateDiv TruncateMod UnaryOpsComposition Xdivy Xlog1py Xlogy
+    """,
+    "matrix": """
+        BatchMatMul BlockLSTM BlockLSTMGrad Cholesky CholeskyGrad Einsum GRUBlockCell GRUBlockCellGrad LSTMBlockCell
+        LSTMBlockCellGrad MatMul MatrixInverse MatrixSolve MatrixTriangularSolve Qr SparseTensorDenseMatMul Svd
+    """,
+    "reduction": """
+        All Any ArgMax ArgMin AvgPool AvgPoolGrad BiasAddGrad Bincount CTCLoss Cumprod Cumsum CumulativeLogsumexp
+        DenseBincount EuclideanNorm FusedBatchNorm FusedBatchNormEx FusedBatchNormGrad InTopK L2Loss LRN LRNGrad Max
+        MaxPool MaxPoolGrad Mean Min Prod SegmentMax SegmentMean SegmentMin SegmentSum SoftmaxCrossEntropyWithLogits
+        SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum SparseSoftmaxCrossEntropyWithLogits Sum TopK
+        UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum
+    """,
+    "convolution": """
+        Conv2D Conv2DBackpropFilter Conv2DBackpropFilterWithBias Conv2DBackpropInput Conv3D Conv3DBackpropFilter
+        Conv3DBackpropInput DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput
+        PadConv2D
+    """,
+    "random": """
+        AllCandidateSampler FixedUnigramCandidateSampler LearnedUnigramCandidateSampler LogUniformCandidateSampler
+        Multinomial ParameterizedTruncatedNormal RandomGamma RandomPoisson RandomShuffle RandomStandardNormal
+        RandomUniform RandomUniformInt RngReadAndSkip RngSkip StatefulStandardNormal StatefulTruncatedNormal
+        StatefulUniform StatefulUniformFullInt StatefulUniformInt StatelessMultinomial StatelessRandomGamma
+        StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomNormal StatelessRandomUniform
+        StatelessRandomUniformFullInt StatelessRandomUniformInt StatelessShuffle StatelessTruncatedNormal
+        ThreadUnsafeUnigramCandidateSampler TruncatedNormal UniformCandidateSampler
+    """,
+    # The update of an embedding touches a few of its rows, and is a scatter.
+    "optimisation": """
+        ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdam ApplyAdamWithAmsgrad ApplyCenteredRMSProp ApplyFtrl
+        ApplyGradientDescent ApplyKerasMomentum ApplyMomentum ApplyRMSProp ScatterSub SparseApplyAdagrad SparseApplyFtrl
+        SparseApplyKerasMomentum SparseApplyMomentum SparseApplyRMSProp
+    """,
+    "data movement": """
+        Assign AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp AssignVariableOp BatchToSpaceND Bitcast
+        BroadcastArgs BroadcastGradientArgs BroadcastTo Concat ConcatOffset Const DepthToSpace DestroyTemporaryVariable
+        Diag DiagPart DynamicPartition DynamicStitch Empty ExpandDims Fill Gather GatherNd Identity IdentityN
+        InvertPermutation LinSpace ListDiff MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MirrorPad
+        MirrorPadGrad OneHot OnesLike Pack Pad ParallelConcat ParallelDynamicStitch Range Rank ReadVariableOp Reshape
+        Reverse ReverseSequence Roll ScatterAdd ScatterNd ScatterNdAdd ScatterNdUpdate ScatterUpdate Select Shape ShapeN
+        Size Slice SpaceToBatchND SpaceToDepth SparseToDense Split SplitV Squeeze StridedSlice StridedSliceGrad
+        TemporaryVariable TensorListConcat TensorListElementShape TensorListFromTensor TensorListGather
+        TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListReserve TensorListResize
+        TensorListSetItem TensorListSplit TensorListStack TensorScatterAdd TensorScatterUpdate TensorStridedSliceUpdate
+        Tile TileGrad Transpose Unique UniqueWithCounts Unpack VariableShape Where ZerosLike
+    """,
+}
+# One op by several names: those the paper's Figure 3 joins, and what has taken their place since TensorFlow 0.8.
+SAME: dict[str, str] = {
+    **dict.fromkeys(("AddN", "AccumulateN", "BiasAdd"), "Add"),
+    **dict.fromkeys(("BatchMatMul",), "MatMul"),
+    **dict.fromkeys(("RealDiv", "DivNoNan"), "Div"),
+    **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), "CrossEntropy"),
+    **dict.fromkeys(("RandomStandardNormal", "StatelessRandomNormal", "StatefulStandardNormal"), "RandomNormal"),
+    **dict.fromkeys(("StatelessRandomUniform", "StatefulUniform"), "RandomUniform"),
+    **dict.fromkeys(("ApplyGradientDescent", "ScatterSub"), "ApplySGD"),
+    "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
+    "FusedBatchNormEx": "FusedBatchNorm",
+}
+# Ops that hold an output against what it should have been, by the name that joins them.
+LOSSES = frozenset({"CrossEntropy", "CTCLoss"})
+
+_CLASS: dict[str, OpClass] = {name: kind for kind, names in TABLE.items() for name in names.split()}
+_BY_ONE_NAME: dict[str, OpClass] = {name: _CLASS[name] for name in _CLASS if name not in SAME} | {
+    one: _CLASS[name] for name, one in SAME.items() if name in _CLASS
+}
+
+
+@cache
+def one_name(op_type: str) -> str:
+    """The one name of an op type, whatever version, kernel library or fusion it came as."""
+    plain = re.sub(r"^_(Mkl)?(Native)?(Fused(?!BatchNorm))?", "", op_type)
+    plain = re.sub(r"^Resource(?=(Sparse)?(Apply|Gather|Scatter))|V\d+$", "", plain)
+    return SAME.get(plain, plain)
+
+
+@cache
+def op_class(op_type: str) -> OpClass:
+    """The class of an op type by any of its names; "other" for one nobody has put into the table."""
+    return _BY_ONE_NAME.get(one_name(op_type), "other")

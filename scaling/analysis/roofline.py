@@ -1,0 +1,139 @@
+"""What a network achieves of what its machine can do: Williams' roofline (CACM 52(4), 2009). Pure.
+
+A step does so many floating-point operations and moves so many bytes; their ratio is its arithmetic intensity. At most
+it runs as fast as the machine multiplies, or as fast as memory brings it work: min(peak, intensity × bandwidth). Both
+ceilings are measured on as many cores, by the workloads `matmul` (an item is a GFLOP) and `stream` (an item is a MB).
+
+Operations are those of matrix products and convolutions, two for a multiply-add, as counted on the network's own
+operations: forward for inference, forward and back for training; the update of the weights is not counted.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from scaling.analysis.figures import Figure
+from scaling.analysis.summary import Summary
+from scaling.study.planning import Point
+
+MATMUL, STREAM = "matmul", "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts:
+    """A network of one size and its step in one mode: operations and bytes for an item, and bytes for the step."""
+
+    parameters: int
+    weights_bytes: int
+    flops_per_item: float
+    traffic_bytes_per_item: float
+    traffic_bytes_per_step: float
+
+    def flops(self, items: int) -> float:
+        """Floating-point operations of a step."""
+        return self.flops_per_item * items
+
+    def traffic_bytes(self, items: int) -> float:
+        """Bytes its operations move, as if nothing stayed in a cache between them."""
+        return self.traffic_bytes_per_item * items + self.traffic_bytes_per_step
+
+
+# By workload, size and mode.
+AllCounts = Mapping[tuple[str, str, str], StepCounts]
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What so many cores can do at best, as measured; None where it was not."""
+
+    cores: int
+    flops_per_second: float | None
+    bytes_per_second: float | None
+
+    def attainable(self, intensity: float) -> float | None:
+        """The most operations a second at an intensity: the roof."""
+        if self.flops_per_second is None or self.bytes_per_second is None:
+            return self.flops_per_second
+        return min(self.flops_per_second, intensity * self.bytes_per_second)
+
+    @property
+    def ridge(self) -> float | None:
+        """The intensity from which on multiplying is the limit, operations a byte."""
+        if self.flops_per_second is None or not self.bytes_per_second:
+            return None
+        return self.flops_per_second / self.bytes_per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Achieved:
+    """One point of a network against the roof of its cores; `valid` as the verdict on it says."""
+
+    point: Point
+    counts: StepCounts
+    items: int
+    step: Figure
+    ceilings: Ceilings
+    valid: bool = True
+
+    @property
+    def flops_per_second(self) -> Figure:
+        """Operations a second."""
+        return self.step.mapped(lambda seconds: self.counts.flops(self.items) / seconds)
+
+    @property
+    def intensity(self) -> float:
+        """Operations for every byte moved."""
+        return self.counts.flops(self.items) / self.counts.traffic_bytes(self.items)
+
+    @property
+    def peak_share(self) -> float | None:
+        """The share of what these cores can multiply at best."""
+        peak = self.ceilings.flops_per_second
+        return self.flops_per_second.value / peak if peak else None
+
+    @property
+    def roof_share(self) -> float | None:
+        """The share of what its intensity allows."""
+        roof = self.ceilings.attainable(self.intensity)
+        return self.flops_per_second.value / roof if roof else None
+
+    @property
+    def bound_by(self) -> Literal["compute", "memory"] | None:
+        """Which part of the roof is above it; None where a ceiling was not measured."""
+        ridge = self.ceilings.ridge
+        if ridge is None:
+            return None
+        return "compute" if self.intensity >= ridge else "memory"
+
+
+def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
+    """The ceilings by cores: the best that was measured on so many, whatever the other settings."""
+    flops: dict[int, float] = {}
+    moved: dict[int, float] = {}
+    for each in points:
+        found = {MATMUL: (flops, 1e9), STREAM: (moved, 1e6)}.get(each.point.workload)
+        if found and each.rate:
+            best, unit = found
+            best[each.point.cores] = max(best.get(each.point.cores, 0.0), each.rate.value * unit)
+    return {cores: Ceilings(cores, flops.get(cores), moved.get(cores)) for cores in sorted({*flops, *moved})}
+
+
+def achieved(points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int, Ceilings]) -> list[Achieved]:
+    """Every point of a network that was counted against the ceilings of its cores."""
+    return [
+        Achieved(
+            each.point,
+            counts[counted_as(each.point)],
+            each.items,
+            each.step,
+            ceilings.get(each.point.cores, Ceilings(each.point.cores, None, None)),
+            each.valid,
+        )
+        for each in points
+        if each.step and each.items and counted_as(each.point) in counts
+    ]
+
+
+def counted_as(point: Point) -> tuple[str, str, str]:
+    """What of a point its counts depend on."""
+    return point.workload, point.size, point.mode

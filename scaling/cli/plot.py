@@ -1,0 +1,125 @@
+"""`scaling plot`: the figures of a results folder, as files."""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scaling.cli.printing import print_note
+from scaling.cli.sources import IncludeInvalid
+from scaling.errors import FitError, StoreError
+from scaling.results.store import ROWS
+from scaling.results.traces import TRACES, read_traces
+from scaling.study.workload import did_you_mean
+
+if TYPE_CHECKING:
+    from scaling.showing.plots.picture import Nothing, Picture
+
+FIGURES = "figures"
+
+
+class Format(StrEnum):
+    """How a figure is written."""
+
+    PNG = "png"
+    SVG = "svg"
+    PDF = "pdf"
+
+
+def plot(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    kinds: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KIND",
+            help="efficiency, speedup, steps, smt, threads, sections, karp-flatt, modes, placement, capacity; of a "
+            "profile op-steps, op-tail, op-shares, op-likeness, op-modes, op-threads, op-losses; roofline. Default: "
+            "all that the folder has.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Where to; default figures/ in the folder.")
+    ] = None,
+    formats: Annotated[
+        list[Format] | None, typer.Option("--format", help="One of them, or several by giving it again; default all.")
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option("--target", metavar="X", help="Units a second to mark in the figure of sizes.")
+    ] = None,
+    ceilings: Annotated[
+        Path | None,
+        typer.Option("--ceilings", metavar="DIR", help="Where `scaling sweep ceilings` went, for the roofline."),
+    ] = None,
+    include_invalid: IncludeInvalid = False,
+) -> None:
+    """Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.
+
+    Prints the files written; says of each kind that has nothing to draw why.
+
+    Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
+    """
+    # Libraries that draw take seconds to import, which no other command should pay for.
+    from scaling.showing.plots.fathom import OP_KINDS
+    from scaling.showing.plots.kinds import KINDS
+    from scaling.showing.plots.picture import Nothing
+    from scaling.showing.plots.roofline import KIND as ROOFLINE
+    from scaling.showing.plots.saving import write
+
+    traced = (folder / TRACES.file).exists()
+    has_rows = (folder / ROWS.file).exists() or not traced
+    usual = (*(KINDS if has_rows else ()), *(OP_KINDS if traced else ()))
+    chosen = _chosen(kinds or usual, (*KINDS, *OP_KINDS, ROOFLINE))
+    if target is not None and not 0.0 < target < float("inf"):
+        raise FitError(f"--target is {target:g}, but it must be a number above 0")
+    where = output or folder / FIGURES
+    measured = [folder, *([ceilings] if ceilings else [])]
+    for drawn in _pictures(measured, chosen, target, include_invalid):
+        if isinstance(drawn, Nothing):
+            print_note(f"no figure '{drawn.kind}': {drawn.reason}")
+            continue
+        try:
+            print(*write(drawn, where, [str(each) for each in dict.fromkeys(formats or Format)]), sep="\n")
+        except OSError as error:
+            raise StoreError(f"{where} cannot be written: {error.strerror}; choose another folder with -o") from error
+
+
+def _pictures(
+    folders: Sequence[Path], chosen: Sequence[str], target: float | None, include_invalid: bool
+) -> "Iterator[Picture | Nothing]":
+    """The figures asked for: of points, of traces where there are any, and what networks achieve."""
+    from scaling.showing.plots.fathom import OP_KINDS, op_pictures
+    from scaling.showing.plots.kinds import KINDS, pictures
+    from scaling.showing.plots.roofline import KIND as ROOFLINE
+
+    of_points, of_traces = ([kind for kind in chosen if kind in known] for known in (KINDS, OP_KINDS))
+    if of_points:
+        from scaling.results.folder import read_folder
+        from scaling.showing.result import result_of
+
+        result = result_of(read_folder(folders[0]), include_invalid)
+        for note in result.notes:
+            print_note(note)
+        yield from pictures(result, of_points, target)
+    if of_traces:
+        from scaling.showing.op_result import op_result
+
+        yield from op_pictures(op_result(read_traces(folders[0])), of_traces)
+    if ROOFLINE in chosen:
+        from scaling.cli.workloads import achieved_in
+        from scaling.showing.plots.drawing import drawn
+        from scaling.showing.plots.roofline import roofline
+
+        yield drawn(lambda: roofline(achieved_in(folders)))
+
+
+def _chosen(asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds asked for, each once; refused where there is no such kind."""
+    for kind in asked:
+        if kind not in known:
+            raise StoreError(
+                f"unknown kind of figure '{kind}'{did_you_mean(kind, known)}; there are {', '.join(known)}"
+            )
+    return tuple(dict.fromkeys(asked))

@@ -1,0 +1,224 @@
+"""`scaling profile`: which operations the steps of a network spend their time in."""
+
+import json
+import signal
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scaling.cli.interrupts import stop_like_ctrl_c
+from scaling.cli.operations import analysis_facts, print_analysis, threads_to_predict
+from scaling.cli.options import Json
+from scaling.cli.printing import print_json, print_note, print_table
+from scaling.cli.progress import Progress
+from scaling.errors import StoreError, StudyError
+from scaling.machine.identity import Machine, read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import Topology
+from scaling.results.rows import launch_of
+from scaling.results.store import read_machine_differences
+from scaling.results.traces import TRACES, TracedRow, TraceStore, read_traced_rows, trace_of
+from scaling.running import sweep as loop
+from scaling.running.engines.local import LocalEngine
+from scaling.running.lock import MachineLock
+from scaling.running.schedule import Schedule
+from scaling.showing.traced import ops_table, trace_facts, trace_remarks, trace_words
+from scaling.showing.words import count, point_words
+from scaling.study.finding import check_workloads, read_catalogue, read_study_text, ready_made
+from scaling.study.planning import Plan
+from scaling.study.profiling import DEFAULTS, check_can_be_traced, traced_plan
+from scaling.study.spec import Study, study_from_toml, study_to_toml
+
+DEFAULT_FOLDER = Path("results/profile")
+STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be traced on this machine, and the folder it goes to."""
+
+    study: Study
+    plan: Plan
+    topology: Topology
+    machine: Machine
+    folder: Path
+
+
+def profile(
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD...", help="Networks by name; or one study, such as fathom; or a folder, to show it again."
+        ),
+    ],
+    mode: Annotated[str | None, typer.Option(metavar="train|infer", help="Or both: train,infer.")] = None,
+    size: Annotated[str | None, typer.Option(metavar="published|small")] = None,
+    threads: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Intra-op threads, each on a core of its own: 1,2,4 or 1-8.")
+    ] = None,
+    inter: Annotated[int, typer.Option(metavar="N", help="Inter-op threads: ops that may run at the same time.")] = 1,
+    items: Annotated[
+        int | None, typer.Option(metavar="N", help="Items a step; the workload's own if left out.")
+    ] = None,
+    steps: Annotated[int, typer.Option(metavar="N", help="Traced steps; the first and the last are dropped.")] = STEPS,
+    launches: Annotated[int | None, typer.Option(metavar="N", help="Traced processes of each point.")] = None,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Results folder; runs that are there are not made again."),
+    ] = DEFAULT_FOLDER,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait while a sweep measures on this machine.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
+    ] = False,
+    predict: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Foretell the step on so many threads, from what was traced on fewer: 8,16."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Trace the operations of networks: how long each type takes in a step, and what lies between them.
+
+    Where several networks, modes or numbers of threads were traced, also how they compare, which ops keep a step from
+    scaling, and with --predict how long it would take on more threads.
+
+    Example: scaling profile alexnet memnet --threads 1,2 --size small
+    """
+    wanted_threads = threads_to_predict(predict)
+    kept = _kept_folder(workloads)
+    if kept is not None:
+        _print(list(read_traced_rows(kept)), as_json, wanted_threads)
+        return
+    given = {"modes": _listed(mode), "size": size, "cores": threads, "items": items, "launches": launches}
+    job = _job(workloads, {key: value for key, value in given.items() if value is not None}, inter, steps, output)
+    for note in job.plan.notes:
+        print_note(note)
+    _refuse_another_machine(job)
+    lock = MachineLock(f"profile of {', '.join(job.study.workloads)}", not no_wait, print_note)
+    try:
+        _carry_out(job, lock.fd, retry_failed)
+    finally:
+        lock.release()
+    traced = _wanted(job)
+    _print(traced, as_json, wanted_threads)
+    print_note(f"traces are in {job.folder}")
+    if not any(map(trace_of, traced)):
+        raise typer.Exit(1)
+
+
+def _kept_folder(names: Sequence[str]) -> Path | None:
+    """The folder that is to be shown again, if that is what was named; a workload's name is always the workload."""
+    is_folder = len(names) == 1 and names[0] not in read_catalogue() and Path(names[0]).is_dir()
+    return Path(names[0]) if is_folder else None
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [each.strip() for each in text.split(",")]
+
+
+def _job(names: Sequence[str], given: dict[str, object], inter: int, steps: int, folder: Path) -> Job:
+    catalogue = read_catalogue()
+    studies = ready_made().keys() - catalogue.keys()
+    study = _study(names, studies, {**given, "intra": "cores", "inter": inter})
+    check_workloads(study, catalogue)
+    check_can_be_traced(study, catalogue, steps)
+    topology = read_topology()
+    return Job(study, traced_plan(study, topology, steps), topology, read_machine(topology), folder)
+
+
+def _study(names: Sequence[str], studies: Collection[str], given: dict[str, object]) -> Study:
+    """A study by name or file, or one of these workloads at a single thread; what was given goes before it."""
+    named = [name for name in names if name in studies or name.endswith(".toml")]
+    if named and len(names) > 1:
+        raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
+    if not named:
+        given = {"workloads": list(names), "cores": [1], **given}
+    text, source = (read_study_text(named[0]), named[0]) if named else (DEFAULTS, "profile")
+    return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in given.items()])
+
+
+def _refuse_another_machine(job: Job) -> None:
+    differences = read_machine_differences(job.folder, job.machine, job.topology)
+    if differences:
+        raise StoreError(
+            f"{job.folder} holds the results of another machine: {', '.join(differences)}; "
+            "choose another folder with -o"
+        )
+
+
+def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
+    """Trace what is missing; whatever ends this early leaves whole lines, and says how to go on."""
+    store = TraceStore(job.folder)
+    try:
+        _refuse_another_machine(job)
+        if store.set_aside:
+            print_note(f"a torn last line of {job.folder / TRACES.file} was set aside; its run is made again")
+        if retry_failed:
+            print_note(f"{count(store.set_failures_aside(), 'failed run')} set aside to be made again")
+        _refuse_other_steps(job)
+        store.write_profile(study_to_toml(job.study, "what was last asked of `scaling profile`"))
+        store.write_machine(job.machine, job.topology)
+        launches = [launch_of(each.row) for each in _wanted(job)]
+        _make(job, Schedule(job.study, job.plan.runs, launches), store, lock_fd)
+    finally:
+        store.close()
+
+
+def _wanted(job: Job) -> list[TracedRow]:
+    """The runs of a job that its folder has; it may have others, of other commands."""
+    keys = {run.key for run in job.plan.runs}
+    return [each for each in read_traced_rows(job.folder) if each.row.run.key in keys]
+
+
+def _refuse_other_steps(job: Job) -> None:
+    """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
+    asked = {run.key: run.traced for run in job.plan.runs}
+    for run in (each.row.run for each in _wanted(job)):
+        if run.traced != asked[run.key]:
+            raise StoreError(
+                f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
+                f"{asked[run.key]} were asked for; choose another folder with -o"
+            )
+
+
+def _make(job: Job, schedule: Schedule, store: TraceStore, lock_fd: int) -> None:
+    if not schedule.coming:
+        print_note(f"all {schedule.made} runs are there already; choose another folder with -o to trace anew")
+        return
+    progress = Progress(schedule)
+    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
+    try:
+        with progress, LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine:
+            for traced in loop.kept(engine.trace(schedule), store):
+                schedule.saw(launch_of(traced.row))
+                progress.advance(traced.row)
+    except KeyboardInterrupt:
+        kept = len(_wanted(job))  # a line may have been kept, and not yet been counted
+        total = len(job.plan.runs)
+        print_note(f"interrupted; {kept} of {total} runs are kept in {job.folder}: give the same command to go on")
+        raise typer.Exit(130) from None
+
+
+def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -> None:
+    """Every run in a line and a table on stdout, then what they tell; on stderr whatever speaks against it."""
+    ordered = sorted(traced, key=_order)
+    traces = [trace for trace in map(trace_of, ordered) if trace]
+    if as_json:
+        runs = [trace_facts(each) for each in ordered]
+        print_json({"profiles": runs, "analysis": analysis_facts(traces, predict)})
+        return
+    for number, trace in enumerate(traces):
+        print("\n" * (number > 0) + trace_words(trace))
+        print_table(ops_table(trace))
+    print_analysis(traces, predict)
+    for remark in trace_remarks(ordered):
+        print_note(remark)
+
+
+def _order(traced: TracedRow) -> tuple[str, str, int, int]:
+    run = traced.row.run
+    return run.point.workload, run.point.mode, run.point.cores, run.launch

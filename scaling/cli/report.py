@@ -1,0 +1,45 @@
+"""`scaling report`: one self-contained page from a results folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scaling.cli.sources import IncludeInvalid
+from scaling.errors import StoreError
+
+REPORT = "report.html"
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where to; DIR/report.html if left out.")
+    ] = None,
+    include_invalid: IncludeInvalid = False,
+) -> None:
+    """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
+
+    Example: scaling report results/quick
+    """
+    print(write_report(folder, output, include_invalid))
+
+
+def write_report(folder: Path, output: Path | None = None, include_invalid: bool = False) -> Path:
+    """The page of a folder on the disk, whole or not at all; where it is."""
+    # Array, plotting and template libraries take seconds to import, which no other command should pay for.
+    from scaling.results.folder import read_folder
+    from scaling.showing.page.page import page
+    from scaling.showing.result import result_of
+
+    path = output or folder / REPORT
+    text = page(result_of(read_folder(folder), include_invalid), include_invalid=include_invalid)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
+        draft.write_text(text, encoding="utf-8", errors="replace")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreError(f"{path} cannot be written: {error.strerror}; choose another file with -o") from error
+    return path

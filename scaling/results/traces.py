@@ -1,0 +1,144 @@
+"""Traced runs beside rows: `traces.jsonl`, a line a run, which is its row and the steps that were traced in it.
+
+What every op type took is stored a step a list, under one list of the types, so that a line stays short.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from scaling.analysis.traces import OpTime, Trace, TracedStep
+from scaling.errors import StoreError
+from scaling.machine.identity import Machine
+from scaling.machine.topology import Topology
+from scaling.results.lines import Kind, Lines, read_lines, replace_file
+from scaling.results.rows import Row, first_wrong, row_facts, row_from_json
+from scaling.results.store import write_machine
+
+PROFILE = "profile.toml"
+
+Seconds = Annotated[FiniteFloat, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRow:
+    """A traced run as stored; one that did not end well has no steps, and its row says why."""
+
+    row: Row
+    steps: tuple[TracedStep, ...]
+
+
+class _TracedLine(TypedDict):
+    types: tuple[str, ...]
+    wall_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    overhead_seconds: tuple[Seconds, ...]
+    overlap_seconds: tuple[Seconds, ...]
+    op_seconds: tuple[tuple[Seconds, ...], ...]
+    op_executions: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...]
+
+
+class _Line(TypedDict):
+    """What a line has beyond its row's."""
+
+    traced: _TracedLine
+
+
+_LINE = TypeAdapter(_Line)
+
+
+def traced_row_to_json(traced: TracedRow) -> str:
+    """A traced run as one line of JSON."""
+    facts = {**row_facts(traced.row), "traced": _traced_facts(traced.steps)}
+    return json.dumps(facts, allow_nan=False, separators=(",", ":"))
+
+
+def traced_row_from_json(line: str | bytes) -> TracedRow:
+    """The traced run a line of JSON describes."""
+    row = row_from_json(line)
+    try:
+        traced = _LINE.validate_json(line)["traced"]
+        return TracedRow(row, tuple(_steps(traced)))
+    except ValidationError as error:
+        raise StoreError(first_wrong(error)) from error
+    except ValueError as error:
+        raise StoreError("traced: its lists are not of one length") from error
+
+
+def _traced_facts(steps: tuple[TracedStep, ...]) -> dict[str, object]:
+    types = sorted({op.type for op in chain.from_iterable(step.ops for step in steps)})
+    by_type = [{op.type: op for op in step.ops} for step in steps]
+    absent = OpTime("", 0.0, 0)
+    return {
+        "types": types,
+        "wall_seconds": [step.wall_seconds for step in steps],
+        "overhead_seconds": [step.overhead_seconds for step in steps],
+        "overlap_seconds": [step.overlap_seconds for step in steps],
+        "op_seconds": [[ops.get(each, absent).seconds for each in types] for ops in by_type],
+        "op_executions": [[ops.get(each, absent).executions for each in types] for ops in by_type],
+    }
+
+
+def _steps(line: _TracedLine) -> Iterator[TracedStep]:
+    columns = (line["wall_seconds"], line["op_seconds"], line["op_executions"])
+    for wall, seconds, executions, overhead, overlap in zip(
+        *columns, line["overhead_seconds"], line["overlap_seconds"], strict=True
+    ):
+        ops = zip(line["types"], seconds, executions, strict=True)
+        yield TracedStep(wall, tuple(OpTime(*op) for op in ops if op[2]), overhead, overlap)
+
+
+def trace_of(traced: TracedRow) -> Trace | None:
+    """A traced run as the analysis sees it; None for one that did not end well."""
+    run, outcome = traced.row.run, traced.row.outcome
+    if outcome.status != "ok" or outcome.items_per_step is None:
+        return None
+    return Trace(
+        point=run.point,
+        launch=run.launch,
+        threads=run.point.threads(run.point.intra),
+        inter=run.point.threads(run.point.inter),
+        items_per_step=outcome.items_per_step,
+        steps=traced.steps,
+        plain_step_seconds=outcome.step_seconds[outcome.warmup_steps :],
+    )
+
+
+TRACES = Kind(
+    "traces",
+    "traced run",
+    "a profile",
+    traced_row_to_json,
+    traced_row_from_json,
+    lambda traced: traced.row.outcome.status == "ok",
+)
+
+
+def read_traced_rows(folder: Path) -> Iterator[TracedRow]:
+    """The traced runs of a folder, one after another; those that failed as well."""
+    return read_lines(folder, TRACES)
+
+
+def read_traces(folder: Path) -> list[Trace]:
+    """The traced runs of a folder that ended well, as the analysis sees them."""
+    return [trace for trace in map(trace_of, read_traced_rows(folder)) if trace is not None]
+
+
+class TraceStore(Lines[TracedRow]):
+    """A results folder open for traced runs, by one profile at a time; a sweep's rows beside them are left alone."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, TRACES)
+
+    def write_profile(self, toml: str) -> None:
+        """Keep what was last asked for, as a study."""
+        replace_file(self.folder / PROFILE, toml)
+
+    def write_machine(self, machine: Machine, topology: Topology) -> None:
+        """Keep the machine beside its traces, as it was when the folder was begun."""
+        write_machine(self.folder, machine, topology)

@@ -1,0 +1,100 @@
+"""A trace as spans of time on threads, and what they say of each step. Pure; knows no framework.
+
+A step is cut into three: at least one op was running; none was, but the call of the step had begun and not yet
+returned (the framework's overhead: matching arguments, handing out ops, waking threads); neither (unexplained).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from scaling.analysis.traces import OpTime, TracedStep
+
+PICOSECONDS = 1e12
+
+
+class Span(NamedTuple):
+    """Something that began and ended on a thread, in picoseconds of one clock."""
+
+    start: int
+    end: int
+    thread: int
+    name: str
+
+
+class Spans(NamedTuple):
+    """What is kept of a trace: the steps as the loop marked them, the framework's calls, and ops by their type."""
+
+    steps: list[Span]
+    calls: list[Span]
+    ops: list[Span]
+
+
+def traced_steps(spans: Spans) -> list[TracedStep]:
+    """Every marked step, in order; spans outside all of them count for nothing."""
+    steps = sorted(spans.steps)
+    calls, ops = (_by_step(steps, sorted(kind)) for kind in (spans.calls, spans.ops))
+    return [_traced(step, calls[number], ops[number]) for number, step in enumerate(steps)]
+
+
+def _by_step(steps: Sequence[Span], ordered: Sequence[Span]) -> dict[int, list[Span]]:
+    """Spans by the number of the step in which they began, cut off where it ended."""
+    found: dict[int, list[Span]] = defaultdict(list)
+    number = 0
+    for span in ordered:
+        while number < len(steps) and span.start >= steps[number].end:
+            number += 1
+        if number < len(steps) and span.start >= steps[number].start:
+            found[number].append(span._replace(end=min(span.end, steps[number].end)))
+    return found
+
+
+def _traced(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> TracedStep:
+    times: dict[str, int] = defaultdict(int)
+    executions: dict[str, int] = defaultdict(int)
+    for name, own in own_times(ops):
+        times[name] += own
+        executions[name] += 1
+    busy = covered(ops)
+    return TracedStep(
+        wall_seconds=_seconds(step.end - step.start),
+        ops=tuple(OpTime(name, _seconds(times[name]), executions[name]) for name in sorted(times)),
+        overhead_seconds=_seconds(covered([*calls, *ops]) - busy),
+        overlap_seconds=_seconds(sum(times.values()) - busy),
+    )
+
+
+def own_times(ops: Iterable[Span]) -> Iterator[tuple[str, int]]:
+    """The name of every op with its own time: an op that runs others inside itself is not counted for theirs."""
+    for thread in _by_thread(ops).values():
+        own = [op.end - op.start for op in thread]
+        around: list[int] = []
+        for number, op in enumerate(thread):
+            while around and thread[around[-1]].end <= op.start:
+                around.pop()
+            if around:
+                own[around[-1]] -= min(op.end, thread[around[-1]].end) - op.start
+            around.append(number)
+        yield from ((op.name, time) for op, time in zip(thread, own, strict=True))
+
+
+def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
+    """Spans by thread, the outer before the inner."""
+    threads: dict[int, list[Span]] = defaultdict(list)
+    for op in sorted(ops, key=lambda op: (op.start, -op.end)):
+        threads[op.thread].append(op)
+    return threads
+
+
+def covered(spans: Iterable[Span]) -> int:
+    """The time during which at least one of these was going on, whatever the thread."""
+    total, reached = 0, 0
+    for span in sorted(spans):
+        total += max(0, span.end - max(span.start, reached))
+        reached = max(reached, span.end)
+    return total
+
+
+def _seconds(picoseconds: int) -> float:
+    """To the nanosecond, which is finer than the clock and keeps lines short."""
+    return round(picoseconds / PICOSECONDS, 9)

@@ -1,0 +1,102 @@
+"""TensorFlow's own tracing of a compiled step, from its very first call. In the child only.
+
+The executor learns with every untraced run of an op how little it costs, and its tracer leaves cheap ops out. A step
+whose every run was traced teaches it nothing, so all ops stay in the trace, which is why tracing begins before the
+first call and why the plain steps come after. Levels of detail would settle it, but the tracer takes none.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import tensorflow as tf
+from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+from scaling.analysis.traces import TracedStep
+from scaling.running.frameworks.op_names import op_type
+from scaling.running.frameworks.spans import Span, Spans, traced_steps
+
+MARKER = "step"
+HOST = "/host:CPU"
+
+# A file of events takes several times its size in memory while it is read; one of this size is read in seconds.
+LARGEST_FILE_BYTES = 64 * 2**20
+
+
+def trace(step: Callable[[], None], call: str, steps: int, scratch: Path) -> tuple[float, list[TracedStep]]:
+    """Seconds of the first call, which builds the step, then so many traced steps, less the first and the last.
+
+    `call` is the name of the compiled function. Nothing is left in the scratch folder.
+    """
+    with _Session(scratch) as session:
+        start = time.perf_counter()
+        step()
+        first = time.perf_counter() - start
+    traced: list[TracedStep] = []
+    for count in sessions(steps, session.file_bytes):
+        with _Session(scratch) as session:
+            for number in range(count):
+                with tf.profiler.experimental.Trace(MARKER, step_num=number, _r=1):
+                    step()
+        traced += traced_steps(session.spans(call))
+    if len(traced) != steps:
+        raise RuntimeError(f"{steps} steps were traced, but the trace shows {len(traced)}")
+    return first, traced[1:-1]
+
+
+def sessions(steps: int, bytes_a_step: int) -> Iterator[int]:
+    """How many steps go into each file; no step is made between two of them, so nothing is unlearnt."""
+    most = max(1, LARGEST_FILE_BYTES // max(1, bytes_a_step))
+    while steps > 0:
+        yield min(most, steps)
+        steps -= most
+
+
+class _Session:
+    """One stretch of tracing; what it recorded is in memory, and off the disk, once it is over."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._recorded = b""
+
+    def __enter__(self) -> "_Session":
+        self._scratch.mkdir(mode=0o700, exist_ok=True)
+        tf.profiler.experimental.start(str(self._scratch))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            tf.profiler.experimental.stop()
+            self._recorded = b"".join(path.read_bytes() for path in self._scratch.rglob("*.xplane.pb"))
+        finally:
+            shutil.rmtree(self._scratch)
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of what was recorded."""
+        return len(self._recorded)
+
+    def spans(self, call: str) -> Spans:
+        """What was recorded of steps, calls and ops."""
+        space = xplane_pb2.XSpace.FromString(self._recorded)
+        spans = Spans([], [], [])
+        for plane in space.planes:
+            if plane.name == HOST:
+                _keep(plane, {MARKER: spans.steps, call: spans.calls}, spans.ops)
+        return spans
+
+
+def _keep(plane: xplane_pb2.XPlane, named: dict[str, list[Span]], ops: list[Span]) -> None:
+    """Sort the events of a plane into lists: those with a name of their own, and ops under their type."""
+    names = {number: metadata.name for number, metadata in plane.event_metadata.items()}
+    types = {number: op_type(name) for number, name in names.items()}
+    for thread, line in enumerate(plane.lines):
+        begun = line.timestamp_ns * 1000
+        for event in line.events:
+            number = event.metadata_id
+            name = types[number] or names[number]
+            found = ops if types[number] else named.get(name)
+            if found is not None:
+                start = begun + event.offset_ps
+                found.append(Span(start, start + event.duration_ps, thread, name))

@@ -1,0 +1,81 @@
+// What the draws say over the sizes on offer, as a small picture: the middle, the 95 % band, the target and the size given.
+
+const WIDEST = 640;
+const NARROWEST = 280;
+const HEIGHT = 230;
+const EDGE = { left: 58, right: 14, top: 26, bottom: 36 };
+const MOST_PLACES = 48;
+
+function svg(name, attributes, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.textContent = text;
+  return element;
+}
+
+// The sizes to draw: all, or evenly chosen ones where they are many; the first, the last and the one given among them.
+function drawnCounts(counts, given) {
+  if (counts.length <= MOST_PLACES) return counts;
+  const step = (counts.length - 1) / (MOST_PLACES - 1);
+  const kept = Array.from({ length: MOST_PLACES }, (_, place) => counts[Math.round(place * step)]);
+  return Array.from(new Set(given ? [...kept, given] : kept)).sort((one, other) => one - other);
+}
+
+// A round number of steps that cover a range.
+function ticks(most, wanted) {
+  const rough = most / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, place) => place * step);
+}
+
+const CURVES = {
+  throughput: { axis: (unit) => `${unit}/s`, words: figure },
+  latency: { axis: (unit) => (unit === "items" ? "seconds a step" : "seconds a run"), words: figure },
+  efficiency: { axis: () => "efficiency", words: percent },
+};
+
+// Drawn for a width, so that its letters keep their size on a small screen.
+function curve(series, question, found, room) {
+  const width = Math.max(NARROWEST, Math.min(WIDEST, room || WIDEST));
+  const kind = CURVES[question.kind] ? question.kind : "throughput";
+  const { rateOn, logEfficiency, drawn } = desk(series, question);
+  const spread = {
+    throughput: (cores) => rateOn(cores),
+    latency: (cores) => spreadOf(logTime(drawn, cores).map(Math.exp), drawn),
+    efficiency: (cores) => spreadOf(logEfficiency(cores).map(Math.exp), drawn),
+  }[kind];
+  const points = drawnCounts(series.counts, found.cores).map((cores) => ({ cores, ...spread(cores) }));
+  const goal = question.kind === kind ? question.target : null;
+  const tallest = Math.max(...points.map((point) => point.high));
+  const top = Math.max(tallest, goal !== null && goal < 2 * tallest ? goal : 0) * 1.05;
+  const last = points[points.length - 1].cores;
+  const x = (cores) => EDGE.left + ((cores - 1) / Math.max(1, last - 1)) * (width - EDGE.left - EDGE.right);
+  const y = (value) => HEIGHT - EDGE.bottom - (Math.min(value, top) / top) * (HEIGHT - EDGE.top - EDGE.bottom);
+  const at = (point, name) => `${x(point.cores).toFixed(1)},${y(point[name]).toFixed(1)}`;
+
+  const label = `${series.label}: ${CURVES[kind].axis(series.unit)} over cores, with its 95 % band`;
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
+  for (const tick of ticks(top, 4)) {
+    picture.append(svg("line", { class: "axis", x1: EDGE.left, x2: width - EDGE.right, y1: y(tick), y2: y(tick) }));
+    picture.append(svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, CURVES[kind].words(tick)));
+  }
+  for (const tick of [1, ...ticks(last, width / 80).filter((each) => each > 1 && Number.isInteger(each))]) {
+    picture.append(svg("text", { x: x(tick), y: HEIGHT - EDGE.bottom + 18, "text-anchor": "middle" }, String(tick)));
+  }
+  picture.append(svg("text", { x: 4, y: 12 }, CURVES[kind].axis(series.unit)));
+  picture.append(svg("text", { x: width - EDGE.right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"));
+  const outline = [...points.map((each) => at(each, "high")), ...points.map((each) => at(each, "low")).reverse()];
+  picture.append(svg("polygon", { class: "band", points: outline.join(" ") }));
+  const within = points.filter((each) => each.cores <= series.most_measured);
+  const beyond = points.filter((each) => each.cores >= (within.length ? within[within.length - 1].cores : 0));
+  const line = (some) => some.map((each) => at(each, "value")).join(" ");
+  picture.append(svg("polyline", { class: "middle", points: line(within) }));
+  if (beyond.length > 1) picture.append(svg("polyline", { class: "middle beyond", points: line(beyond) }));
+  if (goal !== null && goal <= top) {
+    picture.append(svg("line", { class: "goal", x1: EDGE.left, x2: width - EDGE.right, y1: y(goal), y2: y(goal) }));
+  }
+  const given = points.find((each) => each.cores === found.cores && found.threads === 1);
+  if (given) picture.append(svg("circle", { class: "given", cx: x(given.cores), cy: y(given.value), r: 6 }));
+  return picture;
+}

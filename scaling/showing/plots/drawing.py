@@ -1,0 +1,19 @@
+"""How any kind of figure is drawn: in our look, and laid out once for all of its files."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from scaling.showing.plots.picture import Nothing, Picture
+from scaling.showing.plots.style import style
+from scaling.showing.plots.text import printable
+
+
+def drawn(draw: Callable[[], Picture | Nothing]) -> Picture | Nothing:
+    """What a kind draws, ready to be written; each of its files need not lay it out again."""
+    with style():
+        found = draw()
+        if isinstance(found, Picture):
+            found.figure.draw_without_rendering()
+            found.figure.set_layout_engine(None)
+            found = replace(found, caption=printable(found.caption))
+    return found

@@ -1,0 +1,42 @@
+"""What figures of speedup and its kin share: a series' marks, its law as a line, and what stands against the law."""
+
+from collections.abc import Callable
+
+from matplotlib.axes import Axes
+
+from scaling.analysis.figures import Figure
+from scaling.analysis.speedup import Scaled
+from scaling.showing.plots.curves import Curve
+from scaling.showing.plots.frame import MOST_PANELS
+from scaling.showing.plots.lines import Line
+from scaling.showing.plots.marks import Mark, finite
+from scaling.showing.plots.style import BAND_ALPHA, Stroke
+
+
+def marks_of(line: Line, what: Callable[[Scaled], Figure | None]) -> list[Mark]:
+    """The marks of a line, for some figure of its points."""
+    return finite(
+        Mark(point.summary.point.cores, figure, point.valid) for point in line.points if (figure := what(point))
+    )
+
+
+def draw_curve(axes: Axes, curve: Curve, most: float, tint: str, linestyle: Stroke = "-") -> None:
+    """A law as a line, dashed beyond the most cores measured, with its band."""
+    measured, beyond = curve.parted(most)
+    axes.plot(measured.cores, measured.middle, color=tint, linestyle=linestyle, zorder=2)
+    if len(beyond.cores) > 1:
+        axes.plot(beyond.cores, beyond.middle, color=tint, linestyle="--", zorder=2)
+    if curve.low is not None and curve.high is not None:
+        axes.fill_between(curve.cores, curve.low, curve.high, color=tint, alpha=BAND_ALPHA, linewidth=0.0, zorder=1)
+
+
+def law_remark(line: Line) -> str:
+    """Why a panel has no law, or what stands against it."""
+    if line.fit is None:
+        return "no law fitted"
+    return "" if line.fit.verdict.word == "ok" else line.fit.verdict.word
+
+
+def left_out_words(total: int) -> str:
+    """A sentence where there are more series than panels."""
+    return f" The first {MOST_PANELS} of {total} series are drawn." if total > MOST_PANELS else ""

@@ -1,0 +1,82 @@
+"""One look for all figures: ink, a palette that colour-blind eyes and grey print can tell apart, markers, sizes.
+
+Colours are the ones of seaborn's colour-blind palette that stand out on white and on dark alike. Everything that is
+neither data nor faint is drawn in `INK`, which a page turns into the colour of its own text.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+from warnings import catch_warnings, filterwarnings
+
+import matplotlib.style
+import seaborn
+
+Stroke = Literal["-", "--", "-.", ":"]
+
+INK = "#252525"
+# Readable on any fill of a heat map or a bar, whatever the page around it.
+DARK, LIGHT = "#111111", "#fafafa"
+FAINT = "#8c8c8c"
+COLOURS: tuple[str, ...] = tuple(seaborn.color_palette("colorblind").as_hex()[place] for place in (0, 3, 2, 4, 1, 5, 9))
+MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "*")
+
+TEXT_POINTS, SMALL_POINTS = 9.0, 8.0
+MARK_POINTS, CROWDED_POINTS, BAND_ALPHA = 5.0, 3.4, 0.18
+
+_OURS = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": TEXT_POINTS,
+    "axes.labelsize": TEXT_POINTS,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "axes.linewidth": 0.8,
+    "axes.formatter.useoffset": False,
+    "figure.labelsize": TEXT_POINTS,
+    "font.size": TEXT_POINTS,
+    "grid.color": FAINT,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL_POINTS,
+    "lines.markersize": MARK_POINTS,
+    "lines.linewidth": 1.4,
+    "pdf.fonttype": 42,  # text stays text
+    "svg.fonttype": "none",
+    "svg.hashsalt": "scaling",  # the same picture is the same file
+    "text.color": INK,
+    # A workload may be called anything: a dollar is a dollar.
+    "text.parse_math": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": SMALL_POINTS,
+    "ytick.labelsize": SMALL_POINTS,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0,
+    "xtick.major.width": 0.8,
+    "ytick.major.width": 0.8,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Whatever is drawn or saved within has our look, whatever the user's own settings are."""
+    with catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes in PNG and PDF, and as itself in SVG.
+        filterwarnings("ignore", message="(Glyph|Matplotlib currently does not support)")
+        with matplotlib.style.context(["default", seaborn.axes_style("ticks"), _OURS]):
+            yield
+
+
+def colour(place: int) -> str:
+    """The colour of the series at a place; with its marker no two of the first seventy are alike."""
+    return COLOURS[place % len(COLOURS)]
+
+
+def marker(place: int) -> str:
+    """The marker of the series at a place."""
+    return MARKERS[place % len(MARKERS)]

@@ -1,0 +1,84 @@
+import random
+
+import pytest
+
+from scaling.analysis.op_profile import profile, profiles
+from scaling.analysis.operations import (
+    cumulative_shares,
+    loss_share,
+    mode_pairs,
+    notable,
+    outside_ops,
+    stationarity,
+    threadings,
+    types_for,
+)
+from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
+
+TAIL = {"MatMul": 0.5, "Mul": 0.3, "AddV2": 0.1, "Tanh": 0.095, "Exp": 0.005}
+
+
+def test_types_below_one_percent_are_not_notable_but_stay_in_the_profile():
+    made = profile([trace(step(TAIL))])
+    assert [op.type for op in notable(made)] == ["MatMul", "Mul", "Add", "Tanh"]
+    assert len(made.ops) == 5
+
+
+def test_the_heaviest_types_make_ninety_percent():
+    made = profile([trace(step(TAIL))])
+    assert cumulative_shares(made) == pytest.approx((0.5, 0.8, 0.9, 0.995, 1.0))
+    assert types_for(made) == 3
+    assert types_for(made, 0.5) == 1
+
+
+def test_steps_that_are_all_alike_are_steady():
+    chance = random.Random(1)
+    steps = [step({"MatMul": 0.01 * (1 + chance.gauss(0, 0.02))}) for _ in range(100)]
+    found = stationarity(trace(*steps))
+    assert found.coefficient_of_variation == pytest.approx(0.02, rel=0.2)
+    assert found.steady
+    assert found.p > 0.01
+    assert abs(found.drift) < 0.02
+
+
+def test_steps_that_grow_longer_are_not_steady():
+    chance = random.Random(1)
+    steps = [step({"MatMul": 0.01 * (1 + 0.002 * place + chance.gauss(0, 0.02))}) for place in range(100)]
+    found = stationarity(trace(*steps))
+    assert not found.steady
+    assert found.drift == pytest.approx(0.18, rel=0.2)
+    assert found.p < 1e-6
+
+
+def test_a_trend_is_not_told_of_two_steps():
+    found = stationarity(trace(step({"MatMul": 1.0}), step({"MatMul": 2.0})))
+    assert (found.drift, found.p, found.steady) == (None, None, True)
+
+
+def test_training_is_held_against_inference_of_the_same_network_on_as_many_threads():
+    forward = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
+    traces = [*amdahl_traces(threads=(1, 2)), *amdahl_traces(forward, threads=(1,), mode="infer")]
+    [pair] = mode_pairs(profiles(traces))
+    assert pair.train.threads == pair.infer.threads == 1
+    train, infer = pair.class_seconds("convolution")
+    assert (train / infer, pair.class_seconds("optimisation")[1]) == (pytest.approx(3.0), 0.0)
+    assert pair.ratio == pytest.approx(102.5 / 36.5)
+
+
+def test_ops_against_threads_follow_their_own_laws():
+    [threading] = threadings(profiles(amdahl_traces()))
+    times = {each.name: each.seconds for each in threading.times}
+    assert threading.threads == (1, 2, 4)
+    assert times["CrossEntropy"] == pytest.approx((0.001, 0.001, 0.001))
+    assert times["Conv2D"] == pytest.approx((0.030, 0.01515, 0.007725))
+
+
+def test_the_shares_of_optimiser_and_loss_rise_with_threads_where_they_scale_worse():
+    one, _, four = profiles(amdahl_traces())
+    assert four.class_share("optimisation") > one.class_share("optimisation")
+    assert loss_share(four) > loss_share(one) > 0
+
+
+def test_time_outside_ops_is_told_apart():
+    made = profile([trace(step({"MatMul": 0.9}, overhead=0.08, unexplained=0.02))])
+    assert outside_ops(made) == pytest.approx((0.08, 0.02))

@@ -1,0 +1,60 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.scaling.cli.scaling import scaling
+from tests.scaling.showing.results import made, written
+
+SMALL = Path(__file__).parents[3] / "docs" / "examples" / "profiles-small"
+
+
+def test_a_kept_profile_tells_what_limits_each_network_and_foretells_its_steps():
+    told = scaling("profile", SMALL, "--predict", "4,8")
+    assert told.returncode == 0, told.stderr
+    assert "what limits vgg train at 2 threads: efficiency " in told.stdout
+    assert "centroid linkage: residual – vgg 0.00" in told.stdout
+    assert "8 threads are 4 times the most that were traced" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_the_same_is_there_for_scripts():
+    facts = json.loads(scaling("profile", SMALL, "--predict", "16", "--json").stdout)["analysis"]
+    assert len(facts["profiles"]) == 32
+    assert len(facts["scaling"]) == 16
+    for each in facts["scaling"]:
+        [predicted] = each["predictions"]
+        assert predicted["threads"] == 16
+        assert predicted["low"] <= predicted["seconds"] <= predicted["high"]
+        assert sum(part["share"]["value"] for part in each["losses"][0]["parts"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("wish", ["0", "many", "4,-1", ""])
+def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
+    told = scaling("profile", SMALL, "--predict", wish)
+    assert told.returncode == 2
+    assert told.stderr == f"scaling: --predict {wish}: give numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
+
+
+def test_figures_of_a_profile_are_drawn_from_its_folder(tmp_path):
+    told = scaling("plot", SMALL, "op-tail", "op-likeness", "-o", tmp_path, "--format", "svg")
+    assert told.stdout.split() == [f"{tmp_path}/op-tail.svg", f"{tmp_path}/op-likeness.svg"]
+
+
+def test_networks_are_held_against_the_ceilings_measured_beside_them(tmp_path):
+    toml = 'workloads = ["autoenc", "matmul", "stream"]\nsize = "small"\ncores = [1, 2]\nlaunches = 3'
+    folder = written(made(toml), tmp_path / "results")
+    facts = json.loads(scaling("workloads", folder, "--json").stdout)["points"]
+    assert [(each["workload"], each["cores"]) for each in facts] == [("autoenc", 1), ("autoenc", 2)]
+    assert facts[0]["parameters"] == 815_824
+    assert 0 < facts[0]["share_of_peak"] <= facts[0]["share_of_roof"]
+    shown = scaling("workloads", folder)
+    assert "ceilings on 2 core(s): " in shown.stderr
+    assert scaling("plot", folder, "roofline", "--format", "svg").stdout.split() == [f"{folder}/figures/roofline.svg"]
+
+
+def test_a_folder_without_a_network_achieves_nothing(tmp_path):
+    folder = written(made('workloads = ["calibrated"]\ncores = [1]\nlaunches = 3'), tmp_path / "results")
+    told = scaling("workloads", folder)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"scaling: no network was measured in {folder}; there are alexnet")

@@ -1,0 +1,59 @@
+import pytest
+
+from tests.scaling.cli.scaling import scaling
+from tests.scaling.showing.results import made, written
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return written(made('cores = "doubling"\nlaunches = 3'), tmp_path / "results")
+
+
+def test_every_figure_is_written_beside_the_rows_and_its_files_are_printed(folder):
+    told = scaling("plot", folder)
+    assert told.returncode == 0, told.stderr
+    paths = told.stdout.split()
+    assert f"{folder}/figures/efficiency.png" in paths
+    assert sorted(paths) == sorted(map(str, (folder / "figures").iterdir()))
+    assert "no figure 'smt': no point uses a second thread of a core" in told.stderr
+
+
+def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
+    asked = ["capacity", "efficiency", "capacity", "-o", tmp_path / "mine", "--format", "svg", "--target", "100"]
+    told = scaling("plot", folder, *asked)
+    assert told.stdout.split() == [f"{tmp_path}/mine/capacity.svg", f"{tmp_path}/mine/efficiency.svg"]
+    assert "target, 100/s" in (tmp_path / "mine" / "capacity.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["eficiency"],
+            "unknown kind of figure 'eficiency'; did you mean 'efficiency'?; there are efficiency, speedup,",
+        ),
+        (["efficiency", "--target", "0"], "--target is 0, but it must be a number above 0"),
+        (["efficiency", "-o", "/proc/figures"], "/proc/figures cannot be written: "),
+    ],
+)
+def test_a_mistake_is_one_sentence(folder, arguments, words):
+    told = scaling("plot", folder, *arguments)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"scaling: {words}")
+    assert told.stderr.count("\n") == 1
+
+
+def test_a_folder_without_rows_is_refused(tmp_path):
+    told = scaling("plot", tmp_path)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "rows.jsonl cannot be read" in told.stderr
+
+
+def test_points_that_are_not_valid_count_for_laws_only_where_asked_for(tmp_path):
+    results = written(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path / "results")
+    assert "left out as not valid" in scaling("plot", results, "capacity", "--format", "svg").stderr
+    assert scaling("plot", results, "capacity", "--format", "svg", "--include-invalid").stderr == ""
+
+
+def test_the_help_has_an_example():
+    assert "Example: scaling plot" in scaling("plot", "--help").stdout

@@ -1,0 +1,145 @@
+import json
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from scaling.results.traces import read_traced_rows
+from tests.scaling.cli.scaling import SCALING, scaling
+from tests.scaling.cli.test_sweep import complaint
+
+SMALL = ["--size", "small", "--items", "2", "--steps", "4"]
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory):
+    """A profile as a user makes it: what the command said, and the folder it wrote."""
+    folder = tmp_path_factory.mktemp("profiled") / "results"
+    return scaling("profile", "deepq", *SMALL, "-o", folder), folder
+
+
+@pytest.fixture
+def folder(profiled, tmp_path):
+    """A copy of the results of a profile."""
+    return shutil.copytree(profiled[1], tmp_path / "results")
+
+
+def lines(folder):
+    return (folder / "traces.jsonl").read_bytes()
+
+
+def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
+    told, folder = profiled
+    assert told.returncode == 0, told.stderr
+    run, *_ = told.stdout.split("\n\n")
+    first, header, *ops, total = run.splitlines()
+    assert first.startswith("deepq train small, 1 thread: ")
+    assert all(
+        part in first for part in ("2 traced steps", "ops ", "framework overhead", "unexplained", "traced/plain")
+    )
+    assert header.split() == ["op", "type", "a", "step", "of", "op", "time", "executions"]
+    assert {"Conv2D", "Conv2DBackpropFilter"} <= {line.split()[0] for line in ops}
+    assert total.startswith("all ops")
+    assert f"traces are in {folder}" in told.stderr
+
+
+def test_a_profile_leaves_its_traces_its_question_and_its_machine(profiled):
+    assert {path.name for path in profiled[1].iterdir()} == {"traces.jsonl", "profile.toml", "machine.json"}
+
+
+def test_the_same_command_again_traces_nothing_twice(folder):
+    before = lines(folder)
+    told = scaling("profile", "deepq", *SMALL, "-o", folder)
+    assert told.returncode == 0, told.stderr
+    assert "all 1 runs are there already" in told.stderr
+    assert "all ops" in told.stdout
+    assert lines(folder) == before
+
+
+def test_a_folder_of_traces_is_shown_again(profiled, folder):
+    assert scaling("profile", folder).stdout == profiled[0].stdout
+    (facts,) = json.loads(scaling("profile", folder, "--json").stdout)["profiles"]
+    assert (facts["workload"], facts["mode"], facts["threads"], facts["steps"]) == ("deepq", "train", 1, 2)
+    parts = ("op_seconds", "overhead_seconds", "unexplained_seconds")
+    assert sum(facts[part] for part in parts) == pytest.approx(facts["wall_seconds"])
+
+
+def test_a_folder_without_traces_is_refused(tmp_path):
+    assert "traces.jsonl cannot be read (No such file or directory)" in complaint("profile", tmp_path)
+
+
+def test_another_number_of_steps_wants_another_folder(folder):
+    told = complaint("profile", "deepq", *SMALL, "--steps", "5", "-o", folder)
+    assert "holds deepq train, 1 core" in told
+    assert "with 4 traced steps, and 5 were asked for; choose another folder with -o" in told
+
+
+def test_another_machine_is_refused_with_the_difference(folder):
+    facts = json.loads((folder / "machine.json").read_text())
+    (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
+    told = complaint("profile", "deepq", *SMALL, "-o", folder)
+    assert "holds the results of another machine: host was 'elsewhere' and is now" in told
+
+
+def test_a_torn_last_line_is_traced_again(folder):
+    (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
+    told = scaling("profile", "deepq", *SMALL, "-o", folder)
+    assert told.returncode == 0, told.stderr
+    assert "a torn last line of" in told.stderr
+    assert len(list(read_traced_rows(folder))) == 1
+
+
+def test_a_run_that_fails_is_kept_with_its_reason_and_the_answer_is_no(tmp_path):
+    (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
+    folder = tmp_path / "results"
+    told = scaling("profile", f"{tmp_path}/mine.py:build", "-o", folder)
+    assert told.returncode == 1
+    assert "failed: MemoryError: too large (mine.py line 2)" in told.stderr
+    again = scaling("profile", f"{tmp_path}/mine.py:build", "-o", folder, "--retry-failed")
+    assert "1 failed run set aside to be made again" in again.stderr
+
+
+def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path):
+    (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
+    folder = tmp_path / "results"
+    command = [SCALING, "profile", f"{tmp_path}/mine.py:build", "--launches", "100", "-o", folder]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as profile:
+        assert profile.stderr.readline().startswith("[1/100]")
+        profile.send_signal(signal.SIGINT)
+        told = profile.stderr.read()
+    assert profile.returncode == 130
+    kept = len(list(read_traced_rows(folder)))
+    assert f"interrupted; {kept} of 100 runs are kept in {folder}: give the same command to go on" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["alexnot"], "unknown workload 'alexnot'; did you mean 'alexnet'?"),
+        (
+            ["calibrated"],
+            "workload 'calibrated': it is no network, so there are no operations to profile; there are alexnet, ",
+        ),
+        (["command: true"], "it is no network"),
+        (["memnet", "--steps", "2"], "--steps 2: the first and the last traced step are dropped; give at least 3"),
+        (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was asked for"),
+        (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),
+        (["memnet", "--threads", "0"], "key 'cores' cannot be"),
+        (["memnet", "--mode", "trian"], "key 'modes' cannot be"),
+        (["memnet", "--size", "tiny"], "key 'size' cannot be \"tiny\"; it takes 'published' or 'small'"),
+        (["memnet", "--items", "0"], "key 'items' cannot be"),
+        (["memnet", "--inter", "0"], "key 'inter' cannot be"),
+        (["fathom", "memnet"], "study fathom names its workloads itself; give it alone"),
+        (["nowhere.toml"], "study nowhere.toml cannot be read"),
+    ],
+)
+def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, told):
+    assert told in complaint("profile", *arguments, "-o", tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_study_with_jit_is_refused(tmp_path):
+    (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
+    told = complaint("profile", tmp_path / "mine.toml", "-o", tmp_path / "results")
+    assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in told

@@ -1,0 +1,63 @@
+import pytest
+
+from scaling.cli import sweep
+from scaling.errors import StoreError
+from tests.scaling.cli.scaling import scaling
+from tests.scaling.showing.page.invented import kept, laws, shared
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return kept(shared(), tmp_path_factory.mktemp("report") / "pretend", 8, 2)
+
+
+def test_the_page_lies_beside_the_rows_and_its_path_is_printed(folder):
+    told = scaling("report", folder)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout == f"{folder / 'report.html'}\n"
+    assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_page_may_lie_elsewhere_and_take_in_what_is_not_valid(folder, tmp_path):
+    told = scaling("report", folder, "-o", tmp_path / "mine.html", "--include-invalid")
+    assert told.stdout == f"{tmp_path / 'mine.html'}\n"
+    assert "--include-invalid" in (tmp_path / "mine.html").read_text()
+    assert list(tmp_path.iterdir()) == [tmp_path / "mine.html"]
+
+
+@pytest.mark.parametrize(("output", "words"), [("no/where.html", "cannot be written"), ("", "cannot be written")])
+def test_a_page_that_cannot_be_written_is_one_sentence_and_leaves_nothing(folder, tmp_path, output, words):
+    told = scaling("report", folder, "-o", tmp_path / output)
+    assert told.returncode == 2
+    assert told.stderr.startswith("scaling: ")
+    assert words in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_rows_is_one_sentence(tmp_path):
+    told = scaling("report", tmp_path)
+    assert told.returncode == 2
+    assert "no results in" in told.stderr
+    (tmp_path / "rows.jsonl").touch()
+    assert "no rows in" in scaling("report", tmp_path).stderr
+
+
+def test_help_has_an_example():
+    assert "Example: scaling report" in scaling("report", "--help").stdout
+
+
+def test_a_sweep_says_where_its_page_is(tmp_path):
+    note = sweep._report_note(kept(laws()[:120], tmp_path / "swept"))
+    assert note == f"the page that shows them is {tmp_path / 'swept' / 'report.html'}"
+
+
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), ValueError("a mistake of ours")])
+def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error):
+    def refuse(folder):
+        raise error
+
+    monkeypatch.setattr(sweep, "write_report", refuse)
+    assert (
+        sweep._report_note(tmp_path) == f"no page was made of them ({error}); `scaling report {tmp_path}` tries again"
+    )

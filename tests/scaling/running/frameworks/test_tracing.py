@@ -1,0 +1,149 @@
+"""Tracing on real networks; each trap of TensorFlow's tracer that would spoil a profile has its test."""
+
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from scaling.machine.sysfs import read_topology
+from scaling.results.traces import TracedRow, trace_of
+from scaling.running.frameworks import tracing
+from tests.conftest import need
+from tests.runs import traced_of
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    return tmp_path / "scratch"
+
+
+def tiny_step(calls: list[int]):
+    """A step of twenty cheap ops, compiled but not yet called; `calls` counts its calls."""
+
+    @tf.function
+    def tiny(x):
+        for _ in range(20):
+            x = tf.cumsum(x)
+        return x
+
+    start = tf.zeros(8)
+
+    def step() -> None:
+        calls.append(1)
+        tiny(start).numpy()
+
+    return step
+
+
+def executions(traced: TracedRow) -> list[dict[str, int]]:
+    return [{op.type: op.executions for op in step.ops} for step in traced.steps]
+
+
+def test_a_step_is_called_once_to_be_built_and_first_and_last_are_dropped(scratch):
+    calls: list[int] = []
+    first, steps = tracing.trace(tiny_step(calls), "tiny", 5, scratch)
+    assert len(calls) == 1 + 5
+    assert len(steps) == 3
+    assert first > 0
+
+
+def test_cheap_ops_stay_in_the_trace_however_often_they_have_run(scratch):
+    _, steps = tracing.trace(tiny_step([]), "tiny", 202, scratch)
+    assert [{op.type: op.executions for op in step.ops}["Cumsum"] for step in steps] == [20] * 200
+
+
+def test_files_are_cut_where_they_would_be_large_and_no_op_is_lost(scratch, monkeypatch):
+    monkeypatch.setattr(tracing, "LARGEST_FILE_BYTES", 1)
+    _, steps = tracing.trace(tiny_step([]), "tiny", 6, scratch)
+    assert [{op.type: op.executions for op in step.ops}["Cumsum"] for step in steps] == [20] * 4
+
+
+@pytest.mark.parametrize(
+    ("steps", "bytes_a_step", "expected"),
+    [(12, 10**5, [12]), (12, 20 * 2**20, [3, 3, 3, 3]), (5, 30 * 2**20, [2, 2, 1]), (2, 10**9, [1, 1]), (3, 0, [3])],
+)
+def test_a_file_holds_as_many_steps_as_fit(steps, bytes_a_step, expected):
+    assert list(tracing.sessions(steps, bytes_a_step)) == expected
+
+
+def test_nothing_is_left_on_the_disk(scratch):
+    tracing.trace(tiny_step([]), "tiny", 3, scratch)
+    assert not scratch.exists()
+
+
+def test_nothing_is_left_on_the_disk_when_a_step_fails(scratch):
+    def fails() -> None:
+        raise ArithmeticError("the loss is nan")
+
+    with pytest.raises(ArithmeticError):
+        tracing.trace(fails, "fails", 3, scratch)
+    assert not scratch.exists()
+    tracing.trace(tiny_step([]), "tiny", 3, scratch)
+
+
+def test_no_level_of_detail_is_asked_for_because_none_is_heeded(scratch, monkeypatch):
+    asked = []
+    start = tf.profiler.experimental.start
+    monkeypatch.setattr(tf.profiler.experimental, "start", lambda *given: (asked.append(given), start(*given))[1])
+    tracing.trace(tiny_step([]), "tiny", 3, scratch)
+    assert asked == [(str(scratch),), (str(scratch),)]
+
+
+@pytest.mark.parametrize("name", ["memnet", "seq2seq", "speech"])
+def test_a_late_step_has_every_op_of_an_early_one(name):
+    counts = executions(traced_of(name, steps=32, items=2))
+    assert len(counts) == 30
+    assert counts[2] == counts[29]
+    assert sum(counts[2].values()) > 200
+
+
+@pytest.mark.parametrize("onednn", ["0", "1"])
+def test_fused_kernels_and_those_of_onednn_go_by_their_op(monkeypatch, onednn):
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", onednn)
+    counts = executions(traced_of("alexnet", steps=3, items=1))[0]
+    assert counts.keys() >= {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "MatMul"}
+    assert not [name for name in counts if name.startswith(("_Mkl", "_Fused"))]
+    assert counts["Conv2D"] == 8
+
+
+def test_parts_of_a_real_step_add_up_and_one_thread_has_one_op_at_a_time():
+    traced = traced_of("autoenc", steps=5)
+    assert traced.row.outcome.reason is None
+    for step in traced.steps:
+        assert step.op_seconds + step.overhead_seconds + step.unexplained_seconds == pytest.approx(step.wall_seconds)
+        assert step.overlap_seconds == 0
+        assert min(step.op_seconds, step.overhead_seconds, step.unexplained_seconds) > 0
+
+
+def test_ops_that_overlap_are_marked_and_never_more_than_the_wall_time():
+    need(len(read_topology().cores) > 1, "two cores")
+    steps = traced_of("speech", steps=5, cores=[2], intra=1, inter=2).steps
+    assert max(step.overlap_seconds for step in steps) > 0
+    assert all(0 < step.op_seconds <= step.wall_seconds for step in steps)
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_a_traced_run_is_a_run_like_any_other(start):
+    traced = traced_of("memnet", steps=4, start=start)
+    row, trace = traced.row, trace_of(traced)
+    cpus = str(row.run.flat_cpus[0])
+    assert (row.witness.cpus_at_start, row.witness.cpus_at_end, row.witness.intra_pool) == (cpus, cpus, 1)
+    assert row.outcome.cautions == ()
+    assert row.outcome.sections.setup > row.outcome.sections.first_step
+    assert len(trace.steps) == 2
+    assert (trace.threads, trace.inter, trace.items_per_step) == (1, 1, 32)
+    assert len(trace.plain_step_seconds) >= 13 // 2
+
+
+def test_inference_is_traced_as_well():
+    counts = executions(traced_of("deepq", steps=3, modes="infer", items=2))[0]
+    assert counts["Conv2D"] == 3
+    assert not [name for name in counts if "Backprop" in name or "Apply" in name]
+
+
+def test_what_takes_its_steps_by_itself_has_no_ops():
+    faulty = Path(__file__).parents[1] / "faulty.py"
+    traced = traced_of(f"{faulty}:brief", steps=3)
+    assert traced.steps == ()
+    assert traced.row.outcome.status == "failed"
+    assert "only a network has ops to trace" in traced.row.outcome.reason
