@@ -13,7 +13,7 @@ from scaling.analysis.summary import by_point
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import StoreError
-from scaling.results.cluster_folder import is_cluster_folder, kind_folders
+from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.showing.between import between_facts, between_table
@@ -47,9 +47,7 @@ def show(
 
 def show_kinds(folder: Path, as_json: bool) -> None:
     """Every kind of a cluster, each by itself: rows of different machines are never joined in silence."""
-    kinds = kind_folders(folder)
-    if not kinds:
-        raise StoreError(f"no rows in {folder} yet; run the sweep that writes there")
+    kinds = measured_kinds(folder)
     spread = {name: _between_machines(path) for name, path in kinds.items()}
     if as_json:
         told = [

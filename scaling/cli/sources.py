@@ -11,7 +11,7 @@ from scaling.analysis.summary import by_point
 from scaling.analysis.trusted import trusted
 from scaling.cli.printing import print_note
 from scaling.errors import FitError, StoreError
-from scaling.results.cluster_folder import is_cluster_folder, kind_folders, read_cluster
+from scaling.results.cluster_folder import is_cluster_folder, measured_kinds, read_cluster
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.showing.points import left_out_sentence
@@ -62,10 +62,7 @@ def read_places(source: Path) -> list[Place]:
     if not is_cluster_folder(source):
         return [Place(source)]
     prices = {kind.name: kind.core_hour for kind in read_cluster(source).kinds}
-    places = [Place(folder, name, prices[name]) for name, folder in kind_folders(source).items()]
-    if not places:
-        raise StoreError(f"no rows in {source} yet; run the sweep that writes there")
-    return places
+    return [Place(folder, name, prices[name]) for name, folder in measured_kinds(source).items()]
 
 
 def from_places(source: Path, read: Callable[[Place], T]) -> list[tuple[Place, T]]:

@@ -43,6 +43,14 @@ def kind_folders(folder: Path) -> dict[str, Path]:
     return {name: path for name, path in found.items() if _has_rows(path / ROWS.file)}
 
 
+def measured_kinds(folder: Path) -> dict[str, Path]:
+    """The same, refused where there is none yet."""
+    found = kind_folders(folder)
+    if not found:
+        raise StoreError(f"no rows in {folder} yet; run the sweep that writes there")
+    return found
+
+
 def _has_rows(path: Path) -> bool:
     """Whether a file of rows is there and not empty, as it is while its kind has no node."""
     return path.exists() and path.stat().st_size > 0

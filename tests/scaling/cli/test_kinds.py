@@ -97,7 +97,7 @@ def test_a_kind_without_a_valid_point_is_passed_over_with_a_note(folder):
 
 def test_a_cluster_folder_without_rows_is_one_sentence(tmp_path):
     (tmp_path / "cluster.toml").write_text(CLUSTER)
-    for command in ("show", "fit", "capacity"):
+    for command in ("show", "fit", "capacity", "plot", "report"):
         told = scaling(command, tmp_path)
         assert (told.returncode, told.stderr) == (
             2,
@@ -117,3 +117,15 @@ def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(fo
         2,
         f"scaling: {folder} holds the results of a cluster; give --cluster, or another folder with -o\n",
     )
+
+
+def test_plot_and_report_have_files_for_every_kind(folder):
+    drawn = scaling("plot", folder, "efficiency", "--format", "svg")
+    assert drawn.returncode == 0, drawn.stderr
+    assert {str(path.relative_to(folder)) for path in folder.glob("figures/**/*.svg")} == {
+        line.removeprefix(f"{folder}/") for line in drawn.stdout.splitlines()
+    }
+    assert {line.split("/")[-2] for line in drawn.stdout.splitlines()} == {"quick", "cheap"}
+    pages = scaling("report", folder)
+    assert pages.returncode == 0, pages.stderr
+    assert pages.stdout.splitlines() == [f"{folder}/quick/report.html", f"{folder}/cheap/report.html"]
