@@ -374,7 +374,7 @@ JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
 
 def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
     """A job that looks at its machine, and tries a study of one and two cores."""
-    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml -o {name} 2> {name}.said"
+    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.said"
     told = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
     return subprocess.Popen(told, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
 
