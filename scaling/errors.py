@@ -33,5 +33,9 @@ class BusyError(ScalingError):
     """Another sweep is measuring on this machine."""
 
 
+class ClusterError(ScalingError):
+    """A cluster that cannot be understood, reached or used as asked."""
+
+
 class FitError(ScalingError):
     """Figures a law cannot be fitted to, or a question a fit cannot answer."""

@@ -20,7 +20,13 @@ MAY_IMPORT = {
 }
 PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
 PURE += [f"machine/{name}" for name in ("counters", "vitals", "findings", "subjects", "activity", "health")]
-PURE += ["study/growth", "results/rows", *(f"analysis/{path.stem}" for path in ROOT.glob("scaling/analysis/*.py"))]
+PURE += [
+    "study/growth",
+    "study/cluster",
+    "results/rows",
+    "results/ledger",
+    *(f"analysis/{path.stem}" for path in ROOT.glob("scaling/analysis/*.py")),
+]
 OUTSIDE = {"os", "pathlib", "subprocess", "time", "shutil", "io", "socket", "threading", "platform", "psutil", "rich"}
 
 

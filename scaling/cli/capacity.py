@@ -1,13 +1,21 @@
 """`scaling capacity`: how many cores, and how sure."""
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
-from scaling.cli.sources import IncludeInvalid, Physical, Source, read_machine_sizes, read_series
+from scaling.cli.sources import (
+    IncludeInvalid,
+    Physical,
+    Place,
+    Source,
+    from_places,
+    read_machine_sizes,
+    read_series,
+)
 from scaling.errors import FitError
 
 if TYPE_CHECKING:
@@ -51,11 +59,12 @@ def capacity(
     """
     asked = {"throughput": throughput, "latency": latency, "efficiency": efficiency, "budget": budget}
     question = _question(asked, cheapest, assurance, core_hour, replica_hour)
-    fits = _fits(source, physical, include_invalid)
+    found = from_places(source, lambda place: _fits(place, physical, include_invalid))
+    fits = [(place, each) for place, fits in found for each in fits]
     if question is None:
-        _outlooks(source, fits, as_json)
+        _outlooks(fits, as_json)
     else:
-        _answers(source, fits, question, as_json)
+        _answers(fits, question, as_json)
 
 
 def _question(
@@ -83,12 +92,13 @@ def _question(
     return None
 
 
-def _fits(source: Path, physical: int | None, include_invalid: bool) -> "list[SeriesFit]":
+def _fits(place: Place, physical: int | None, include_invalid: bool) -> "list[SeriesFit]":
     """Every series that can be fitted; where threads share cores, the series that has both stands for its parts."""
     from scaling.analysis.fitting import fit_each
     from scaling.analysis.measured import without_parts
 
-    fits, complaints = fit_each(without_parts(read_series(source, physical, include_invalid)), resamples=0)
+    found = place.named(read_series(place.folder, physical, include_invalid))
+    fits, complaints = fit_each(without_parts(found), resamples=0)
     if not fits and complaints:
         raise complaints[0]
     for complaint in complaints:
@@ -96,38 +106,55 @@ def _fits(source: Path, physical: int | None, include_invalid: bool) -> "list[Se
     return fits
 
 
-def _answers(source: Path, fits: "list[SeriesFit]", question: "Question", as_json: bool) -> None:
+def _answers(fits: "list[tuple[Place, SeriesFit]]", question: "Question", as_json: bool) -> None:
     from scaling.analysis.capacity import answer
+    from scaling.showing.kinds import KindAnswer, side_by_side, side_by_side_facts, side_by_side_table
     from scaling.showing.law_words import caution_lines
     from scaling.showing.sizing import answer_facts, answer_sentence, answers_table
 
-    sizes = read_machine_sizes(source)
-    answers = [answer(each, question, sizes) for each in fits]
+    answers = [answer(each, _priced(question, place), read_machine_sizes(place.folder)) for place, each in fits]
+    kinds = [
+        KindAnswer(place.kind, each.fit.series.name.removeprefix(f"{place.kind}: "), each)
+        for (place, _), each in zip(fits, answers, strict=True)
+        if place.kind is not None
+    ]
     if as_json:
-        print_json({"answers": [answer_facts(each) for each in answers]})
+        told = {"kinds": side_by_side_facts(kinds)} if kinds else {}
+        print_json({"answers": [answer_facts(each) for each in answers], **told})
     else:
         print(*map(answer_sentence, answers), sep="\n")
         table = answers_table(answers)
         if table.rows:
             print()
             print_table(table)
-        for line in caution_lines(fits):
+        if beside := side_by_side(kinds):
+            print("", *beside, "", sep="\n")
+            print_table(side_by_side_table(kinds))
+        for line in caution_lines([each for _, each in fits]):
             print_note(line)
     if any(each.status != "ok" for each in answers):
         raise typer.Exit(1)
 
 
-def _outlooks(source: Path, fits: "list[SeriesFit]", as_json: bool) -> None:
+def _priced(question: "Question", place: Place) -> "Question":
+    """A question at the price of a kind's cores, where the cluster file has one."""
+    from scaling.analysis.price import Price
+
+    if place.core_hour is None:
+        return question
+    return replace(question, price=Price(place.core_hour, question.price.replica_hour))
+
+
+def _outlooks(fits: "list[tuple[Place, SeriesFit]]", as_json: bool) -> None:
     from scaling.analysis.capacity import outlook
     from scaling.showing.law_words import caution_lines
     from scaling.showing.sizing import outlook_facts, outlook_sentence, outlooks_table
 
-    sizes = read_machine_sizes(source)
-    outlooks = [outlook(each, sizes) for each in fits]
+    outlooks = [outlook(each, read_machine_sizes(place.folder)) for place, each in fits]
     if as_json:
         print_json({"outlook": [outlook_facts(each) for each in outlooks]})
         return
     print(*map(outlook_sentence, outlooks), "", sep="\n")
     print_table(outlooks_table(outlooks))
-    for line in caution_lines(fits):
+    for line in caution_lines([each for _, each in fits]):
         print_note(line)

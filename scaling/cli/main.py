@@ -15,6 +15,7 @@ from scaling.cli import (
     profile,
     report,
     show,
+    status,
     sweep,
     topology,
     workloads,
@@ -36,6 +37,7 @@ app.command("place")(place.place)
 app.command("doctor")(doctor.doctor)
 app.command("workloads")(workloads.workloads)
 app.command("sweep")(sweep.sweep)
+app.command("status")(status.status)
 app.command("show")(show.show)
 app.command("fit")(fit.fit)
 app.command("capacity")(capacity.capacity)

@@ -10,6 +10,7 @@ import typer
 from scaling.cli.printing import print_note
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import FitError, StoreError
+from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
 from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.workload import did_you_mean
@@ -57,10 +58,16 @@ def plot(
 ) -> None:
     """Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.
 
-    Prints the files written; says of each kind that has nothing to draw why.
+    Prints the files written; says of each kind that has nothing to draw why. Of a cluster's folder, every kind of node
+    gets a folder of figures.
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
+    where = output or folder / FIGURES
+    if is_cluster_folder(folder):
+        for name, path in measured_kinds(folder).items():
+            plot(path, kinds, where / name, formats, target, ceilings, include_invalid)
+        return
     # Libraries that draw take seconds to import, which no other command should pay for.
     from scaling.showing.plots.fathom import OP_KINDS
     from scaling.showing.plots.kinds import KINDS
@@ -74,7 +81,6 @@ def plot(
     chosen = _chosen(kinds or usual, (*KINDS, *OP_KINDS, ROOFLINE))
     if target is not None and not 0.0 < target < float("inf"):
         raise FitError(f"--target is {target:g}, but it must be a number above 0")
-    where = output or folder / FIGURES
     measured = [folder, *([ceilings] if ceilings else [])]
     for drawn in _pictures(measured, chosen, target, include_invalid):
         if isinstance(drawn, Nothing):

@@ -7,6 +7,7 @@ import typer
 
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import StoreError
+from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
 
 REPORT = "report.html"
 
@@ -20,9 +21,16 @@ def report(
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
+    Of a cluster's folder, a page a kind of node; with -o FILE.html they are FILE-KIND.html.
+
     Example: scaling report results/quick
     """
-    print(write_report(folder, output, include_invalid))
+    if not is_cluster_folder(folder):
+        print(write_report(folder, output, include_invalid))
+        return
+    for name, path in measured_kinds(folder).items():
+        page = output.with_name(f"{output.stem}-{name}{output.suffix}") if output else None
+        print(write_report(path, page, include_invalid))
 
 
 def write_report(folder: Path, output: Path | None = None, include_invalid: bool = False) -> Path:

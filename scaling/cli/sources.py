@@ -1,14 +1,17 @@
 """What `fit` and `capacity` read: a results folder or a plain CSV, as series."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from scaling.analysis.summary import by_point
 from scaling.analysis.trusted import trusted
 from scaling.cli.printing import print_note
-from scaling.errors import StoreError
+from scaling.errors import FitError, StoreError
+from scaling.results.cluster_folder import is_cluster_folder, measured_kinds, read_cluster
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.showing.points import left_out_sentence
@@ -16,6 +19,8 @@ from scaling.showing.points import left_out_sentence
 if TYPE_CHECKING:
     from scaling.analysis.series import Series
     from scaling.analysis.sizes import Sizes
+
+T = TypeVar("T")
 
 Source = Annotated[
     Path,
@@ -39,13 +44,53 @@ IncludeInvalid = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where series were measured: a kind of a cluster with the price of its cores, or a source by itself."""
+
+    folder: Path
+    kind: str | None = None
+    core_hour: float | None = None
+
+    def named(self, found: "list[Series]") -> "list[Series]":
+        """Series under a name that says on which kind they were measured."""
+        return [replace(each, name=f"{self.kind}: {each.name}") for each in found] if self.kind else found
+
+
+def read_places(source: Path) -> list[Place]:
+    """The kinds of a cluster's folder, or the source itself."""
+    if not is_cluster_folder(source):
+        return [Place(source)]
+    prices = {kind.name: kind.core_hour for kind in read_cluster(source).kinds}
+    return [Place(folder, name, prices[name]) for name, folder in measured_kinds(source).items()]
+
+
+def from_places(source: Path, read: Callable[[Place], T]) -> list[tuple[Place, T]]:
+    """What can be read of every kind of a source; a kind with nothing is passed over with a note, unless all are."""
+    found, complaints = [], []
+    for place in read_places(source):
+        try:
+            found.append((place, read(place)))
+        except (StoreError, FitError) as error:
+            complaints.append(error)
+    if not found:
+        raise complaints[0]
+    for complaint in complaints:
+        print_note(str(complaint))
+    return found
+
+
 def read_series(source: Path, physical: int | None = None, include_invalid: bool = False) -> "list[Series]":
     """The series of a folder or a CSV; points of a folder that are not valid only where asked for."""
     # Array libraries take a second to import, which no other command should pay for.
     from scaling.analysis.series import threads_on
     from scaling.results.plain_csv import read_csv_series
 
-    found = _folder_series(source, include_invalid) if source.is_dir() else read_csv_series(source)
+    if is_cluster_folder(source):
+        kinds = from_places(source, lambda place: place.named(_folder_series(place.folder, include_invalid)))
+        found = [each for _, series in kinds for each in series]
+    else:
+        found = _folder_series(source, include_invalid) if source.is_dir() else read_csv_series(source)
     return [threads_on(each, physical) for each in found] if physical else found
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.repeats import wants_more
+from scaling.cli.cluster import sweep_cluster
 from scaling.cli.doctor import examine
 from scaling.cli.interrupts import stop_like_ctrl_c
 from scaling.cli.options import seconds_in
@@ -16,15 +17,17 @@ from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
 from scaling.cli.report import write_report
 from scaling.cli.show import points_of, print_points
-from scaling.errors import StoreError
+from scaling.errors import StoreError, StudyError
 from scaling.machine.cpulist import format_list
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
+from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_machine_differences, read_rows, read_study_toml
 from scaling.running import sweep as loop
 from scaling.running.engines.local import LocalEngine
+from scaling.running.engines.parsl import Question
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
 from scaling.showing.words import count, long_duration, point_words
@@ -75,12 +78,23 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
     ] = False,
+    cluster: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Run it on every kind of node this TOML file describes, through Parsl."),
+    ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
 ) -> None:
     """Run a study; the same command again goes on where it stopped.
 
     Example: scaling sweep quick --set cores=1-4 -o results/four
     """
+    if cluster is not None:
+        if dry_run or budget is not None:
+            raise StudyError(
+                "--cluster goes with neither --dry-run nor --budget: only the nodes know what a study means"
+            )
+        _on_cluster(study, output, settings or [], cluster, retry_failed)
+        return
     job = _job(study, output, settings or [], None if budget is None else seconds_in(budget))
     for note in job.plan.notes:
         print_note(note)
@@ -102,6 +116,17 @@ def sweep(
         raise typer.Exit(1)
 
 
+def _on_cluster(name: str, output: Path | None, settings: Sequence[str], cluster: Path, retry_failed: bool) -> None:
+    text = read_study_text(name)
+    study = study_from_toml(text, name, settings)
+    question = Question(_with_settings(study, text, name, settings), name)
+    sweep_cluster(study, question, cluster, output or DEFAULT_FOLDER / study.name, retry_failed)
+
+
+def _with_settings(study: Study, text: str, name: str, settings: Sequence[str]) -> str:
+    return study_to_toml(study, f"{name} with --set {' --set '.join(settings)}") if settings else text
+
+
 def _report_note(folder: Path) -> str:
     """Where the page is, or why there is none: the rows are safe, so nothing about their page fails a sweep."""
     try:
@@ -117,7 +142,7 @@ def _job(name: str, output: Path | None, settings: Sequence[str], budget_seconds
     topology = read_topology()
     return Job(
         study=study,
-        toml=study_to_toml(study, f"{name} with --set {' --set '.join(settings)}") if settings else text,
+        toml=_with_settings(study, text, name, settings),
         plan=plan(study, topology),
         topology=topology,
         machine=read_machine(topology),
@@ -128,6 +153,8 @@ def _job(name: str, output: Path | None, settings: Sequence[str], budget_seconds
 
 def _refuse_another(job: Job) -> None:
     """Refuse to go on in a folder that holds another study or another machine."""
+    if is_cluster_folder(job.folder):
+        raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / "study.toml"))
         why = growth.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)

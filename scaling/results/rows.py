@@ -189,6 +189,20 @@ class _RowLine(TypedDict):
 
 
 _LINE = TypeAdapter(_RowLine)
+_RUN = TypeAdapter(_RunLine)
+
+
+def run_to_json(run: Run) -> str:
+    """A run that is yet to be made, as it travels to whoever makes it."""
+    return json.dumps(_run_facts(run, None), allow_nan=False, separators=(",", ":"))
+
+
+def run_from_json(text: str | bytes) -> Run:
+    """The run that a text describes."""
+    try:
+        return _run(dict(_RUN.validate_json(text)))
+    except ValidationError as error:
+        raise StoreError(first_wrong(error)) from error
 
 
 def row_from_json(line: str | bytes) -> Row:

@@ -50,7 +50,7 @@ def read_findings(folder: Path) -> tuple[Finding, ...] | None:
 def read_machine_differences(folder: Path, machine: Machine, topology: Topology) -> list[str]:
     """How the machine a folder was begun on differs from this one; nothing in a new folder."""
     path = folder / MACHINE
-    return _differences(_read_json(path), _machine_facts(machine, topology)) if path.exists() else []
+    return _differences(_read_json(path), machine_facts(machine, topology)) if path.exists() else []
 
 
 class Store(Lines[Row]):
@@ -76,7 +76,7 @@ def write_machine(folder: Path, machine: Machine, topology: Topology) -> None:
     """Keep the machine beside what is measured on it, as it was when the folder was begun."""
     path = folder / MACHINE
     if not path.exists():
-        replace_file(path, json.dumps(_machine_facts(machine, topology), indent=1) + "\n")
+        replace_file(path, json.dumps(machine_facts(machine, topology), indent=1) + "\n")
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -87,7 +87,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def _machine_facts(machine: Machine, topology: Topology) -> dict[str, Any]:
+def machine_facts(machine: Machine, topology: Topology) -> dict[str, Any]:
+    """A machine as `machine.json` has it."""
     return {**asdict(machine), "topology": topology.facts()}
 
 

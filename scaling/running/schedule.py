@@ -46,9 +46,10 @@ class Schedule:
                 yield replace(run, steps=run.steps or steps_a_launch(self.launches[run.point]))
 
     def saw(self, launch: Launch) -> None:
-        """Take in the launch that has just been made."""
+        """Take in a launch that has been made: the first of those to come, or, of several made at once, any."""
         self._note(launch)
-        del self.coming[0]
+        keys = (run.key for run in self.coming)
+        del self.coming[next(place for place, key in enumerate(keys) if key == (launch.point, launch.number))]
         self.made += 1
 
     def _note(self, launch: Launch) -> None:

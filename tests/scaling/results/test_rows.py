@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaling.errors import StoreError
-from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json
+from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json, run_from_json, run_to_json
 from tests.pretend import first_run, row
 
 times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
@@ -98,3 +98,13 @@ def test_a_launch_stands_for_the_median_of_its_steady_steps():
 def test_a_failed_run_has_no_seconds_but_a_reason():
     launch = launch_of(row(status="failed", reason="exited with status 3"))
     assert (launch.seconds, launch.reason) == (None, "exited with status 3")
+
+
+def test_a_run_that_is_yet_to_be_made_travels_and_arrives_as_it_was():
+    run = first_run('intra = "cores"\nitems = [3]\nstart = "fork"')
+    assert run_from_json(run_to_json(run)) == run
+
+
+def test_what_is_no_run_is_refused():
+    with pytest.raises(StoreError, match="workload: field required"):
+        run_from_json("{}")

@@ -94,3 +94,11 @@ def test_time_left_is_never_negative(budget):
     schedule = Schedule(STUDY, PLANNED, (), budget, clock)
     for _ in made(schedule, clock):
         assert schedule.left_seconds() >= 0
+
+
+def test_runs_made_at_once_may_end_in_any_order():
+    schedule = Schedule(STUDY, PLANNED)
+    rows = list(AmdahlMachine().make(PLANNED))
+    for row in reversed(rows):
+        schedule.saw(launch_of(row))
+    assert (schedule.coming, schedule.made) == ([], len(PLANNED))

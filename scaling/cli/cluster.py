@@ -1,0 +1,73 @@
+"""`scaling sweep --cluster`: carry a study out on every kind of node of a cluster."""
+
+import signal
+from pathlib import Path
+
+import typer
+
+from scaling.cli.interrupts import stop_like_ctrl_c
+from scaling.cli.printing import print_note
+from scaling.cli.show import show_kinds
+from scaling.errors import ClusterError
+from scaling.results.cluster_folder import kind_folders
+from scaling.results.rows import launch_of
+from scaling.running.engines.parsl import Question
+from scaling.running.fleet import Ended, Event, Made, Planned, carried_out
+from scaling.running.muster import ClusterJob, mustered
+from scaling.showing.words import count, duration, point_words
+from scaling.study.cluster import cluster_from_toml
+from scaling.study.finding import read_catalogue
+from scaling.study.spec import Study
+from scaling.study.workload import checked
+
+
+def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, retry_failed: bool) -> None:
+    """Carry a study out on the cluster that a file describes; the status is 1 where something is missing at the end."""
+    for text in study.workloads:
+        checked(text, read_catalogue())
+    toml = _read(file)
+    job = ClusterJob(study, question, cluster_from_toml(toml, str(file)), toml, folder, retry_failed)
+    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
+    left: list[str] = []
+    try:
+        with mustered(job, _say) as lanes:
+            for event in carried_out(lanes):
+                _show(event)
+                left += [event.kind] if isinstance(event, Ended) and event.left is not None else []
+    except KeyboardInterrupt:
+        print_note(f"interrupted; what was measured is kept in {folder}: give the same command to go on")
+        raise typer.Exit(130) from None
+    if kind_folders(folder):
+        show_kinds(folder, as_json=False)
+    if left:
+        print_note(f"not complete: {', '.join(left)}; give the same command again to go on")
+    print_note(f"results are in {folder}")
+    if left:
+        raise typer.Exit(1)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ClusterError(f"cluster {file} cannot be read: {reason}; give a TOML file with [[kinds]]") from error
+
+
+def _say(kind: str, sentence: str) -> None:
+    print_note(f"{kind}: {sentence}")
+
+
+def _show(event: Event) -> None:
+    if isinstance(event, Planned):
+        for note in event.notes:
+            _say(event.kind, note)
+        _say(event.kind, f"{event.made} of {count(event.total, 'run')} are there")
+    elif isinstance(event, Made):
+        point, row = point_words(event.row.run.point), event.row
+        made = f"[{event.made}/{event.total}] {point}, launch {row.run.launch}, on {row.machine.host}"
+        seconds = launch_of(row).seconds
+        came = f"{row.outcome.status}: {row.outcome.reason}" if seconds is None else f"{duration(seconds)} a step"
+        _say(event.kind, f"{made}: {came}")
+    elif event.left is not None:
+        _say(event.kind, event.left)

@@ -1,0 +1,50 @@
+"""`scaling status`: how far a sweep on a cluster has come, from any shell."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scaling.cli.options import Json
+from scaling.cli.printing import print_json, print_note, print_table
+from scaling.errors import ClusterError
+from scaling.results.cluster_folder import read_cluster
+from scaling.results.journal import being_written, read_journal
+from scaling.results.ledger import Ledger
+from scaling.running.engines.queues import read_jobs
+from scaling.showing.standing import Pilot, Standing, pilots_table, standing_facts, standing_table
+from scaling.study.cluster import Kind
+
+
+def status(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder of a sweep on a cluster.")],
+    as_json: Json = False,
+) -> None:
+    """Show how far a sweep on a cluster has come: runs done, running and lost a kind, and where its pilots are.
+
+    Example: scaling status results/minsky
+    """
+    cluster = read_cluster(folder)
+    ledger = Ledger(read_journal(folder))
+    standings = [Standing(kind.name, ledger.tally(kind.name), _pilots(kind, ledger)) for kind in cluster.kinds]
+    running = being_written(folder)
+    if as_json:
+        print_json(standing_facts(standings, running))
+        return
+    print_table(standing_table(standings))
+    pilots = pilots_table(standings)
+    if pilots.rows:
+        print()
+        print_table(pilots)
+    if not running and any(each.tally.done != each.tally.planned for each in standings):
+        print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
+
+
+def _pilots(kind: Kind, ledger: Ledger) -> tuple[Pilot, ...] | None:
+    """The pilots of a kind that have not ended; None where the scheduler cannot be asked."""
+    try:
+        jobs = read_jobs(kind.scheduler, ledger.jobs(kind.name))
+    except ClusterError as error:
+        print_note(str(error))
+        return None
+    return tuple(Pilot(job.number, job.state, job.node, job.reason) for job in jobs.values())

@@ -1,0 +1,100 @@
+"""The results folder of a cluster: for every kind of node a folder like any other, and beside them what they share.
+
+DIR/cluster.toml  DIR/study.toml  DIR/journal.jsonl     what was asked for, and what was sent where
+DIR/KIND/rows.jsonl, study.toml, machine.json, …        an ordinary results folder, so that every command reads it
+DIR/spool/KIND.KEY.ATTEMPT.json                         answers that a node left while no driver was there
+DIR/parsl/                                              batch scripts and logs
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scaling.errors import StoreError
+from scaling.results.lines import replace_file
+from scaling.results.store import COMPARED, COMPARED_FACTS, MACHINE, ROWS
+from scaling.study.cluster import Cluster, cluster_from_toml
+
+CLUSTER, SPOOL, PARSL = "cluster.toml", "spool", "parsl"
+
+
+def is_cluster_folder(folder: Path) -> bool:
+    """Whether a folder holds kinds of node rather than rows of its own."""
+    return (folder / CLUSTER).is_file()
+
+
+def read_cluster(folder: Path) -> Cluster:
+    """The cluster a folder was last swept on."""
+    path = folder / CLUSTER
+    try:
+        return cluster_from_toml(path.read_text(), str(path))
+    except OSError as error:
+        raise StoreError(
+            f"{folder} is not the results folder of a cluster: {CLUSTER} cannot be read ({error.strerror}); "
+            "give one that `scaling sweep --cluster` has written"
+        ) from error
+
+
+def kind_folders(folder: Path) -> dict[str, Path]:
+    """The folders of a cluster's kinds that have results, by name, in the order of the cluster file."""
+    found = {kind.name: folder / kind.name for kind in read_cluster(folder).kinds}
+    return {name: path for name, path in found.items() if _has_rows(path / ROWS.file)}
+
+
+def measured_kinds(folder: Path) -> dict[str, Path]:
+    """The same, refused where there is none yet."""
+    found = kind_folders(folder)
+    if not found:
+        raise StoreError(f"no rows in {folder} yet; run the sweep that writes there")
+    return found
+
+
+def _has_rows(path: Path) -> bool:
+    """Whether a file of rows is there and not empty, as it is while its kind has no node."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Keep what the first node of a kind is."""
+    replace_file(folder / MACHINE, json.dumps(facts, indent=1) + "\n")
+
+
+def read_machine_facts(folder: Path) -> dict[str, Any] | None:
+    """What the first node of a kind was; None before there was one."""
+    path = folder / MACHINE
+    try:
+        return dict(json.loads(path.read_text())) if path.exists() else None
+    except ValueError as error:
+        raise StoreError(f"{path} is not JSON: {error}; restore it or choose another folder") from error
+
+
+def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """What makes two nodes no longer of one kind; their names may differ."""
+    pairs = [(name, first.get(name), other.get(name)) for name in COMPARED if name != "host"]
+    told, found = first.get("topology", {}), other.get("topology", {})
+    pairs += [(name, told.get(name), found.get(name)) for name in COMPARED_FACTS]
+    return [f"{name} is {there!r} instead of {was!r}" for name, was, there in pairs if was != there]
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """An answer that a node has left: to which attempt at which run, and where."""
+
+    kind: str
+    key: str
+    attempt: int
+    path: Path
+
+
+def spool_path(folder: Path, kind: str, key: str, attempt: int) -> Path:
+    """Where the answer to an attempt is left."""
+    return folder / f"{kind}.{key}.{attempt}.json"
+
+
+def read_spool(folder: Path, kind: str) -> Iterator[Spooled]:
+    """The answers of a kind that have been left."""
+    for path in sorted(folder.glob(f"{kind}.*.json")):
+        _, key, attempt, _ = path.name.split(".")
+        yield Spooled(kind, key, int(attempt), path)

@@ -1,0 +1,276 @@
+"""Makes runs on nodes of one kind, as many at a time as there are nodes: sends them, takes them back, counts attempts.
+
+A run that is lost with its node is sent again, under the next attempt. A run that fails by itself is a row like any
+other. The journal knows of every attempt before a node does, and an answer counts only while its attempt is waited for.
+"""
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from scaling.analysis.witness import Witness
+from scaling.machine.findings import Finding
+from scaling.machine.identity import Machine
+from scaling.results.cluster_folder import Spooled, read_spool, spool_path
+from scaling.results.journal import Journal
+from scaling.results.ledger import What, run_key
+from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json
+from scaling.running.engines import node
+from scaling.running.engines.pilots import LONGEST_WORDS, NodeLostError, Pilots, WorkerLostError
+from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.study.cluster import Kind
+from scaling.study.planning import Run
+
+# How often a run may be lost with its node, and how often with the process that makes runs there: a run that takes that
+# process down twice does so by itself.
+MOST_LOST = 4
+MOST_KILLED = 2
+
+
+class StoppedError(Exception):
+    """The sweep is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the first node of a kind has said: what it is, and what the study means there."""
+
+    machine: dict[str, Any]
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    another: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A study as nodes are told of it."""
+
+    toml: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    run: Run
+    key: str
+    attempt: int
+    future: "Future[str]"
+
+
+class ParslEngine:
+    """Nodes of one kind; `make` is called by one thread, `stop` by any."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        question: Question,
+        pilots: Pilots,
+        journal: Journal,
+        spool: Path | None,
+        watch: Watch,
+    ) -> None:
+        self.kind = kind
+        self.question = question
+        self.pilots = pilots
+        self.journal = journal
+        self.ledger = journal.ledger
+        self.spool = spool
+        self.watch = watch
+        self.machine: dict[str, Any] = {}
+        self._answers: SimpleQueue[_Answer | None] = SimpleQueue()
+        self._losses: defaultdict[str, list[type[Exception]]] = defaultdict(list)
+        self._waiting_for: set[str] = set()
+
+    def begin(self) -> None:
+        """Open the door and submit pilots; from the main thread."""
+        self.pilots.start()
+        self.watch.ask(self.kind.nodes)
+
+    def close(self) -> None:
+        """Cancel the pilots, and let go of them."""
+        try:
+            self.watch.dismiss_all()
+        finally:
+            self.pilots.close()
+
+    def stop(self) -> None:
+        """Have whoever waits in `site` or `make` come back with StoppedError."""
+        self._answers.put(None)
+
+    def site(self, begun: str | None, machine: dict[str, Any] | None) -> Site:
+        """Ask a node what it is and what the study means there; `begun` is the study the folder already holds."""
+        order = json.dumps({"study": self.question.toml, "source": self.question.source, "begun": begun})
+        while True:
+            answered: SimpleQueue[Future[str]] = SimpleQueue()
+            future = self.pilots.submit(node.describe, order)
+            future.add_done_callback(answered.put)
+            future.add_done_callback(lambda _: self._answers.put(_NUDGE))
+            while answered.empty():
+                self._next()
+            try:
+                told = _understood(answered.get())
+            except (NodeLostError, WorkerLostError):
+                continue
+            break
+        if told["refused"] is not None:
+            raise KindLeftError(f"node {told['node'] or 'without a name'} refuses: {told['refused']}")
+        self.watch.made_something()
+        self.machine = machine or told["machine"]
+        return Site(
+            machine=told["machine"],
+            runs=tuple(map(run_from_json, told["runs"])),
+            notes=tuple(told["notes"]),
+            findings=tuple(Finding(**each) for each in told["findings"]),
+            another=told["another"],
+        )
+
+    def recovered(self, made: set[str]) -> Iterator[Row]:
+        """Rows that nodes have left in the spool for attempts an earlier driver was waiting for; the rest is lost.
+
+        `made` are the runs whose rows are kept already, even where the journal was not told.
+        """
+        left = {(each.key, each.attempt): each.path for each in self._spooled()}
+        for key, attempt in self.ledger.open_attempts(self.kind.name).items():
+            path = left.get((key, attempt))
+            row = None if path is None or key in made else _row_in(path.read_text())
+            if row is not None:
+                yield row
+            if key in made or row is not None:
+                self._write("result", key, attempt, note="after the driver had ended")
+                if path is not None:
+                    path.unlink(missing_ok=True)
+            else:
+                self._write("lost", key, attempt, note="the driver ended before its answer came")
+        self._refuse_late_answers()
+
+    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
+        """Make each run and hand on its row; they come in the order in which they end."""
+        coming, again = iter(runs), deque[Run]()
+        while True:
+            while len(self._waiting_for) < self.watch.wanted:
+                run = again.popleft() if again else next(coming, None)
+                if run is None:
+                    break
+                self._send(run)
+            if not self._waiting_for:
+                break
+            answer = self._next()
+            if answer is None or not self._waited_for(answer):
+                continue
+            self._waiting_for.discard(answer.key)
+            row = self._row(answer)
+            if row is None:
+                again.appendleft(answer.run)
+                continue
+            yield row  # whoever asks for the next has kept this one
+            self._write("result", answer.key, answer.attempt, node=row.machine.host)
+            if self.spool is not None:
+                spool_path(self.spool, self.kind.name, answer.key, answer.attempt).unlink(missing_ok=True)
+        self._refuse_late_answers()
+
+    def _send(self, run: Run) -> None:
+        key = run_key(run)
+        attempt = self.ledger.next_attempt(self.kind.name, key)
+        spool = None if self.spool is None else str(spool_path(self.spool, self.kind.name, key, attempt))
+        told = {"study": self.question.toml, "source": self.question.source, "run": run_to_json(run)}
+        order = json.dumps({**told, "machine": self.machine, "spool": spool})
+        self._write("sent", key, attempt)
+        self._waiting_for.add(key)
+        future = self.pilots.submit(node.make, order)
+        future.add_done_callback(lambda done: self._answers.put(_Answer(run, key, attempt, done)))
+
+    def _next(self) -> _Answer | None:
+        """The next answer; None where only time has passed. Pilots are looked after meanwhile."""
+        try:
+            answer = self._answers.get(timeout=self.watch.seconds_to_next_look())
+        except Empty:
+            answer = _NUDGE
+        if answer is None:
+            raise StoppedError
+        if self.watch.seconds_to_next_look() == 0.0:
+            self._refuse_late_answers()
+            self.watch.look(max(1, len(self._waiting_for)))
+        return None if answer is _NUDGE else answer
+
+    def _waited_for(self, answer: _Answer) -> bool:
+        """Whether an answer counts; one that comes too late is noted and refused."""
+        if self.ledger.takes(self.kind.name, answer.key, answer.attempt):
+            return True
+        self._write("late", answer.key, answer.attempt)
+        return False
+
+    def _row(self, answer: _Answer) -> Row | None:
+        """The row of an answer; None where its run is to be sent again."""
+        key, attempt = answer.key, answer.attempt
+        try:
+            told = _understood(answer.future)
+        except (NodeLostError, WorkerLostError) as error:
+            self._losses[key].append(type(error))
+            if len(self._losses[key]) >= MOST_LOST or self._losses[key].count(WorkerLostError) >= MOST_KILLED:
+                return self._failed(answer.run, f"{error}, in attempt {attempt}, which was the last")
+            self._write("lost", key, attempt, note=str(error))
+            self.watch.say(f"{error}; its run is sent again (attempt {attempt + 1})")
+            return None
+        if told["refused"] is not None:
+            self._write("lost", key, attempt, node=told["node"], note=told["refused"])
+            self.watch.do_without(told["job"], f"node {told['node'] or 'without a name'}: {told['refused']}")
+            return None
+        self.watch.made_something()
+        return row_from_json(told["row"])
+
+    def _failed(self, run: Run, reason: str) -> Row:
+        facts = {name: self.machine[name] for name in ("host", "cpu_model", "arch", "kernel", "fingerprint")}
+        return Row(
+            run=run,
+            outcome=Outcome("failed", reason),
+            witness=Witness(),
+            machine=Machine(**facts),
+            versions=(),
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            environment=(),
+        )
+
+    def _refuse_late_answers(self) -> None:
+        """Put away answers in the spool that nobody waits for any more."""
+        for each in self._spooled():
+            if not self.ledger.takes(self.kind.name, each.key, each.attempt):
+                self._write("late", each.key, each.attempt, note="left in the spool")
+                each.path.unlink(missing_ok=True)
+
+    def _spooled(self) -> list[Spooled]:
+        return [] if self.spool is None else list(read_spool(self.spool, self.kind.name))
+
+    def _write(self, what: What, key: str, attempt: int, **told: Any) -> None:
+        self.journal.write(what, self.kind.name, key=key, attempt=attempt, **told)
+
+
+# What wakes the engine when only time has passed, or when a question that is no run was answered.
+_NUDGE: Any = object()
+
+
+def _understood(future: "Future[str]") -> dict[str, Any]:
+    """What a node has said; anything but an answer or a loss means that no node of the kind can be used."""
+    try:
+        told: dict[str, Any] = json.loads(future.result())
+    except (NodeLostError, WorkerLostError):
+        raise
+    except Exception as error:  # what Parsl raises is not ours to list
+        words = " ".join(str(error).split())[:LONGEST_WORDS]
+        raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
+    return told
+
+
+def _row_in(text: str) -> Row | None:
+    """The row of an answer that was left; None where the node refused, or was cut off as it wrote."""
+    try:
+        row = json.loads(text).get("row")
+    except ValueError:
+        return None
+    return None if row is None else row_from_json(row)

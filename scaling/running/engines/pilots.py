@@ -1,0 +1,207 @@
+"""Pilots: batch jobs that each hold one node for itself and make runs there, started and spoken to through Parsl.
+
+Parsl brings what is between driver and node: the batch script, the connection, dispatch, and heartbeats that tell when
+a node is lost. How many pilots there should be, and what a lost one means, is the engine's business.
+"""
+
+import logging
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+
+from scaling.errors import ClusterError
+from scaling.running.engines import interchange
+from scaling.running.engines.providers import provider
+from scaling.running.engines.queues import Job, cancel_jobs, read_jobs
+from scaling.study.cluster import Cluster, Kind
+
+# ZeroMQ wakes whoever waits when there is a message; this is only how often threads look whether they should end.
+POLL_MILLISECONDS = 200
+
+# What the scheduler's programs say when they refuse a job is worth this much of a sentence.
+LONGEST_WORDS = 300
+
+
+class NodeLostError(Exception):
+    """The node has stopped answering, or its pilot has ended."""
+
+
+class WorkerLostError(Exception):
+    """The process that makes runs on the node has died: killed, or out of memory."""
+
+
+class Pilots(Protocol):
+    """Nodes of one kind, as the engine sees them."""
+
+    def start(self) -> None:
+        """Open the door that pilots come in by."""
+
+    def ask(self) -> str:
+        """Submit one more job; its number."""
+
+    def jobs(self, numbers: list[str]) -> dict[str, Job]:
+        """Those of these jobs that have not ended."""
+
+    def dismiss(self, numbers: list[str]) -> None:
+        """Cancel jobs."""
+
+    def submit(self, function: Callable[[str], str], order: str) -> "Future[str]":
+        """Have a node carry out an order; what it says, or NodeLostError, WorkerLostError or what else went wrong."""
+
+    def last_words(self) -> str:
+        """The end of what the last job wrote to its log; empty where there is none."""
+
+    def close(self) -> None:
+        """Let go of everything but the jobs."""
+
+
+class ParslPilots:
+    """Nodes of one kind, on a Parsl executor of their own. Start it from the main thread: the interchange dies with
+    the thread that started it."""
+
+    def __init__(self, kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
+        self.kind = kind
+        self._folder = folder
+        self._scripts = folder / "scripts"
+        self._scripts.mkdir(parents=True, exist_ok=True)
+        self._executor = _executor(kind, cluster, folder, drain_seconds)
+        self._providers = [provider(kind, cluster.shared, host) for host in kind.hosts or (None,)]
+        for each in self._providers:
+            each.script_dir = str(self._scripts)
+        self._asked = 0
+
+    def start(self) -> None:
+        """Open the door that pilots come in by."""
+        self._executor.start()
+
+    def ask(self) -> str:
+        """Submit one more job; its number. Where hosts are named, they are asked for in turn."""
+        chosen = self._providers[self._asked % len(self._providers)]
+        self._asked += 1
+        command = self._executor.launch_cmd.format(block_id=self._asked)
+        try:
+            number = chosen.submit(command, 1, f"scaling.{self.kind.name}")
+        except Exception as error:  # every provider has errors of its own
+            words = " ".join((getattr(error, "stderr", None) or str(error)).split())[-LONGEST_WORDS:]
+            raise ClusterError(f"kind '{self.kind.name}': the scheduler refuses the job: {words}") from error
+        if not number:
+            raise ClusterError(
+                f"kind '{self.kind.name}': the scheduler refuses the job; what it said is in {self._folder}/driver.log"
+            )
+        return str(number)
+
+    def jobs(self, numbers: list[str]) -> dict[str, Job]:
+        """Those of these jobs that have not ended."""
+        return read_jobs(self.kind.scheduler, numbers)
+
+    def dismiss(self, numbers: list[str]) -> None:
+        """Cancel jobs."""
+        cancel_jobs(self.kind.scheduler, numbers)
+
+    def submit(self, function: Callable[[str], str], order: str) -> "Future[str]":
+        """Have a node carry out an order."""
+        answer: Future[str] = Future()
+        try:
+            sent = self._executor.submit(function, {}, order)
+        except Exception as error:  # the executor has given up, and says so with an error of its own
+            answer.set_exception(error)
+            return answer
+        sent.add_done_callback(lambda done: _hand_on(done, answer))
+        return answer
+
+    def last_words(self) -> str:
+        """The end of what the last job wrote to its log."""
+        logs = sorted(self._scripts.glob("*.stderr"), key=lambda path: path.stat().st_mtime)
+        text = logs[-1].read_text(errors="replace") if logs else ""
+        return " ".join(text.split())[-LONGEST_WORDS:]
+
+    def close(self) -> None:
+        """End the interchange; pilots that are still there will leave when they hear nothing more."""
+        self._executor.shutdown()
+
+
+def _hand_on(done: "Future[Any]", answer: "Future[str]") -> None:
+    """Give what came of a task to whoever waits for it, its errors as ours."""
+    error = done.exception()
+    if error is None:
+        answer.set_result(done.result())
+    elif type(error).__name__ == "ManagerLost":
+        answer.set_exception(NodeLostError("the node stopped answering"))
+    elif type(error).__name__ == "WorkerLost":
+        answer.set_exception(WorkerLostError("the process that makes runs on the node was killed"))
+    else:
+        answer.set_exception(error)
+
+
+def start_log(folder: Path) -> None:
+    """Have Parsl's own remarks in a file, and none of them on stderr."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(folder / "driver.log")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("parsl")
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def check_parsl() -> None:
+    """Refuse where Parsl is not installed."""
+    try:
+        import parsl  # noqa: F401
+    except ImportError as error:
+        raise ClusterError(
+            "a sweep on a cluster needs Parsl, which is not installed; give: pip install 'cpu-scaling[cluster]'"
+        ) from error
+
+
+def own_address() -> str:
+    """The address under which others reach this machine, where there is only one to choose from."""
+    states = psutil.net_if_stats()
+    found = {
+        address.address: name
+        for name, addresses in psutil.net_if_addrs().items()
+        for address in addresses
+        if address.family.name == "AF_INET" and states[name].isup and not address.address.startswith("127.")
+    }
+    if len(found) > 1:
+        told = ", ".join(f"{address} ({name})" for address, name in found.items())
+        raise ClusterError(
+            f"this machine has several addresses, {told}; say in the cluster file which one nodes reach: address = …"
+        )
+    return next(iter(found), "127.0.0.1")
+
+
+def _executor(kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:
+    from parsl.executors import HighThroughputExecutor
+    from parsl.executors.high_throughput.executor import DEFAULT_LAUNCH_CMD
+    from parsl.providers import LocalProvider
+
+    name = f"{time.time_ns():x}"
+    python = shlex.quote(kind.python or sys.executable)
+    pool = f"exec {python} -P -m parsl.executors.high_throughput.process_worker_pool"
+    executor = HighThroughputExecutor(
+        label=kind.name,
+        provider=LocalProvider(init_blocks=0),  # jobs are submitted by the providers below, one a host
+        launch_cmd=DEFAULT_LAUNCH_CMD.replace("process_worker_pool.py", pool, 1),
+        interchange_launch_cmd=interchange.command(),
+        address=cluster.address or own_address(),
+        worker_port_range=cluster.ports,
+        max_workers_per_node=1,
+        prefetch_capacity=0,
+        heartbeat_period=cluster.heartbeat_seconds,
+        heartbeat_threshold=cluster.threshold_seconds,
+        address_probe_timeout=cluster.threshold_seconds,
+        drain_period=drain_seconds,
+        poll_period=POLL_MILLISECONDS,
+        worker_logdir_root=None if cluster.shared else f"/tmp/scaling-{name}",
+        encrypted=cluster.shared,  # the certificates are in the folder that is shared
+    )
+    executor.run_id = name
+    executor.run_dir = str(folder)
+    return executor

@@ -1,0 +1,152 @@
+"""A sweep of several kinds of node at once: a thread a kind, each the same loop as on one machine.
+
+The caller is told what happens and decides what to show. Whatever ends it, every pilot is cancelled.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from scaling.errors import ScalingError
+from scaling.results.cluster_folder import read_machine_facts, unlike, write_machine_facts
+from scaling.results.journal import Journal
+from scaling.results.ledger import run_key
+from scaling.results.rows import Row, launch_of
+from scaling.results.store import Store, read_rows, read_study_toml
+from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
+from scaling.running.engines.watch import KindLeftError
+from scaling.running.schedule import Schedule
+from scaling.running.sweep import sweep
+from scaling.study.spec import Study
+
+# Whoever is asked to stop may be in the middle of a question to the scheduler.
+SECONDS_TO_STOP = 70.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A kind's plan is known: so many runs, of which so many are there, and what was remarked."""
+
+    kind: str
+    made: int
+    total: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A row has been kept: the so-manieth of so many of its kind."""
+
+    kind: str
+    row: Row
+    made: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A kind has come to its end: complete, or left for now and why."""
+
+    kind: str
+    left: str | None
+
+
+Event = Planned | Made | Ended
+
+
+class Lane:
+    """One kind of node on its way through a study, in a results folder of its own."""
+
+    def __init__(self, engine: ParslEngine, study: Study, folder: Path, journal: Journal) -> None:
+        self.engine = engine
+        self.name = engine.kind.name
+        self.study = study
+        self.folder = folder
+        self.journal = journal
+        self.store = Store(folder)
+        self._closing = ExitStack()
+        self._closing.callback(self.store.close)
+        self._closing.callback(engine.close)
+
+    def prepare(self, retry_failed: bool) -> bool:
+        """Take in what nodes have left for an earlier driver; whether runs are missing, as far as is known."""
+        if retry_failed:
+            self.store.set_failures_aside()
+        made = {run_key(row.run) for row in read_rows(self.folder)}
+        for row in self.engine.recovered(made):
+            self.store.append(row)
+            made.add(run_key(row.run))
+        runs, study = self.journal.ledger.plans.get(self.name, (0, None))
+        return study != _digest(self.engine.question) or len(made) < runs
+
+    def carry_out(self, tell: Callable[[Event], None]) -> None:
+        """Make what is missing."""
+        begun, machine = read_study_toml(self.folder), read_machine_facts(self.folder)
+        site = self.engine.site(begun, machine)
+        if site.another:
+            raise KindLeftError(f"{self.folder} holds another study: {site.another}; choose another folder with -o")
+        if machine and (other := unlike(machine, site.machine)):
+            raise KindLeftError(f"{self.folder} holds the results of other nodes: {', '.join(other)}")
+        self.store.write_study(self.engine.question.toml)
+        if machine is None:
+            write_machine_facts(self.folder, site.machine)
+        self.store.write_findings(site.findings)
+        self.journal.write("planned", self.name, runs=len(site.runs), study=_digest(self.engine.question))
+        schedule = Schedule(self.study, site.runs, map(launch_of, read_rows(self.folder)))
+        total = schedule.made + len(schedule.coming)
+        tell(Planned(self.name, schedule.made, total, site.notes))
+        for row in sweep(schedule, self.engine, self.store):
+            schedule.saw(launch_of(row))
+            tell(Made(self.name, row, schedule.made, total))
+
+    def close(self) -> None:
+        """Cancel the pilots, and let go; once is enough."""
+        self._closing.close()
+
+
+def carried_out(lanes: Sequence[Lane]) -> Iterator[Event]:
+    """Have every kind make its runs, all at once, and hand on what happens."""
+    events: SimpleQueue[Event | BaseException] = SimpleQueue()
+    threads = {lane.name: threading.Thread(target=_follow, args=(lane, events), daemon=True) for lane in lanes}
+    for thread in threads.values():
+        thread.start()
+    try:
+        ended = 0
+        while ended < len(threads):
+            event = events.get()
+            if isinstance(event, BaseException):
+                raise event
+            ended += isinstance(event, Ended)
+            yield event
+    finally:
+        for lane in lanes:
+            lane.engine.stop()
+        for thread in threads.values():
+            thread.join(SECONDS_TO_STOP)
+
+
+def _follow(lane: Lane, events: "SimpleQueue[Event | BaseException]") -> None:
+    """Carry a lane to its end, in a thread of its own; the pilots of a kind go when its runs are made."""
+    left = None
+    try:
+        lane.carry_out(events.put)
+    except StoppedError:
+        left = "interrupted"
+    except ScalingError as error:
+        left = str(error)
+    except BaseException as error:  # a mistake of ours, which the main thread shows
+        events.put(error)
+        return
+    finally:
+        lane.close()
+    if left is not None:
+        lane.journal.write("left", lane.name, note=left)
+    events.put(Ended(lane.name, left))
+
+
+def _digest(question: Question) -> str:
+    return hashlib.sha256(question.toml.encode()).hexdigest()[:16]

@@ -1,0 +1,70 @@
+"""Kinds of node side by side: which is cheapest, and which needs the fewest cores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scaling.analysis.question import Answer, Offer
+from scaling.showing.law_words import figure, label
+from scaling.showing.tables import Table
+from scaling.showing.words import count
+
+
+@dataclass(frozen=True, slots=True)
+class KindAnswer:
+    """What a kind of node answers for a series, under the name that the series has on every kind."""
+
+    kind: str
+    series: str
+    answer: Answer
+
+
+def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
+    """For every series that several kinds answer, which of them is cheapest and which needs the fewest cores."""
+    sentences = []
+    for series, offers in _by_series(answers).items():
+        if len(offers) < 2:
+            continue
+        cheapest = min(offers, key=lambda kind: offers[kind].cost_per_million)
+        fewest = min(offers, key=lambda kind: (offers[kind].cores * offers[kind].threads, offers[kind].cores))
+        cost = f"{figure(offers[cheapest].cost_per_million)} per million"
+        sentences.append(
+            f"{label(series)}: cheapest on {cheapest}, {cost} with {count(offers[cheapest].cores, 'core')}; "
+            f"fewest cores on {fewest}, {offers[fewest].cores}"
+        )
+    return sentences
+
+
+def side_by_side_table(answers: Sequence[KindAnswer]) -> Table:
+    """Every series, kind by kind: the size it would be given, what that does, and what it costs."""
+    rows = []
+    for series, offers in _by_series(answers).items():
+        for place, (kind, offer) in enumerate(offers.items()):
+            rate = "-" if offer.rate.value is None else figure(offer.rate.value)
+            name = label(series) if place == 0 else ""
+            rows.append((name, kind, str(offer.cores), rate, figure(offer.cost_per_million)))
+    return Table(("series", "kind", ">cores", ">per s", ">cost per million"), rows)
+
+
+def side_by_side_facts(answers: Sequence[KindAnswer]) -> list[dict[str, object]]:
+    """The same for scripts."""
+    return [
+        {
+            "series": series,
+            "cheapest": min(offers, key=lambda kind: offers[kind].cost_per_million),
+            "fewest_cores": min(offers, key=lambda kind: offers[kind].cores),
+            "kinds": {
+                kind: {"cores": offer.cores, "cost_per_million": offer.cost_per_million, "rate": offer.rate.value}
+                for kind, offer in offers.items()
+            },
+        }
+        for series, offers in _by_series(answers).items()
+    ]
+
+
+def _by_series(answers: Sequence[KindAnswer]) -> dict[str, dict[str, Offer]]:
+    """What each kind would give each series; kinds without an answer are left out."""
+    found: dict[str, dict[str, Offer]] = {}
+    for each in answers:
+        if each.answer.offer is not None:
+            found.setdefault(each.series, {})[each.kind] = each.answer.offer
+    return found

@@ -1,0 +1,434 @@
+"""Sweeps on a real Slurm, whose four nodes of two kinds are PID namespaces of this machine.
+
+The nodes share the machine's CPUs, so no figure measured here means anything but who made it when. What LSF and PBS are
+told is tested beside their providers, against stubs.
+"""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from scaling.results.journal import read_journal
+from scaling.results.rows import Row
+from scaling.results.store import read_rows
+from tests.conftest import need
+from tests.scaling.cli.scaling import SCALING, scaling
+from tests.slurm import KINDS, Slurm, command, missing, until
+
+HEARTBEAT, THRESHOLD = 2, 8
+FAULTY = Path(__file__).parents[1] / "running/faulty.py"
+
+# Steps that take time and no CPU: four nodes have to share what this machine has.
+IDLE = """
+import time
+
+class Idle:
+    items_per_step = 1
+    def __init__(self, seconds): self.seconds = seconds
+    def prepare(self): pass
+    def step(self): time.sleep(self.seconds)
+
+def build(setting, seconds=0.02):
+    return Idle(seconds)
+"""
+
+# Steps that tell the CPU time they took, which hardly depends on who else is busy here.
+BUSY = """
+import time
+from workloads.calibrated import divide
+
+class Busy:
+    items_per_step = 1
+    def prepare(self): pass
+    def step(self):
+        start = time.thread_time()
+        divide(500_000)
+        return [time.thread_time() - start]
+
+def build(setting):
+    return Busy()
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    try:
+        import parsl  # noqa: F401
+    except ImportError:
+        need(False, "Parsl, from pip install 'cpu-scaling[cluster]'")
+    need(not missing(), f"{', '.join(missing())} of Slurm and util-linux")
+    with Slurm(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
+
+
+class Sweep:
+    """A study on the cluster, in a folder of its own; everything it starts is known by its TMPDIR."""
+
+    def __init__(self, slurm: Slurm, folder: Path) -> None:
+        self.slurm = slurm
+        self.folder = folder
+        self.results = folder / "results"
+        self.environment = {**slurm.environment, "TMPDIR": str(folder), "SCALING_LOCK": str(folder / "lock")}
+        (folder / "idle.py").write_text(IDLE)
+        (folder / "busy.py").write_text(BUSY)
+
+    def write(self, kinds: dict[str, int], study: str, **keys: object) -> None:
+        """The two files: kinds with how many nodes each, and a study."""
+        head = {"address": "127.0.0.1", "heartbeat_seconds": HEARTBEAT, "threshold_seconds": THRESHOLD}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in {**head, "poll_seconds": 1, **keys}.items()]
+        for kind, nodes in kinds.items():
+            # Nodes that share a machine must not share its lock.
+            setup = f"export SCALING_LOCK={self.folder}/lock.$SLURMD_NODENAME"
+            lines += ["[[kinds]]", f'name = "{kind}"', f'constraint = "{kind}"', f"nodes = {nodes}"]
+            lines += ['walltime = "10m"', f"setup = '{setup}'"]
+        (self.folder / "cluster.toml").write_text("\n".join(lines))
+        (self.folder / "study.toml").write_text(study)
+
+    @property
+    def arguments(self) -> list[str]:
+        return ["sweep", "study.toml", "--cluster", "cluster.toml", "-o", "results"]
+
+    def run(self) -> "subprocess.CompletedProcess[str]":
+        """The whole sweep."""
+        return scaling(*self.arguments, cwd=self.folder, env=self.environment, timeout=200)
+
+    @contextmanager
+    def started(self):
+        """The sweep under way; it is ended at the latest with the block."""
+        with (self.folder / "said").open("a") as said:
+            driver = subprocess.Popen(
+                [SCALING, *self.arguments], cwd=self.folder, env=self.environment, stdout=said, stderr=said
+            )
+        try:
+            yield driver
+            driver.wait(150)
+        finally:
+            with suppress(ProcessLookupError):
+                driver.kill()
+            driver.wait()
+
+    def said(self) -> str:
+        return (self.folder / "said").read_text()
+
+    def rows(self, *kinds: str) -> list[Row]:
+        found = [self.results / kind for kind in kinds or ("kindA", "kindB")]
+        return [row for folder in found if (folder / "rows.jsonl").exists() for row in read_rows(folder)]
+
+    def journal(self, what: str) -> list:
+        if not (self.results / "journal.jsonl").exists():
+            return []
+        return [entry for entry in read_journal(self.results) if entry.what == what]
+
+    def wait_for(self, condition) -> None:
+        until(condition, 90, lambda: f"{self.said()}\n{self.slurm.jobs()}")
+
+    def wait_for_rows(self, count: int, *kinds: str) -> None:
+        """Wait until so many more rows are there than now."""
+        before = len(self.rows(*kinds))
+        self.wait_for(lambda: len(self.rows(*kinds)) >= before + count)
+
+    def processes(self) -> list[tuple[int, bytes]]:
+        """Every process this sweep has started, anywhere."""
+        found = []
+        for path in Path("/proc").iterdir():
+            with suppress(OSError):
+                if f"TMPDIR={self.folder}".encode() in (path / "environ").read_bytes().split(b"\0"):
+                    found.append((int(path.name), b" ".join(command(int(path.name)))))
+        return found
+
+
+@pytest.fixture
+def sweep(slurm, tmp_path):
+    slurm.repair()
+    made = Sweep(slurm, tmp_path)
+    yield made
+    slurm.say("scancel", "--user", str(os.getuid()))
+    until(lambda: not slurm.jobs(), 60, slurm.jobs)
+
+
+def idle_study(seconds: float, launches: int, step: float = 0.02) -> str:
+    """One and two cores, a run of at most so many seconds for each launch of each, and one core once more."""
+    keys = (
+        f"cores = [1, 2]\nlaunches = {launches}\nmax_seconds = {seconds}\nprecision = 0.000001\ntimeout_seconds = 20\n"
+    )
+    return f'workloads = ["idle.py:build seconds={step}"]\n{keys}'
+
+
+def twice(rows: list[Row]) -> list:
+    return [key for key, count in Counter(row.run.key for row in rows).items() if count > 1]
+
+
+def overlapping(rows: list[Row]) -> list:
+    """Pairs of runs that were under way at the same time on the same node."""
+    found = []
+    for node in {row.machine.host for row in rows}:
+        spans = sorted(
+            (datetime.fromisoformat(row.started_at).timestamp(), row.outcome.sections.wall)
+            for row in rows
+            if row.machine.host == node and row.outcome.sections.wall is not None
+        )
+        found += [(one, two) for one, two in pairwise(spans) if one[0] + one[1] > two[0] + 0.002]
+    return found
+
+
+def complete(sweep: Sweep, runs: int, kinds: tuple[str, ...] = ("kindA", "kindB")) -> None:
+    """Every planned run of every kind once, on a node of that kind, and no two at a time on a node."""
+    for kind in kinds:
+        rows = sweep.rows(kind)
+        assert len(rows) == runs
+        assert not twice(rows)
+        assert {KINDS[row.machine.host] for row in rows} == {kind}
+        assert {row.outcome.status for row in rows} == {"ok"}
+        assert {row.witness.cpus_at_start for row in rows} <= {"0", "0-1"}
+    assert not overlapping(sweep.rows(*kinds))
+    assert len({entry.key + entry.kind for entry in sweep.journal("result")}) == runs * len(kinds)
+
+
+def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sweep):
+    sweep.write({"kindA": 2, "kindB": 2}, idle_study(0.3, launches=4))
+    done = sweep.run()
+    assert done.returncode == 0, done.stderr
+    complete(sweep, 9)
+    assert not sweep.journal("lost")
+    status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
+    assert [(kind["planned"], kind["done"]) for kind in status["kinds"]] == [(9, 9), (9, 9)]
+    assert not status["driver_running"]
+    again = sweep.run()
+    assert again.returncode == 0
+    assert again.stderr.count("all runs are there already") == 2
+    assert len(sweep.journal("pilot")) == 4
+
+
+def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_record_nothing_twice(sweep, slurm):
+    sweep.write({"kindA": 2, "kindB": 2}, idle_study(1.5, launches=10, step=0.3))
+    with sweep.started() as driver:
+        sweep.wait_for_rows(2, "kindA")
+        sweep.wait_for_rows(2, "kindB")
+        slurm.kill_slurmd("b1")
+        slurm.kill("a1")
+        slurm.freeze("b2")
+        sweep.wait_for(lambda: {entry.kind for entry in sweep.journal("lost")} == {"kindA", "kindB"})
+        # The frozen node makes its run to the end; only then does its pilot notice that it has been given up.
+        slurm.thaw("b2", but=b"process_worker_pool")
+        sweep.wait_for(lambda: sweep.journal("late"))
+        slurm.thaw("b2")
+        slurm.restart_slurmd("b1")
+        slurm.start("a1")
+    assert driver.returncode == 0, sweep.said()
+    complete(sweep, 21)
+    sent = Counter(entry.key for entry in sweep.journal("sent"))
+    lost = {entry.key for entry in sweep.journal("lost")}
+    assert {key for key, count in sent.items() if count > 2} <= lost
+    # What b1 was making went on without its slurmd, and the frozen node's answer came when nobody waited for it.
+    assert {row.machine.host for row in sweep.rows("kindB")} == {"b1", "b2"}
+    (late,) = sweep.journal("late")
+    assert late.key in lost
+    assert "the node stopped answering; its run is sent again (attempt 2)" in sweep.said()
+
+
+def test_a_driver_killed_with_sigkill_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
+    sweep.write({"kindA": 2, "kindB": 1}, idle_study(1.0, launches=6, step=0.2))
+    with sweep.started() as driver:
+        sweep.wait_for_rows(3)
+        status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
+        assert status["driver_running"]
+        running = [pilot for kind in status["kinds"] for pilot in kind["pilots"] if pilot["state"] == "running"]
+        assert {pilot["node"] for pilot in running} <= set(KINDS)
+        assert running
+        driver.kill()
+    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+    under_way = len(sweep.journal("sent")) - len(sweep.journal("result"))
+    assert under_way > 0
+    with sweep.started() as driver:
+        sweep.wait_for_rows(3)
+        driver.terminate()
+    assert driver.returncode == 130
+    assert "give the same command to go on" in sweep.said()
+    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+    done = sweep.run()
+    assert done.returncode == 0, done.stderr
+    complete(sweep, 13)
+    taken = [entry for entry in sweep.journal("result") if entry.note]
+    assert taken, "no answer was taken from the spool"
+
+
+def test_a_kind_whose_nodes_are_all_down_is_said_with_the_reason_and_completed_later(sweep, slurm):
+    sweep.write({"kindA": 2, "kindB": 1}, idle_study(0.2, launches=1), patience_seconds=2)
+    slurm.down("a1", "a2")
+    try:
+        done = sweep.run()
+    finally:
+        slurm.up("a1", "a2")
+    assert done.returncode == 1
+    assert "kindA: none of its nodes can be had: job" in done.stderr
+    assert "pending (ReqNodeNotAvail" in done.stderr or "pending (Nodes required for job are DOWN" in done.stderr
+    assert "not complete: kindA; give the same command again" in done.stderr
+    complete(sweep, 3, ("kindB",))
+    slurm.wait_until_idle("a1", "a2")
+    assert sweep.run().returncode == 0
+    complete(sweep, 3)
+
+
+def test_a_pilot_cancelled_by_somebody_else_is_replaced(sweep, slurm):
+    sweep.write({"kindA": 1}, idle_study(1.0, launches=4, step=0.2))
+    with sweep.started() as driver:
+        sweep.wait_for_rows(1, "kindA")
+        slurm.say("scancel", sweep.journal("pilot")[0].job)
+    assert driver.returncode == 0, sweep.said()
+    complete(sweep, 9, ("kindA",))
+    assert len(sweep.journal("pilot")) == 2
+    assert len(sweep.journal("lost")) == 1
+
+
+def test_a_run_that_fails_by_itself_is_one_row_with_its_reason_and_is_not_made_again(sweep):
+    ways = {
+        "leaves_with status=5": ("failed", "exited with status 5 without an answer"),
+        "signals_itself number=9": ("failed", "killed by signal 9 (SIGKILL)"),
+        "hangs": ("timeout", "no answer within 3 s"),
+        "floods megabytes=10": ("ok", None),
+    }
+    workloads = json.dumps([f"{FAULTY}:{way}" for way in ways])
+    keys = "cores = 1\nlaunches = 1\nmax_seconds = 0.1\ntimeout_seconds = 3"
+    sweep.write({"kindA": 2}, f"workloads = {workloads}\n{keys}")
+    assert sweep.run().returncode == 0
+    rows = sweep.rows("kindA")
+    assert len(rows) == 2 * len(ways)
+    assert not twice(rows)
+    for row in rows:
+        status, reason = ways[row.run.point.workload.partition(":")[2]]
+        assert row.outcome.status == status
+        assert (row.outcome.reason or "").startswith(reason or "")
+    assert len(sweep.journal("sent")) == len(rows)
+
+
+def test_nothing_but_the_benchmark_uses_a_millisecond_a_second_of_the_node(sweep, slurm):
+    sweep.write({"kindA": 1}, idle_study(18, launches=1, step=0.2), heartbeat_seconds=5, threshold_seconds=30)
+    with sweep.started() as driver:
+        sweep.wait_for(lambda: sweep.journal("sent"))
+        (node,) = {row.split()[2] for row in slurm.jobs()}
+        sweep.wait_for(lambda: _benchmarks(slurm, node))
+        measured = _benchmarks(slurm, node)
+        _let_pass(3)  # to start a run takes some work, which is not beside the measurement but before it
+        before, start = _cpu_seconds(slurm, node), os.times().elapsed
+        _let_pass(10)
+        after, end = _cpu_seconds(slurm, node), os.times().elapsed
+        assert _benchmarks(slurm, node) == measured
+        driver.terminate()
+    used = sum(after[pid] - before.get(pid, 0.0) for pid in after)
+    assert set(before) == set(after)
+    print(f"{1000 * used / (end - start):.3f} ms a second by {len(after)} processes")
+    assert used / (end - start) < 0.001
+
+
+def _let_pass(seconds: float) -> None:
+    start = os.times().elapsed
+    until(lambda: os.times().elapsed - start > seconds, 2 * seconds)
+
+
+def _benchmarks(slurm: Slurm, node: str) -> list[int]:
+    return [pid for pid in slurm.processes(node) if any(b"running.worker" in word for word in command(pid))]
+
+
+def _cpu_seconds(slurm: Slurm, node: str) -> dict[int, float]:
+    """CPU time of every process of a node but the benchmark."""
+    others = set(slurm.processes(node)) - set(_benchmarks(slurm, node))
+    return {
+        pid: sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+        for pid in others
+    }
+
+
+def test_the_same_study_here_and_through_the_cluster_is_not_called_different(sweep):
+    study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.5\ntimeout_seconds = 30\n'
+    sweep.write({"kindA": 1}, study)
+    here = scaling("sweep", "study.toml", "-o", "here", cwd=sweep.folder, env=sweep.environment)
+    assert here.returncode == 0, here.stderr
+    assert sweep.run().returncode == 0
+    compared = scaling("compare", sweep.folder / "here", sweep.results / "kindA")
+    print(compared.stdout, compared.stderr)
+    assert compared.returncode == 0, compared.stdout
+
+
+def test_a_job_with_one_of_two_cpus_is_told_so_and_refuses_what_needs_both(sweep, slurm):
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    (sweep.folder / "study.toml").write_text(idle_study(0.1, launches=1))
+    for job in [_submitted(sweep, name, options) for name, options in JOBS.items()]:
+        job.wait(60)
+    seen = {name: _seen_by_a_job(sweep, name) for name in JOBS}
+    assert seen["exclusive"] == ("0-1", "results are in exclusive")
+    allowed, said = seen["narrow"]
+    assert allowed in ("0", "1")
+    assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in said.replace("CPUs 1", "CPUs 0")
+    assert not (sweep.folder / "narrow").exists()
+
+
+JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
+
+
+def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
+    """A job that looks at its machine, and tries a study of one and two cores."""
+    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.said"
+    told = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
+    return subprocess.Popen(told, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
+
+
+def _seen_by_a_job(sweep: Sweep, name: str) -> tuple[str, str]:
+    """What the program calls allowed in the job, and the last it says of the study."""
+    said = (sweep.folder / f"{name}.said").read_text().splitlines()
+    return json.loads((sweep.folder / f"{name}.json").read_text())["allowed"], said[-1].removeprefix("scaling: ")
+
+
+def test_an_unknown_feature_is_refused_at_once_with_the_schedulers_words(sweep, slurm):
+    sweep.write({"kindA": 1, "kindZ": 1}, idle_study(0.1, launches=1))
+    done = sweep.run()
+    assert done.returncode == 2
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("scaling: kind 'kindZ': the scheduler refuses the job: ")
+    assert said.endswith("Invalid feature specification")
+    until(lambda: not slurm.jobs(), 20, slurm.jobs)
+
+
+def test_a_folder_of_one_machine_is_not_gone_on_with_by_a_cluster(sweep, slurm):
+    sweep.write({"kindA": 1}, idle_study(0.1, launches=1))
+    sweep.results.mkdir()
+    (sweep.results / "rows.jsonl").touch()
+    done = sweep.run()
+    assert done.returncode == 2
+    assert "results holds the results of one machine" in done.stderr
+    assert not slurm.jobs()
+
+
+def test_without_parsl_the_refusal_is_one_sentence(sweep):
+    sweep.write({"kindA": 1}, idle_study(0.1, launches=1))
+    absent = sweep.folder / "absent/parsl"
+    absent.mkdir(parents=True)
+    (absent / "__init__.py").write_text("raise ImportError('No module named parsl')")
+    sweep.environment["PYTHONPATH"] = str(absent.parent)
+    done = sweep.run()
+    assert (done.returncode, done.stderr) == (
+        2,
+        "scaling: a sweep on a cluster needs Parsl, which is not installed; give: pip install 'cpu-scaling[cluster]'\n",
+    )
+
+
+def test_a_scheduler_that_cannot_be_reached_is_one_sentence(sweep, slurm):
+    sweep.write({"kindA": 1}, idle_study(0.1, launches=1))
+    conf = sweep.folder / "slurm.conf"
+    conf.write_text(slurm.conf.read_text().replace("SlurmctldPort=", "SlurmctldPort=1 #"))
+    sweep.environment["SLURM_CONF"] = str(conf)
+    done = sweep.run()
+    assert done.returncode == 2
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("scaling: Slurm cannot be reached: squeue says 'slurm_load_jobs error: Unable to contact")
+
+
+def test_budget_and_dry_run_are_refused_with_a_cluster():
+    done = scaling("sweep", "quick", "--cluster", "cluster.toml", "--dry-run")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,131 @@
+"""A cluster's folder in the commands that read results: kinds side by side, never joined."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from scaling.results.store import Store
+from scaling.study.planning import plan
+from tests.pretend import HOST, AmdahlMachine, machine, study
+from tests.scaling.cli.scaling import scaling
+
+CLUSTER = """
+[[kinds]]
+name = "quick"
+core_hour = 4.0
+
+[[kinds]]
+name = "cheap"
+core_hour = 1.0
+nodes = 2
+
+[[kinds]]
+name = "never"
+"""
+STUDY = study('cores = [1, 2, 3, 4, 6, 8, 12, 16]\nworkloads = ["calibrated"]', launches="4")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "cluster.toml").write_text(CLUSTER)
+    kinds = {"quick": AmdahlMachine(0.05, 0.5, noise=0.002), "cheap": AmdahlMachine(0.05, 1.0, noise=0.002)}
+    for name, engine in kinds.items():
+        store = Store(tmp_path / name)
+        topology = machine(16)
+        store.write_machine(HOST, topology)
+        for number, row in enumerate(engine.make(plan(STUDY, topology).runs)):
+            host = f"{name}{number % 2}" if name == "cheap" else name
+            store.append(replace(row, machine=replace(HOST, host=host)))
+        store.close()
+    return tmp_path
+
+
+def test_show_has_a_table_a_kind_and_says_which_points_were_on_several_machines(folder):
+    told = scaling("show", folder)
+    assert told.returncode == 0, told.stderr
+    assert "quick, Amdahl 470, on quick:" in told.stdout
+    assert "cheap, Amdahl 470, on cheap0, cheap1:" in told.stdout
+    assert "measured on more than one machine of cheap:" in told.stdout
+    assert "measured on more than one machine of quick:" not in told.stdout
+
+
+def test_show_as_json_keeps_kinds_apart(folder):
+    kinds = json.loads(scaling("show", folder, "--json").stdout)["kinds"]
+    assert [kind["kind"] for kind in kinds] == ["quick", "cheap"]
+    assert [len(kind["points"]) for kind in kinds] == [8, 8]
+    assert kinds[0]["between_machines"] == []
+    assert {each["host"] for each in kinds[1]["between_machines"][0]["machines"]} == {"cheap0", "cheap1"}
+
+
+def test_fit_has_a_law_a_kind(folder):
+    series = json.loads(scaling("fit", folder, "--json").stdout)["series"]
+    assert [each["name"] for each in series] == [
+        "quick: calibrated train compact smt1",
+        "cheap: calibrated train compact smt1",
+    ]
+    for each in series:
+        assert each["laws"]["amdahl"]["serial_fraction"]["value"] == pytest.approx(0.05, abs=0.01)
+
+
+def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
+    told = scaling("capacity", folder, "--throughput", 6)
+    assert told.returncode == 0, told.stderr
+    assert "calibrated train: cheapest on cheap" in told.stdout
+    assert "fewest cores on quick" in told.stdout
+    (facts,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["kinds"]
+    assert (facts["cheapest"], facts["fewest_cores"]) == ("cheap", "quick")
+    # Twice as fast and four times as dear a core: more than half the cores, and more than twice the price.
+    assert facts["kinds"]["quick"]["cores"] < facts["kinds"]["cheap"]["cores"]
+    assert facts["kinds"]["quick"]["cost_per_million"] > 1.5 * facts["kinds"]["cheap"]["cost_per_million"]
+
+
+def test_capacity_without_a_question_has_the_landmarks_of_every_kind(folder):
+    names = [each["name"] for each in json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]]
+    assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
+
+
+def test_a_kind_without_a_valid_point_is_passed_over_with_a_note(folder):
+    store = Store(folder / "never")
+    for row in AmdahlMachine().make(plan(study(launches="1"), machine(2)).runs[:1]):
+        store.append(row)
+    store.close()
+    told = scaling("fit", folder)
+    assert told.returncode == 0
+    assert "never: none of the 1 point is valid" in told.stderr
+
+
+def test_a_cluster_folder_without_rows_is_one_sentence(tmp_path):
+    (tmp_path / "cluster.toml").write_text(CLUSTER)
+    for command in ("show", "fit", "capacity", "plot", "report"):
+        told = scaling(command, tmp_path)
+        assert (told.returncode, told.stderr) == (
+            2,
+            f"scaling: no rows in {tmp_path} yet; run the sweep that writes there\n",
+        )
+
+
+def test_status_of_a_folder_that_no_cluster_has_written_is_one_sentence(tmp_path):
+    told = scaling("status", tmp_path)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
+
+
+def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
+    here = scaling("sweep", "quick", "-o", folder)
+    assert (here.returncode, here.stderr) == (
+        2,
+        f"scaling: {folder} holds the results of a cluster; give --cluster, or another folder with -o\n",
+    )
+
+
+def test_plot_and_report_have_files_for_every_kind(folder):
+    drawn = scaling("plot", folder, "efficiency", "--format", "svg")
+    assert drawn.returncode == 0, drawn.stderr
+    assert {str(path.relative_to(folder)) for path in folder.glob("figures/**/*.svg")} == {
+        line.removeprefix(f"{folder}/") for line in drawn.stdout.splitlines()
+    }
+    assert {line.split("/")[-2] for line in drawn.stdout.splitlines()} == {"quick", "cheap"}
+    pages = scaling("report", folder)
+    assert pages.returncode == 0, pages.stderr
+    assert pages.stdout.splitlines() == [f"{folder}/quick/report.html", f"{folder}/cheap/report.html"]

@@ -1,0 +1,66 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scaling.errors import StoreError
+from scaling.results.ledger import Entry, Ledger, entry_from_json, entry_to_json, run_key
+from scaling.study.planning import plan
+from tests.pretend import machine, study
+
+
+def entry(what: str, key: str = "k", attempt: int = 1, **told: object) -> Entry:
+    return Entry(what, "2026-01-01T00:00:00.000+00:00", "epyc", key, attempt, **told)
+
+
+def test_an_entry_comes_back_as_it_went():
+    for each in (entry("sent"), entry("lost", note="größer als √2"), Entry("begun", "now"), entry("result", node="n1")):
+        assert entry_from_json(entry_to_json(each)) == each
+
+
+def test_a_line_that_is_no_entry_is_refused():
+    with pytest.raises(StoreError, match="not a journal's"):
+        entry_from_json('{"what": "eaten", "at": "now"}')
+
+
+def test_every_run_of_a_plan_has_a_key_of_its_own():
+    runs = plan(study('modes = ["train", "infer"]', launches="3"), machine(8, smt=2)).runs
+    assert len({run_key(run) for run in runs}) == len(runs)
+
+
+def test_an_answer_counts_while_its_attempt_is_waited_for():
+    ledger = Ledger([entry("sent")])
+    assert ledger.takes("epyc", "k", 1)
+    assert not ledger.takes("arm", "k", 1)
+    assert not ledger.takes("epyc", "other", 1)
+
+
+def test_an_answer_to_an_attempt_that_was_lost_is_late():
+    ledger = Ledger([entry("sent"), entry("lost")])
+    assert not ledger.takes("epyc", "k", 1)
+    ledger.note(entry("sent", attempt=2))
+    assert not ledger.takes("epyc", "k", 1)
+    assert ledger.takes("epyc", "k", 2)
+
+
+def test_an_answer_counts_once():
+    assert not Ledger([entry("sent"), entry("result")]).takes("epyc", "k", 1)
+
+
+def test_attempts_are_numbered_on_from_what_an_earlier_driver_has_sent():
+    assert Ledger([entry("sent"), entry("lost"), entry("sent", attempt=2)]).next_attempt("epyc", "k") == 3
+    assert Ledger().next_attempt("epyc", "k") == 1
+
+
+def test_a_tally_says_how_far_a_kind_has_come():
+    begun = Entry("begun", "now")
+    planned = Entry("planned", "now", "epyc", runs=9)
+    sent = [entry("sent"), entry("lost"), entry("sent", attempt=2), entry("result", attempt=2), entry("sent", "other")]
+    tally = Ledger([begun, planned, *sent, entry("late")]).tally("epyc")
+    assert (tally.planned, tally.done, tally.running, tally.lost, tally.late) == (9, 1, 1, 1, 1)
+    assert Ledger([begun, *sent, Entry("ended", "now")]).tally("epyc").running == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from(["sent", "lost", "result"]), st.integers(1, 4)), max_size=12))
+def test_no_more_than_one_attempt_is_ever_waited_for(history):
+    ledger = Ledger(entry(what, attempt=attempt) for what, attempt in history)
+    assert sum(ledger.takes("epyc", "k", attempt) for attempt in range(1, 6)) <= 1

@@ -1,0 +1,182 @@
+"""The engine over nodes, with pilots that a test decides over; real ones are in `tests/scaling/cli/test_cluster.py`."""
+
+import json
+
+import pytest
+
+from scaling.results.cluster_folder import spool_path
+from scaling.results.journal import Journal, read_journal
+from scaling.results.ledger import run_key
+from scaling.results.rows import run_to_json
+from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
+from scaling.running.engines.pilots import NodeLostError, WorkerLostError
+from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.study.cluster import cluster_from_toml
+from scaling.study.planning import plan
+from tests.pretend import HOST, machine, study
+from tests.scaling.running.engines.pretend_pilots import PretendPilots, made, refused
+
+RUNS = plan(study(launches="2"), machine(4)).runs
+FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel": "6", "fingerprint": HOST.fingerprint}
+
+
+@pytest.fixture
+def journal(tmp_path):
+    opened = Journal(tmp_path)
+    yield opened
+    opened.close()
+
+
+def engine(journal, pilots, nodes=2, spool=None, said=None):
+    (kind,) = cluster_from_toml(f'[[kinds]]\nname = "epyc"\nnodes = {nodes}', "test").kinds
+    watch = Watch(kind, pilots, journal, 60, 60, (said if said is not None else []).append)
+    built = ParslEngine(kind, Question("", "test"), pilots, journal, spool, watch)
+    built.machine = FACTS
+    built.begin()
+    return built
+
+
+def entries(folder):
+    return [(entry.what, entry.attempt) for entry in read_journal(folder) if entry.key is not None]
+
+
+def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, tmp_path):
+    pilots = PretendPilots(lambda order, _: made(order))
+    rows = list(engine(journal, pilots).make(RUNS))
+    assert sorted(run_key(row.run) for row in rows) == sorted(map(run_key, RUNS))
+    assert entries(tmp_path).count(("sent", 1)) == entries(tmp_path).count(("result", 1)) == len(RUNS)
+
+
+def test_no_more_runs_are_under_way_than_there_are_nodes(journal):
+    under_way = []
+
+    def verdict(order, number):
+        waiting = [place for place, future in enumerate(pilots.futures) if not future.done()]
+        under_way.append(len(waiting))
+        for place in waiting if number == len(RUNS) else waiting[: len(waiting) == 3]:
+            pilots.futures[place].set_result(made(pilots.orders[place]))
+
+    pilots = PretendPilots(verdict)
+    assert len(list(engine(journal, pilots, nodes=3).make(RUNS))) == len(RUNS)
+    assert max(under_way) == 3
+
+
+def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(journal, tmp_path):
+    pilots = PretendPilots(
+        lambda order, number: NodeLostError("the node stopped answering") if number == 1 else made(order)
+    )
+    rows = list(engine(journal, pilots).make(RUNS[:2]))
+    assert len(rows) == 2
+    lost = run_key(RUNS[0])
+    told = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == lost]
+    assert told == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
+
+
+def test_a_run_that_is_lost_again_and_again_becomes_a_failed_row(journal):
+    pilots = PretendPilots(lambda order, number: NodeLostError("the node stopped answering"))
+    (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
+    assert (row.outcome.status, len(pilots.orders)) == ("failed", 4)
+    assert row.outcome.reason == "the node stopped answering, in attempt 4, which was the last"
+
+
+def test_a_run_that_kills_its_worker_twice_becomes_a_failed_row(journal):
+    pilots = PretendPilots(lambda order, number: WorkerLostError("the process was killed"))
+    (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
+    assert (row.outcome.status, len(pilots.orders)) == ("failed", 2)
+
+
+def test_a_node_that_refuses_is_done_without_and_its_run_goes_to_another(journal):
+    said = []
+    pilots = PretendPilots(
+        lambda order, number: refused("the node is not like the first") if number == 1 else made(order)
+    )
+    rows = list(engine(journal, pilots, nodes=2, said=said).make(RUNS[:3]))
+    assert len(rows) == 3
+    assert pilots.dismissed == ["1"]
+    assert "going on without it" in said[0]
+
+
+def test_a_kind_whose_last_node_refuses_is_left_with_the_reason(journal):
+    pilots = PretendPilots(lambda order, number: refused("another sweep is measuring on this machine"))
+    with pytest.raises(KindLeftError, match="another sweep is measuring"):
+        list(engine(journal, pilots, nodes=1).make(RUNS))
+
+
+def test_an_error_that_is_neither_answer_nor_loss_leaves_the_kind_with_its_words(journal):
+    pilots = PretendPilots(lambda order, number: ModuleNotFoundError("No module named 'scaling'"))
+    with pytest.raises(KindLeftError, match="cannot make runs: ModuleNotFoundError: No module named 'scaling'"):
+        list(engine(journal, pilots).make(RUNS))
+
+
+def test_an_answer_left_for_a_driver_that_was_killed_is_taken_by_the_next(journal, tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    key = run_key(RUNS[0])
+    journal.write("sent", "epyc", key=key, attempt=1)
+    spool_path(spool, "epyc", key, 1).write_text(made({"run": run_to_json(RUNS[0])}))
+    (row,) = engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered(set())
+    assert row.run == RUNS[0]
+    assert entries(tmp_path) == [("sent", 1), ("result", 1)]
+    assert not list(spool.iterdir())
+
+
+def test_a_row_kept_just_before_the_driver_was_killed_is_not_taken_twice(journal, tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    key = run_key(RUNS[0])
+    journal.write("sent", "epyc", key=key, attempt=1)
+    spool_path(spool, "epyc", key, 1).write_text(made({"run": run_to_json(RUNS[0])}))
+    assert list(engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered({key})) == []
+    assert entries(tmp_path) == [("sent", 1), ("result", 1)]
+
+
+def test_what_was_under_way_without_leaving_an_answer_is_lost(journal, tmp_path):
+    journal.write("sent", "epyc", key="k", attempt=1)
+    assert list(engine(journal, PretendPilots(lambda *_: None), spool=tmp_path / "none").recovered(set())) == []
+    assert entries(tmp_path) == [("sent", 1), ("lost", 1)]
+
+
+def test_a_late_answer_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    key = run_key(RUNS[0])
+
+    def thawed(order, number):
+        if number == 1:
+            return NodeLostError("the node stopped answering")
+        spool_path(spool, "epyc", key, 1).write_text(made({"run": run_to_json(RUNS[0])}, node="thawed"))
+        return made(order)
+
+    (row,) = engine(journal, PretendPilots(thawed), nodes=1, spool=spool).make(RUNS[:1])
+    assert row.machine.host != "thawed"
+    assert entries(tmp_path) == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2), ("late", 1)]
+    assert not list(spool.iterdir())
+
+
+def test_a_late_answer_by_the_socket_is_refused_too(journal, tmp_path):
+    def verdict(order, number):
+        if number == 2:
+            built.stop()
+            return None
+        journal.write("lost", "epyc", key=run_key(RUNS[0]), attempt=1)
+        return made(order)
+
+    built = engine(journal, PretendPilots(verdict))
+    with pytest.raises(StoppedError):
+        list(built.make(RUNS[:2]))
+    assert ("late", 1) in entries(tmp_path)
+    assert ("result", 1) not in entries(tmp_path)
+
+
+def test_the_site_is_what_the_first_node_says(journal):
+    told = {"node": "n1", "job": "1", "refused": None, "machine": FACTS, "runs": [run_to_json(run) for run in RUNS]}
+    answer = json.dumps({**told, "notes": ["a note"], "findings": [], "another": None})
+    pilots = PretendPilots(lambda order, number: NodeLostError("gone") if number == 1 else answer)
+    site = engine(journal, pilots).site(None, None)
+    assert (site.runs, site.notes, site.machine) == (RUNS, ("a note",), FACTS)
+
+
+def test_a_node_that_cannot_do_the_study_leaves_the_kind_with_its_sentence(journal):
+    pilots = PretendPilots(lambda order, number: refused("study 'x': 4 cores were asked for, but there are 2"))
+    with pytest.raises(KindLeftError, match="node n1 refuses: study 'x': 4 cores"):
+        engine(journal, pilots).site(None, None)

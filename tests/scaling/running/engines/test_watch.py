@@ -1,0 +1,116 @@
+import pytest
+
+from scaling.errors import ClusterError
+from scaling.results.journal import Journal
+from scaling.running.engines.queues import Job
+from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.study.cluster import cluster_from_toml
+from tests.scaling.running.engines.pretend_pilots import PretendPilots
+
+DOWN = "ReqNodeNotAvail, UnavailableNodes:n1"
+
+
+class Clock:
+    seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def watch(tmp_path, clock):
+    journal = Journal(tmp_path)
+    (kind,) = cluster_from_toml('[[kinds]]\nname = "epyc"\nnodes = 2', "test").kinds
+    said: list[str] = []
+    made = Watch(kind, PretendPilots(lambda *_: None), journal, 30, 100, said.append, clock)
+    made.said = said
+    made.ask(2)
+    yield made
+    journal.close()
+
+
+def pending(watch, reason):
+    for number in watch.jobs:
+        watch.pilots.jobs_there[number] = Job(number, "pending", "", reason)
+
+
+def test_a_pilot_that_has_ended_is_replaced_while_there_is_work(watch):
+    del watch.pilots.jobs_there["1"]
+    watch.look(2)
+    assert watch.jobs == ["2", "3"]
+
+
+def test_no_more_pilots_are_asked_for_than_there_is_work(watch):
+    watch.pilots.jobs_there.clear()
+    watch.look(1)
+    assert watch.jobs == ["3"]
+
+
+def test_a_pilot_that_is_ending_counts_as_gone(watch):
+    watch.pilots.jobs_there["1"] = Job("1", "ending", "n1", "")
+    watch.look(2)
+    assert watch.jobs == ["2", "3"]
+
+
+def test_pilots_that_come_and_go_without_making_a_run_are_given_up_with_their_last_words(watch):
+    watch.pilots.jobs_there.clear()
+    watch.look(2)
+    watch.pilots.jobs_there.clear()
+    with pytest.raises(
+        KindLeftError, match="without making a run; the last one's log ends: python3: command not found"
+    ):
+        watch.look(2)
+
+
+def test_a_run_that_was_made_shows_that_pilots_are_worth_having(watch):
+    for _ in range(9):
+        del watch.pilots.jobs_there[watch.jobs[0]]
+        watch.look(2)
+        watch.made_something()
+    assert watch.pilots.asked == 11
+
+
+def test_waiting_in_the_queue_is_said_once_and_borne_for_ever(watch, clock):
+    pending(watch, "Priority")
+    for _ in range(10):
+        clock.seconds += 50
+        watch.look(2)
+    assert watch.said == ["no node yet: job 1 is pending (Priority)"]
+
+
+def test_nodes_that_are_down_are_said_with_the_reason_and_given_up_in_the_end(watch, clock):
+    pending(watch, DOWN)
+    watch.look(2)
+    assert watch.said == [f"no node yet: job 1 is pending ({DOWN})"]
+    clock.seconds = 99
+    watch.look(2)
+    clock.seconds = 100
+    with pytest.raises(KindLeftError, match=f"none of its nodes can be had: job 1 is pending \\({DOWN}\\)"):
+        watch.look(2)
+
+
+def test_a_node_that_comes_back_starts_the_waiting_anew(watch, clock):
+    pending(watch, DOWN)
+    watch.look(2)
+    clock.seconds = 99
+    watch.pilots.jobs_there["2"] = Job("2", "running", "n2", "")
+    watch.look(2)
+    pending(watch, DOWN)
+    clock.seconds = 150
+    watch.look(2)
+
+
+def test_a_scheduler_that_does_not_answer_for_a_while_is_borne(watch):
+    def silent(numbers):
+        raise ClusterError("Slurm cannot be reached")
+
+    watch.pilots.jobs = silent
+    watch.look(2)
+    watch.look(2)
+    assert watch.said == ["Slurm cannot be reached"]
+    assert watch.jobs == ["1", "2"]

@@ -1,0 +1,119 @@
+"""Several kinds of node at once, with pilots that a test decides over."""
+
+import json
+
+import pytest
+
+from scaling.results.cluster_folder import read_machine_facts
+from scaling.results.journal import Journal
+from scaling.results.rows import run_to_json
+from scaling.results.store import read_rows
+from scaling.running.engines.parsl import ParslEngine, Question
+from scaling.running.engines.watch import Watch
+from scaling.running.fleet import Ended, Lane, Made, Planned, carried_out
+from scaling.study.cluster import cluster_from_toml
+from scaling.study.planning import plan
+from tests.pretend import HOST, machine, study
+from tests.scaling.running.engines.pretend_pilots import PretendPilots, made, refused
+
+STUDY = study(launches="2")
+RUNS = plan(STUDY, machine(4)).runs
+FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel": "6", "fingerprint": HOST.fingerprint}
+
+
+def site(**changed: object) -> str:
+    told = {"node": "n1", "job": "1", "refused": None, "machine": FACTS, "runs": [run_to_json(run) for run in RUNS]}
+    return json.dumps({**told, "notes": [], "findings": [], "another": None, **changed})
+
+
+def willing(order: dict, number: int) -> str:
+    return site() if "begun" in order else made(order)
+
+
+@pytest.fixture
+def journal(tmp_path):
+    opened = Journal(tmp_path)
+    yield opened
+    opened.close()
+
+
+def lane(journal, folder, name, verdict=willing, toml="workloads = ['calibrated']") -> Lane:
+    (kind,) = cluster_from_toml(f'[[kinds]]\nname = "{name}"\nnodes = 2', "test").kinds
+    pilots = PretendPilots(verdict)
+    engine = ParslEngine(
+        kind, Question(toml, "test"), pilots, journal, None, Watch(kind, pilots, journal, 60, 60, print)
+    )
+    return Lane(engine, STUDY, folder / name, journal)
+
+
+def swept(*lanes: Lane) -> list:
+    for each in lanes:
+        assert each.prepare(retry_failed=False)
+        each.engine.begin()
+    return list(carried_out(lanes))
+
+
+def test_every_kind_makes_every_run_and_says_so(journal, tmp_path):
+    events = swept(lane(journal, tmp_path, "epyc"), lane(journal, tmp_path, "arm"))
+    for kind in ("epyc", "arm"):
+        of_kind = [event for event in events if event.kind == kind]
+        assert of_kind[0] == Planned(kind, 0, len(RUNS), ())
+        assert [event.made for event in of_kind if isinstance(event, Made)] == list(range(1, len(RUNS) + 1))
+        assert of_kind[-1] == Ended(kind, None)
+        assert {row.run.key for row in read_rows(tmp_path / kind)} == {run.key for run in RUNS}
+        assert read_machine_facts(tmp_path / kind) == FACTS
+
+
+def test_a_kind_that_has_every_run_is_not_asked_again(journal, tmp_path):
+    swept(lane(journal, tmp_path, "epyc"))
+    again = lane(journal, tmp_path, "epyc")
+    assert not again.prepare(retry_failed=False)
+    again.close()
+    longer = lane(journal, tmp_path, "epyc", toml="another text")
+    assert longer.prepare(retry_failed=False)
+    longer.close()
+
+
+def test_a_kind_that_is_given_up_says_why_and_the_other_goes_on(journal, tmp_path):
+    sulking = lane(journal, tmp_path, "arm", lambda order, number: refused("study 'x': there are only 2 cores"))
+    events = swept(lane(journal, tmp_path, "epyc"), sulking)
+    assert Ended("epyc", None) in events
+    assert Ended("arm", "node n1 refuses: study 'x': there are only 2 cores") in events
+    assert len(list(read_rows(tmp_path / "epyc"))) == len(RUNS)
+
+
+def test_another_study_and_other_nodes_are_refused_in_a_kinds_folder(journal, tmp_path):
+    swept(lane(journal, tmp_path, "epyc"))
+    another = lane(journal, tmp_path, "epyc", lambda *_: site(another="seed was 1 and is now 2"), toml="seed = 2")
+    (ended,) = swept(another)
+    assert "holds another study: seed was 1 and is now 2" in ended.left
+    changed = {**FACTS, "fingerprint": "other"}
+    (ended,) = swept(lane(journal, tmp_path, "epyc", lambda *_: site(machine=changed), toml="launches = 9"))
+    assert "holds the results of other nodes: fingerprint is 'other' instead of" in ended.left
+
+
+def test_pilots_are_cancelled_when_their_kind_has_made_its_runs(journal, tmp_path):
+    one = lane(journal, tmp_path, "epyc")
+    swept(one)
+    assert one.engine.pilots.dismissed == ["1", "2"]
+
+
+def test_a_mistake_of_ours_in_a_thread_is_not_swallowed(journal, tmp_path):
+    one = lane(journal, tmp_path, "epyc")
+
+    def full(row):
+        raise ZeroDivisionError("ours")
+
+    one.store.append = full
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        swept(one)
+
+
+def test_whoever_stops_listening_stops_every_kind(journal, tmp_path):
+    silent = lane(journal, tmp_path, "arm", lambda order, number: site() if "begun" in order else None)
+    silent.prepare(retry_failed=False)
+    silent.engine.begin()
+    events = carried_out([silent])
+    assert isinstance(next(events), Planned)
+    events.close()
+    assert silent.engine.pilots.dismissed == ["1", "2"]
