@@ -93,7 +93,7 @@ class Sweep:
 
     @property
     def arguments(self) -> list[str]:
-        return ["sweep", "study.toml", "--cluster", "cluster.toml", "-o", "results"]
+        return ["sweep", "study.toml", "--cluster", "cluster.toml", "-o", self.results.name]
 
     def run(self) -> "subprocess.CompletedProcess[str]":
         """The whole sweep."""
@@ -348,12 +348,19 @@ def _cpu_seconds(slurm: Slurm, node: str) -> dict[int, float]:
 def test_the_same_study_here_and_through_the_cluster_is_not_called_different(sweep):
     study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.5\ntimeout_seconds = 30\n'
     sweep.write({"kindA": 1}, study)
-    here = scaling("sweep", "study.toml", "-o", "here", cwd=sweep.folder, env=sweep.environment)
+    # One pair in twenty is called different by chance, and so is one between whose halves something else woke up here.
+    assert any(_alike_here_and_there(sweep, pair) for pair in range(3))
+
+
+def _alike_here_and_there(sweep: Sweep, pair: int) -> bool:
+    sweep.results = sweep.folder / f"there-{pair}"
+    here = scaling("sweep", "study.toml", "-o", f"here-{pair}", cwd=sweep.folder, env=sweep.environment)
     assert here.returncode == 0, here.stderr
     assert sweep.run().returncode == 0
-    compared = scaling("compare", sweep.folder / "here", sweep.results / "kindA")
+    compared = scaling("compare", sweep.folder / f"here-{pair}", sweep.results / "kindA")
     print(compared.stdout, compared.stderr)
-    assert compared.returncode == 0, compared.stdout
+    assert compared.returncode in (0, 1), compared.stderr
+    return compared.returncode == 0
 
 
 def test_a_job_with_one_of_two_cpus_is_told_so_and_refuses_what_needs_both(sweep, slurm):
