@@ -6,7 +6,9 @@ told is tested beside their providers, against stubs.
 
 import json
 import os
+import signal
 import subprocess
+import sys
 from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from scaling.results.journal import read_journal
+from scaling.results.ledger import run_key
 from scaling.results.rows import Row
 from scaling.results.store import read_rows
 from tests.conftest import need
@@ -79,7 +82,7 @@ class Sweep:
         (folder / "idle.py").write_text(IDLE)
         (folder / "busy.py").write_text(BUSY)
 
-    def write(self, kinds: dict[str, int], study: str, **keys: object) -> None:
+    def write(self, kinds: dict[str, int], study: str, walltime: str = "10m", **keys: object) -> None:
         """The two files: kinds with how many nodes each, and a study."""
         head = {"address": "127.0.0.1", "heartbeat_seconds": HEARTBEAT, "threshold_seconds": THRESHOLD}
         lines = [f"{key} = {json.dumps(value)}" for key, value in {**head, "poll_seconds": 1, **keys}.items()]
@@ -87,7 +90,7 @@ class Sweep:
             # Nodes that share a machine must not share its lock.
             setup = f"export SCALING_LOCK={self.folder}/lock.$SLURMD_NODENAME"
             lines += ["[[kinds]]", f'name = "{kind}"', f'constraint = "{kind}"', f"nodes = {nodes}"]
-            lines += ['walltime = "10m"', f"setup = '{setup}'"]
+            lines += [f'walltime = "{walltime}"', f"setup = '{setup}'"]
         (self.folder / "cluster.toml").write_text("\n".join(lines))
         (self.folder / "study.toml").write_text(study)
 
@@ -95,17 +98,17 @@ class Sweep:
     def arguments(self) -> list[str]:
         return ["sweep", "study.toml", "--cluster", "cluster.toml", "-o", self.results.name]
 
-    def run(self) -> "subprocess.CompletedProcess[str]":
-        """The whole sweep."""
-        return scaling(*self.arguments, cwd=self.folder, env=self.environment, timeout=200)
+    def run(self, *, report: bool = False) -> "subprocess.CompletedProcess[str]":
+        """The whole sweep, with its pages or without."""
+        told = [*self.arguments, *([] if report else ["--no-report"])]
+        return scaling(*told, cwd=self.folder, env=self.environment, timeout=200)
 
     @contextmanager
-    def started(self):
-        """The sweep under way; it is ended at the latest with the block."""
+    def started(self, *program: str | Path):
+        """The sweep under way, with another program where one is given; it is ended at the latest with the block."""
+        told = [*(program or [SCALING]), *self.arguments, "--no-report"]
         with (self.folder / "said").open("a") as said:
-            driver = subprocess.Popen(
-                [SCALING, *self.arguments], cwd=self.folder, env=self.environment, stdout=said, stderr=said
-            )
+            driver = subprocess.Popen(told, cwd=self.folder, env=self.environment, stdout=said, stderr=said)
         try:
             yield driver
             driver.wait(150)
@@ -193,10 +196,12 @@ def complete(sweep: Sweep, runs: int, kinds: tuple[str, ...] = ("kindA", "kindB"
 
 def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sweep):
     sweep.write({"kindA": 2, "kindB": 2}, idle_study(0.3, launches=4))
-    done = sweep.run()
+    done = sweep.run(report=True)
     assert done.returncode == 0, done.stderr
     complete(sweep, 9)
     assert not sweep.journal("lost")
+    assert done.stderr.endswith("the page that shows them is results/report.html\n")
+    assert "kindB/report.html" in (sweep.results / "report.html").read_text()
     status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
     assert [(kind["planned"], kind["done"]) for kind in status["kinds"]] == [(9, 9), (9, 9)]
     assert not status["driver_running"]
@@ -233,8 +238,8 @@ def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_re
     assert "the node stopped answering; its run is sent again (attempt 2)" in sweep.said()
 
 
-def test_a_driver_killed_with_sigkill_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
-    sweep.write({"kindA": 2, "kindB": 1}, idle_study(1.0, launches=6, step=0.2))
+def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
+    sweep.write({"kindA": 2, "kindB": 1}, idle_study(1.0, launches=5, step=0.2))
     with sweep.started() as driver:
         sweep.wait_for_rows(3)
         status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
@@ -243,20 +248,88 @@ def test_a_driver_killed_with_sigkill_leaves_nothing_behind_and_the_next_goes_on
         assert {pilot["node"] for pilot in running} <= set(KINDS)
         assert running
         driver.kill()
-    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+    nothing_is_left(sweep, slurm)
     under_way = len(sweep.journal("sent")) - len(sweep.journal("result"))
     assert under_way > 0
-    with sweep.started() as driver:
-        sweep.wait_for_rows(3)
-        driver.terminate()
-    assert driver.returncode == 130
-    assert "give the same command to go on" in sweep.said()
-    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+    # Each at another moment: while runs are made, when the first has been sent, and while pilots are waited for.
+    moments = {signal.SIGTERM: "result", signal.SIGHUP: "sent", signal.SIGINT: "pilot"}
+    for number, what in moments.items():
+        before = len(sweep.journal(what))
+        with sweep.started() as driver:
+            sweep.wait_for(lambda what=what, before=before: len(sweep.journal(what)) > before + (what == "result"))
+            driver.send_signal(number)
+        assert driver.returncode == 130, (number, sweep.said())
+        nothing_is_left(sweep, slurm)
+    assert sweep.said().count("give the same command to go on") == len(moments)
     done = sweep.run()
     assert done.returncode == 0, done.stderr
-    complete(sweep, 13)
+    complete(sweep, 11)
     taken = [entry for entry in sweep.journal("result") if entry.note]
     assert taken, "no answer was taken from the spool"
+
+
+def nothing_is_left(sweep: Sweep, slurm: Slurm) -> None:
+    """The queue is empty and no process lives, soon after the driver has ended."""
+    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+
+
+# A driver for which pilots come and go within seconds: the shortest walltime Slurm knows is a minute.
+IN_A_HURRY = """
+from scaling.running import muster
+from scaling.study import cluster
+cluster.MARGIN_SECONDS = muster.START_AND_END_SECONDS = 5.0
+from scaling.cli.main import main
+main()
+"""
+
+
+def test_a_walltime_that_runs_out_cuts_no_run_off_and_the_next_pilot_goes_on(sweep, slurm):
+    study = idle_study(1.0, launches=4, step=0.2).replace("timeout_seconds = 20", "timeout_seconds = 43")
+    sweep.write({"kindA": 1}, study, walltime="1m")  # of which a pilot takes runs for seven seconds
+    with sweep.started(sys.executable, "-c", IN_A_HURRY) as driver:
+        pass
+    assert driver.returncode == 0, sweep.said()
+    complete(sweep, 9, ("kindA",))
+    assert not sweep.journal("lost")
+    assert len(sweep.journal("sent")) == 9
+    first, *others = [entry.job for entry in sweep.journal("pilot")]
+    assert others
+    assert "JobState=COMPLETED" in slurm.say("scontrol", "show", "job", first)
+
+
+def test_a_run_whose_worker_is_killed_is_sent_once_more_and_after_that_has_failed(sweep, slurm):
+    sweep.write({"kindA": 1}, idle_study(1.5, launches=1, step=0.2))
+    killed: list[int] = []
+
+    def kill_the_worker() -> None:
+        """Kill the process that makes runs, as soon as it makes another."""
+        sweep.wait_for(lambda: set(_benchmarks(slurm, _node(slurm))) - set(killed))
+        (run,) = set(_benchmarks(slurm, _node(slurm))) - set(killed)
+        killed.append(run)
+        os.kill(int(Path(f"/proc/{run}/stat").read_text().rpartition(") ")[2].split()[1]), signal.SIGKILL)
+
+    with sweep.started() as driver:
+        kill_the_worker()
+        sweep.wait_for_rows(1, "kindA")
+        kill_the_worker()
+        kill_the_worker()
+    assert driver.returncode == 0, sweep.said()
+    once, twice_killed, never = sweep.rows("kindA")
+    assert [row.outcome.status for row in (once, twice_killed, never)] == ["ok", "failed", "ok"]
+    assert twice_killed.outcome.reason == (
+        "the process that makes runs on the node was killed, in attempt 2, which was the last"
+    )
+    assert Counter(entry.key for entry in sweep.journal("sent")).most_common() == [
+        (run_key(once.run), 2),
+        (run_key(twice_killed.run), 2),
+        (run_key(never.run), 1),
+    ]
+    assert len(sweep.journal("pilot")) == 1
+
+
+def _node(slurm: Slurm) -> str:
+    """The node of the only job."""
+    return next((row.split()[2] for row in slurm.jobs() if len(row.split()) > 2), "a1")
 
 
 def test_a_kind_whose_nodes_are_all_down_is_said_with_the_reason_and_completed_later(sweep, slurm):
