@@ -28,7 +28,7 @@ def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
         cost = f"{figure(offers[least].cost_per_million)} per million"
         sentences.append(
             f"{label(series)}: cheapest on {least}, {cost} with {count(offers[least].cores, 'core')}; "
-            f"fewest cores on {fewest}, {offers[fewest].cores}"
+            f"fewest cores on {' and '.join(fewest)}, {offers[fewest[0]].cores}"
         )
     return sentences
 
@@ -50,7 +50,7 @@ def side_by_side_facts(answers: Sequence[KindAnswer]) -> list[dict[str, object]]
         {
             "series": series,
             "cheapest": cheapest(offers),
-            "fewest_cores": fewest_cores(offers),
+            "fewest_cores": fewest_cores(offers)[0],
             "kinds": {
                 kind: {"cores": offer.cores, "cost_per_million": offer.cost_per_million, "rate": offer.rate.value}
                 for kind, offer in offers.items()
@@ -74,6 +74,7 @@ def cheapest(offers: Mapping[str, Offer]) -> str:
     return min(offers, key=lambda kind: offers[kind].cost_per_million)
 
 
-def fewest_cores(offers: Mapping[str, Offer]) -> str:
-    """The kind whose size has the fewest cores, counting those twice whose both threads are used."""
-    return min(offers, key=lambda kind: (offers[kind].cores * offers[kind].threads, offers[kind].cores))
+def fewest_cores(offers: Mapping[str, Offer]) -> list[str]:
+    """The kinds whose size has the fewest cores, counting those twice whose both threads are used."""
+    needed = {kind: (offer.cores * offer.threads, offer.cores) for kind, offer in offers.items()}
+    return [kind for kind, cores in needed.items() if cores == min(needed.values())]

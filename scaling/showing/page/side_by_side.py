@@ -119,12 +119,12 @@ def kind_lines(series: str, kinds: Sequence[KindResult]) -> list[KindLine]:
 def asked(work: SameWork) -> list[Asked]:
     """What every kind answers when all are asked for the same."""
     offers = offers_by_series(work.answers).get(work.series, {})
-    first = {"cheapest": cheapest(offers), "fewest cores": fewest_cores(offers)} if len(offers) > 1 else {}
+    first = {"cheapest": [cheapest(offers)], "fewest cores": fewest_cores(offers)} if len(offers) > 1 else {}
     return [
         Asked(
             kind=each.kind,
             cells=("-",) * 4 if each.answer.offer is None else _cells(each.answer.offer),
-            marks=tuple(mark for mark, kind in first.items() if kind == each.kind),
+            marks=tuple(mark for mark, kinds in first.items() if each.kind in kinds),
             reason=_reason(each.answer),
         )
         for each in work.answers

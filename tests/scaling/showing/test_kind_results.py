@@ -4,6 +4,7 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.price import Price
 from scaling.analysis.question import Question
 from scaling.showing.kind_results import same_work, series_names
+from scaling.showing.kinds import side_by_side, side_by_side_facts
 from tests.scaling.showing.kinds import kind
 
 SERIES = "calibrated train compact smt1"
@@ -63,3 +64,11 @@ def test_points_on_several_machines_of_a_kind_are_known(kinds):
     assert quick.between == []
     assert {each.machines[0][0] for each in cheap.between} == {"c1"}
     assert len(cheap.between) == 8
+
+
+def test_kinds_that_need_as_few_cores_are_all_named(tmp_path):
+    (work,) = same_work([kind("a", tmp_path, serials=[0.05]), kind("b", tmp_path, serials=[0.05], core_hour=2.0)])
+    (sentence,) = side_by_side(work.answers)
+    assert "cheapest on a, " in sentence
+    assert "fewest cores on a and b, " in sentence
+    assert side_by_side_facts(work.answers)[0]["fewest_cores"] == "a"
