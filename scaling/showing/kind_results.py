@@ -16,8 +16,8 @@ from scaling.showing.kinds import KindAnswer
 from scaling.showing.result import Result
 
 # The throughput that kinds are compared at, where none is asked for, as a share of what the slowest is said to do on
-# the cores it should be given: so much less that it can be sure of it.
-COMPARED_SHARE = 0.9
+# the cores it should be given: the largest of these that every kind is sure of, or the smallest.
+COMPARED_SHARES = (0.9, 0.75, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,35 @@ def same_work(kinds: Sequence[KindResult], target: float | None = None) -> list[
 
     Series that only one kind has, and those of which no kind names a size, are left out: there is nothing to compare.
     """
-    found = []
-    for series in series_names(kinds):
-        having = [(kind, outlook) for kind in kinds if (outlook := kind.outlook(series))]
-        wanted = target or _reachable([offer for kind, _ in having if (offer := kind.recommended(series))])
-        if len(having) > 1 and wanted:
-            answers = (
-                KindAnswer(
-                    kind.name,
-                    series,
-                    answer(each.fit, Question("throughput", wanted, price=kind.price), kind.result.sizes),
-                )
-                for kind, each in having
-            )
-            found.append(SameWork(series, wanted, tuple(answers)))
-    return found
+    found = (
+        _compared(series, [kind for kind in kinds if kind.outlook(series)], target) for series in series_names(kinds)
+    )
+    return [work for work in found if work is not None]
 
 
-def _reachable(offers: Sequence[Offer]) -> float | None:
-    """A throughput that all of these should reach."""
-    rates = [offer.rate.value for offer in offers if offer.rate.value]
-    return _round(COMPARED_SHARE * min(rates)) if rates else None
+def _compared(series: str, kinds: Sequence[KindResult], target: float | None) -> SameWork | None:
+    works = (
+        SameWork(series, wanted, tuple(_answer(kind, series, wanted) for kind in kinds))
+        for wanted in ([target] if target else _targets(series, kinds))
+    )
+    last = None
+    for last in works if len(kinds) > 1 else ():
+        if all(each.answer.offer for each in last.answers):
+            break
+    return last
+
+
+def _targets(series: str, kinds: Sequence[KindResult]) -> list[float]:
+    """Throughputs to compare kinds at, the best first; none where no kind names a size."""
+    rates = [offer.rate.value for kind in kinds if (offer := kind.recommended(series)) and offer.rate.value]
+    return [_round(share * min(rates)) for share in COMPARED_SHARES] if rates else []
+
+
+def _answer(kind: KindResult, series: str, target: float) -> KindAnswer:
+    outlook = kind.outlook(series)
+    assert outlook is not None
+    question = Question("throughput", target, price=kind.price)
+    return KindAnswer(kind.name, series, answer(outlook.fit, question, kind.result.sizes))
 
 
 def _round(number: float) -> float:

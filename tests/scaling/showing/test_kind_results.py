@@ -39,6 +39,14 @@ def test_kinds_are_compared_at_a_round_throughput_that_each_should_reach(kinds):
     assert [each.answer.question.price.core_hour for each in work.answers] == [4.0, 1.0]
 
 
+def test_kinds_that_are_sure_of_less_are_compared_at_less(tmp_path):
+    kinds = [kind("calm", tmp_path), kind("restless", tmp_path, noise=0.08, include_invalid=True)]
+    (work,) = same_work(kinds)
+    slowest = min(each.recommended(SERIES).rate.value for each in kinds)
+    assert 0.4 * slowest < work.target <= 0.75 * slowest
+    assert {each.answer.status for each in work.answers} == {"ok"}
+
+
 def test_kinds_are_compared_at_the_throughput_asked_for(kinds):
     (work,) = same_work(kinds, 1e9)
     assert work.target == 1e9
