@@ -409,7 +409,7 @@ def _cpu_seconds(slurm: Slurm, node: str) -> dict[int, float]:
 
 
 def test_the_same_study_here_and_through_the_cluster_is_not_called_different(sweep):
-    study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.5\ntimeout_seconds = 30\n'
+    study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.3\ntimeout_seconds = 30\n'
     sweep.write({"kindA": 1}, study)
     # One pair in twenty is called different by chance, and so is one between whose halves something else woke up here.
     assert any(_alike_here_and_there(sweep, pair) for pair in range(3))
