@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from scaling.cli.sources import IncludeInvalid
-from scaling.errors import StoreError
 from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
+from scaling.results.lines import replace_file
 
 REPORT = "report.html"
 
@@ -42,12 +42,6 @@ def write_report(folder: Path, output: Path | None = None, include_invalid: bool
 
     path = output or folder / REPORT
     text = page(result_of(read_folder(folder), include_invalid), include_invalid=include_invalid)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
-        draft.write_text(text, encoding="utf-8", errors="replace")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StoreError(f"{path} cannot be written: {error.strerror}; choose another file with -o") from error
+    # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
+    replace_file(path, text.encode(errors="replace").decode())
     return path
