@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from scaling.cli.interrupts import stop_like_ctrl_c
+from scaling.cli.measuring import stop_like_ctrl_c
 from scaling.cli.printing import print_note
 from scaling.cli.show import show_kinds
 from scaling.errors import ClusterError

@@ -1,7 +1,6 @@
 """`scaling profile`: which operations the steps of a network spend their time in."""
 
 import json
-import signal
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.cli.interrupts import stop_like_ctrl_c
+from scaling.cli.measuring import interruptible, refuse_another_machine, tell_what_is_made_again
 from scaling.cli.operations import analysis_facts, print_analysis, threads_to_predict
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
@@ -19,14 +18,13 @@ from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.results.rows import launch_of
-from scaling.results.store import read_machine_differences
-from scaling.results.traces import TRACES, TracedRow, TraceStore, read_traced_rows, trace_of
+from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import sweep as loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
 from scaling.showing.traced import ops_table, trace_facts, trace_remarks, trace_words
-from scaling.showing.words import count, point_words
+from scaling.showing.words import point_words
 from scaling.study.finding import check_workloads, read_catalogue, read_study_text, ready_made
 from scaling.study.planning import Plan
 from scaling.study.profiling import DEFAULTS, check_can_be_traced, traced_plan
@@ -97,7 +95,7 @@ def profile(
     job = _job(workloads, {key: value for key, value in given.items() if value is not None}, inter, steps, output)
     for note in job.plan.notes:
         print_note(note)
-    _refuse_another_machine(job)
+    refuse_another_machine(job.folder, job.machine, job.topology)
     lock = MachineLock(f"profile of {', '.join(job.study.workloads)}", not no_wait, print_note)
     try:
         _carry_out(job, lock.fd, retry_failed)
@@ -141,24 +139,12 @@ def _study(names: Sequence[str], studies: Collection[str], given: dict[str, obje
     return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in given.items()])
 
 
-def _refuse_another_machine(job: Job) -> None:
-    differences = read_machine_differences(job.folder, job.machine, job.topology)
-    if differences:
-        raise StoreError(
-            f"{job.folder} holds the results of another machine: {', '.join(differences)}; "
-            "choose another folder with -o"
-        )
-
-
 def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
     """Trace what is missing; whatever ends this early leaves whole lines, and says how to go on."""
     store = TraceStore(job.folder)
     try:
-        _refuse_another_machine(job)
-        if store.set_aside:
-            print_note(f"a torn last line of {job.folder / TRACES.file} was set aside; its run is made again")
-        if retry_failed:
-            print_note(f"{count(store.set_failures_aside(), 'failed run')} set aside to be made again")
+        refuse_another_machine(job.folder, job.machine, job.topology)
+        tell_what_is_made_again(store, retry_failed)
         _refuse_other_steps(job)
         store.write_profile(study_to_toml(job.study, "what was last asked of `scaling profile`"))
         store.write_machine(job.machine, job.topology)
@@ -189,18 +175,14 @@ def _make(job: Job, schedule: Schedule, store: TraceStore, lock_fd: int) -> None
     if not schedule.coming:
         print_note(f"all {schedule.made} runs are there already; choose another folder with -o to trace anew")
         return
-    progress = Progress(schedule)
-    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
-    try:
-        with progress, LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine:
-            for traced in loop.kept(engine.trace(schedule), store):
-                schedule.saw(launch_of(traced.row))
-                progress.advance(traced.row)
-    except KeyboardInterrupt:
-        kept = len(_wanted(job))  # a line may have been kept, and not yet been counted
-        total = len(job.plan.runs)
-        print_note(f"interrupted; {kept} of {total} runs are kept in {job.folder}: give the same command to go on")
-        raise typer.Exit(130) from None
+    with (
+        interruptible(job.folder, lambda: (len(_wanted(job)), len(job.plan.runs))),
+        Progress(schedule) as progress,
+        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
+    ):
+        for traced in loop.kept(engine.trace(schedule), store):
+            schedule.saw(launch_of(traced.row))
+            progress.advance(traced.row)
 
 
 def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -> None:

@@ -7,8 +7,9 @@ from urllib.parse import quote
 import typer
 
 from scaling.cli.sources import IncludeInvalid
-from scaling.errors import FitError, StoreError
+from scaling.errors import FitError
 from scaling.results.cluster_folder import is_cluster_folder, unmeasured_kinds
+from scaling.results.lines import replace_file
 from scaling.results.store import read_study_toml
 
 REPORT = "report.html"
@@ -88,12 +89,6 @@ def _write_kinds(folder: Path, output: Path | None, include_invalid: bool, targe
 
 
 def _kept(path: Path, text: str) -> Path:
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
-        draft.write_text(text, encoding="utf-8", errors="replace")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StoreError(f"{path} cannot be written: {error.strerror}; choose another file with -o") from error
+    # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
+    replace_file(path, text.encode(errors="replace").decode())
     return path

@@ -1,6 +1,5 @@
 """`scaling sweep`: carry out a study, or go on with one."""
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import typer
 from scaling.analysis.repeats import wants_more
 from scaling.cli.cluster import sweep_cluster
 from scaling.cli.doctor import examine
-from scaling.cli.interrupts import stop_like_ctrl_c
+from scaling.cli.measuring import interruptible, refuse_another_machine, tell_what_is_made_again
 from scaling.cli.options import seconds_in
 from scaling.cli.printing import print_note
 from scaling.cli.progress import Progress
@@ -24,7 +23,7 @@ from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.results.cluster_folder import is_cluster_folder, kind_folders
 from scaling.results.rows import launch_of
-from scaling.results.store import Store, read_machine_differences, read_rows, read_study_toml
+from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running import sweep as loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.engines.parsl import Question
@@ -168,12 +167,7 @@ def _refuse_another(job: Job) -> None:
         why = growth.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
-    differences = read_machine_differences(job.folder, job.machine, job.topology)
-    if differences:
-        raise StoreError(
-            f"{job.folder} holds the results of another machine: {', '.join(differences)}; "
-            "choose another folder with -o"
-        )
+    refuse_another_machine(job.folder, job.machine, job.topology)
 
 
 def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
@@ -181,10 +175,7 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
     store = Store(job.folder)
     try:
         _refuse_another(job)
-        if store.set_aside:
-            print_note(f"a torn last line of {job.folder / 'rows.jsonl'} was set aside; its run is made again")
-        if retry_failed:
-            print_note(f"{count(store.set_failures_aside(), 'failed run')} set aside to be made again")
+        tell_what_is_made_again(store, retry_failed)
         store.write_study(job.toml)
         store.write_machine(job.machine, job.topology)
         store.write_findings(examine(job.topology))
@@ -198,18 +189,19 @@ def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
     if not schedule.coming and job.budget_seconds is None:
         print_note(f"all {schedule.made} runs are there already; choose another folder with -o to measure anew")
         return
-    progress = Progress(schedule)
-    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
-    try:
-        with progress, LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine:
-            for row in loop.sweep(schedule, engine, store):
-                schedule.saw(launch_of(row))
-                progress.advance(row)
-    except KeyboardInterrupt:
-        total = schedule.made + len(schedule.coming)
-        kept = sum(1 for _ in read_rows(job.folder))  # a row may have been kept, and not yet been counted
-        print_note(f"interrupted; {kept} of {total} runs are kept in {job.folder}: give the same command to go on")
-        raise typer.Exit(130) from None
+
+    def made() -> tuple[int, int]:
+        """Read from the disk: a row may have been kept, and not yet been counted."""
+        return sum(1 for _ in read_rows(job.folder)), schedule.made + len(schedule.coming)
+
+    with (
+        interruptible(job.folder, made),
+        Progress(schedule) as progress,
+        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
+    ):
+        for row in loop.sweep(schedule, engine, store):
+            schedule.saw(launch_of(row))
+            progress.advance(row)
     if job.budget_seconds is not None:
         print_note(_spent(schedule, job.study.precision))
 

@@ -4,6 +4,7 @@ import math
 import os
 from collections import Counter
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +83,14 @@ class CompiledStep:
         inputs, targets = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in self.network.data())
         self._batch = (inputs, targets) if self._trains else (inputs,)
 
+    @cached_property
+    def _graph(self) -> Any:
+        """The step for this very batch, built by the first call: looking it up again would cost every step."""
+        return self._function.get_concrete_function(*self._batch)
+
     def step(self) -> None:
         """Take a step; a loss that is no number ends the run, since what follows it is no training."""
-        result = tf.nest.flatten(self._function(*self._batch))[0].numpy()
+        result = tf.nest.flatten(self._graph(*self._batch))[0].numpy()
         if self._trains:
             self._keep(float(result))
 

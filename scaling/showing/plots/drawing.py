@@ -13,7 +13,9 @@ def drawn(draw: Callable[[], Picture | Nothing]) -> Picture | Nothing:
     with style():
         found = draw()
         if isinstance(found, Picture):
-            found.figure.draw_without_rendering()
-            found.figure.set_layout_engine(None)
+            engine = found.figure.get_layout_engine()
+            if engine is not None:
+                engine.execute(found.figure)
+                found.figure.set_layout_engine(None)
             found = replace(found, caption=printable(found.caption))
     return found

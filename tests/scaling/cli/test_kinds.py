@@ -132,15 +132,6 @@ def test_plot_has_figures_of_every_kind_and_of_the_kinds_side_by_side(folder):
     assert ">cheap<" in together
 
 
-def test_report_has_a_page_of_every_kind_and_one_that_sets_them_side_by_side(folder, tmp_path):
-    told = scaling("report", folder)
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.splitlines() == [f"{folder}/{page}report.html" for page in ("quick/", "cheap/", "")]
-    text = (folder / "report.html").read_text()
-    assert set(re.findall(r'href="([^"#]+)"', text)) == {"quick/report.html", "cheap/report.html"}
-    assert "never: nothing has been measured yet" in text
-
-
 def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     told = scaling("report", folder, "-o", tmp_path / "my page.html", "--target", 6)
     assert told.stdout.splitlines() == [f"{tmp_path}/my page{kind}.html" for kind in ("-quick", "-cheap", "")]
@@ -169,6 +160,10 @@ def test_a_target_that_makes_no_sense_is_one_sentence(folder, place, target, wor
     assert words in told.stderr
 
 
-def test_a_sweep_says_where_the_page_of_all_kinds_is(folder):
+def test_a_sweep_ends_with_a_page_of_every_kind_and_one_that_sets_them_side_by_side(folder):
     assert sweep._report_note(folder) == f"the page that shows them is {folder}/report.html"
-    assert (folder / "quick/report.html").exists()
+    text = (folder / "report.html").read_text()
+    links = set(re.findall(r'href="([^"#]+)"', text))
+    assert links == {"quick/report.html", "cheap/report.html"}
+    assert all((folder / link).exists() for link in links)
+    assert "never: nothing has been measured yet" in text

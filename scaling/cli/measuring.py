@@ -1,0 +1,59 @@
+"""What commands that measure have in common: whose folder it is, what they find in it, and how they are stopped."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+import typer
+
+from scaling.cli.printing import print_note
+from scaling.errors import StoreError
+from scaling.machine.identity import Machine
+from scaling.machine.topology import Topology
+from scaling.results.lines import Lines
+from scaling.results.store import read_machine_differences
+from scaling.showing.words import count
+
+T = TypeVar("T")
+
+
+def refuse_another_machine(folder: Path, machine: Machine, topology: Topology) -> None:
+    """Refuse to go on in a folder that was begun elsewhere."""
+    differences = read_machine_differences(folder, machine, topology)
+    if differences:
+        raise StoreError(
+            f"{folder} holds the results of another machine: {', '.join(differences)}; choose another folder with -o"
+        )
+
+
+def tell_what_is_made_again(lines: Lines[T], retry_failed: bool) -> None:
+    """Set failed runs aside if asked to; say which runs are made again although the folder has something of them."""
+    if lines.set_aside:
+        print_note(f"a torn last line of {lines.folder / lines.kind.file} was set aside; its run is made again")
+    if retry_failed:
+        print_note(f"{count(lines.set_failures_aside(), 'failed run')} set aside to be made again")
+
+
+@contextmanager
+def interruptible(folder: Path, made: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """Whoever asks to stop is told how many runs of how many are kept, and how to go on."""
+    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept, total = made()
+        print_note(f"interrupted; {kept} of {total} runs are kept in {folder}: give the same command to go on")
+        raise typer.Exit(130) from None
+
+
+def stop_like_ctrl_c(*signals: signal.Signals) -> None:
+    """Have these signals raise what Ctrl-C raises."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    for each in signals:
+        signal.signal(each, interrupt)
