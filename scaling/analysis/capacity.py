@@ -23,8 +23,8 @@ from scaling.analysis.inverses import (
     speedup_limit,
 )
 from scaling.analysis.prediction import FARTHEST, chance_within
-from scaling.analysis.price import cpu_hours_per_million
-from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread, Status
+from scaling.analysis.price import Price, cpu_hours_per_million
+from scaling.analysis.question import CORE_HOURS, Answer, Offer, Outlook, Question, Spread, Status
 from scaling.analysis.series import Floats
 from scaling.analysis.sizes import Sizes, plain_sizes
 
@@ -69,6 +69,16 @@ def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> O
         peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
         reason=only_measured(fit),
     )
+
+
+def offer_of(
+    fit: SeriesFit, cores: int, price: Price = CORE_HOURS, sizes: Sizes | None = None, draws: int = DRAWS
+) -> Offer | None:
+    """What a series does on so many cores, and what that costs; None where nothing is said of it."""
+    if refusal(fit) or cores not in on_offer(fit, sizes):
+        return None
+    desk = _Desk(fit, Question("cheapest", 1.0, price=price), fit.draws(draws), (cores,), sizes)
+    return desk.only_size()
 
 
 def _recommended(fit: SeriesFit, turn: Spread, sizes: Sizes | None) -> int | None:
@@ -205,6 +215,10 @@ class _Desk:
             else None
         )
         return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
+
+    def only_size(self) -> Offer:
+        """The one size on offer, which no promise is asked of."""
+        return self._offer(0, None)
 
     def _sure_enough(self, chances: Floats) -> list[int]:
         """The places of the sizes that are as sure as was asked for."""

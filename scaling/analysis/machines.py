@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log, sqrt
 
-from scaling.analysis.summary import Launch
+from scaling.analysis.summary import Launch, table_order
 from scaling.study.planning import Point
 
 
@@ -34,12 +34,13 @@ class Between:
 
 
 def several_machines(launches: Iterable[tuple[str, Launch]]) -> list[Between]:
-    """Every point that was measured on more than one machine; launches come with the name of theirs."""
+    """Every point that was measured on more than one machine, as a table has them; launches come with their host."""
     by_point: dict[Point, dict[str, list[float]]] = {}
     for host, launch in launches:
         if launch.seconds is not None:
             by_point.setdefault(launch.point, {}).setdefault(host, []).append(launch.seconds)
-    return [between(point, timed) for point, timed in by_point.items() if len(timed) > 1]
+    several = sorted((point for point, timed in by_point.items() if len(timed) > 1), key=table_order)
+    return [between(point, by_point[point]) for point in several]
 
 
 def between(point: Point, seconds: Mapping[str, Sequence[float]]) -> Between:

@@ -69,7 +69,7 @@ def launch_seconds(step_seconds: Sequence[float], warmup_steps: int) -> float | 
 
 def by_point(launches: Iterable[Launch]) -> list[Summary]:
     """A summary for every point, in the order points have in a table: by axes, then by cores."""
-    ordered = sorted(launches, key=lambda launch: (_in_a_table(launch.point), launch.number))
+    ordered = sorted(launches, key=lambda launch: (table_order(launch.point), launch.number))
     return [_summary(point, list(group)) for point, group in groupby(ordered, key=lambda launch: launch.point)]
 
 
@@ -126,7 +126,8 @@ def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.CLOCK, drop))) if drop > rules.CLOCK.limit else launch
 
 
-def _in_a_table(point: Point) -> tuple[object, ...]:
+def table_order(point: Point) -> tuple[object, ...]:
+    """What points are sorted by in a table: by axes, then by cores."""
     series = (point.workload, point.mode, point.size, str(point.items), point.placement, point.smt)
     rest = (str(point.intra), str(point.inter), point.scale, point.framework, point.device, point.jit, point.memory)
     return (*series, *rest, point.cores)

@@ -21,8 +21,8 @@ from scaling.study.spec import Study
 from scaling.study.workload import checked
 
 
-def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, retry_failed: bool) -> None:
-    """Carry a study out on the cluster that a file describes; the status is 1 where something is missing at the end."""
+def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, retry_failed: bool) -> list[str]:
+    """Carry a study out on the cluster that a file describes; the kinds of which something is missing at the end."""
     for text in study.workloads:
         checked(text, read_catalogue())
     toml = _read(file)
@@ -42,8 +42,7 @@ def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, re
     if left:
         print_note(f"not complete: {', '.join(left)}; give the same command again to go on")
     print_note(f"results are in {folder}")
-    if left:
-        raise typer.Exit(1)
+    return left
 
 
 def _read(file: Path) -> str:

@@ -59,7 +59,7 @@ def plot(
     """Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.
 
     Prints the files written; says of each kind that has nothing to draw why. Of a cluster's folder, every kind of node
-    gets a folder of figures.
+    gets a folder of figures, and efficiency, speedup and capacity are drawn once more with the kinds side by side.
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
@@ -67,13 +67,12 @@ def plot(
     if is_cluster_folder(folder):
         for name, path in measured_kinds(folder).items():
             plot(path, kinds, where / name, formats, target, ceilings, include_invalid)
+        _write(_side_by_side(folder, kinds, target, include_invalid), where, formats)
         return
     # Libraries that draw take seconds to import, which no other command should pay for.
     from scaling.showing.plots.fathom import OP_KINDS
     from scaling.showing.plots.kinds import KINDS
-    from scaling.showing.plots.picture import Nothing
     from scaling.showing.plots.roofline import KIND as ROOFLINE
-    from scaling.showing.plots.saving import write
 
     traced = (folder / TRACES.file).exists()
     has_rows = (folder / ROWS.file).exists() or not traced
@@ -82,7 +81,15 @@ def plot(
     if target is not None and not 0.0 < target < float("inf"):
         raise FitError(f"--target is {target:g}, but it must be a number above 0")
     measured = [folder, *([ceilings] if ceilings else [])]
-    for drawn in _pictures(measured, chosen, target, include_invalid):
+    _write(_pictures(measured, chosen, target, include_invalid), where, formats)
+
+
+def _write(pictures: "Iterator[Picture | Nothing]", where: Path, formats: list[Format] | None) -> None:
+    """Figures as files, and for each that is none the reason."""
+    from scaling.showing.plots.picture import Nothing
+    from scaling.showing.plots.saving import write
+
+    for drawn in pictures:
         if isinstance(drawn, Nothing):
             print_note(f"no figure '{drawn.kind}': {drawn.reason}")
             continue
@@ -90,6 +97,18 @@ def plot(
             print(*write(drawn, where, [str(each) for each in dict.fromkeys(formats or Format)]), sep="\n")
         except OSError as error:
             raise StoreError(f"{where} cannot be written: {error.strerror}; choose another folder with -o") from error
+
+
+def _side_by_side(
+    folder: Path, kinds: Sequence[str] | None, target: float | None, include_invalid: bool
+) -> "Iterator[Picture | Nothing]":
+    """The figures asked for that have the kinds of a cluster's nodes as series."""
+    from scaling.cli.kind_results import read_kind_results
+    from scaling.showing.plots.side_by_side import KINDS, side_by_side
+
+    chosen = [kind for kind in KINDS if not kinds or kind in kinds]
+    if chosen:
+        yield from side_by_side(read_kind_results(folder, include_invalid), chosen, target)
 
 
 def _pictures(

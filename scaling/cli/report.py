@@ -2,12 +2,15 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
 from scaling.cli.sources import IncludeInvalid
-from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
+from scaling.errors import FitError
+from scaling.results.cluster_folder import is_cluster_folder, unmeasured_kinds
 from scaling.results.lines import replace_file
+from scaling.results.store import read_study_toml
 
 REPORT = "report.html"
 
@@ -18,30 +21,74 @@ def report(
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where to; DIR/report.html if left out.")
     ] = None,
     include_invalid: IncludeInvalid = False,
+    target: Annotated[
+        float | None,
+        typer.Option("--target", metavar="X", help="Units a second that the kinds of a cluster are compared at."),
+    ] = None,
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
-    Of a cluster's folder, a page a kind of node; with -o FILE.html they are FILE-KIND.html.
+    Of a cluster's folder, a page a kind of node, and one that sets them side by side; with -o FILE.html the former are
+    FILE-KIND.html.
 
     Example: scaling report results/quick
     """
-    if not is_cluster_folder(folder):
-        print(write_report(folder, output, include_invalid))
-        return
-    for name, path in measured_kinds(folder).items():
-        page = output.with_name(f"{output.stem}-{name}{output.suffix}") if output else None
-        print(write_report(path, page, include_invalid))
+    if target is not None and not 0.0 < target < float("inf"):
+        raise FitError(f"--target is {target:g}, but it must be a number above 0")
+    if target is not None and not is_cluster_folder(folder):
+        raise FitError(
+            f"--target is what the kinds of a cluster are compared at, and {folder} is of one machine; "
+            "ask the planner of its page"
+        )
+    print(*write_reports(folder, output, include_invalid, target), sep="\n")
 
 
-def write_report(folder: Path, output: Path | None = None, include_invalid: bool = False) -> Path:
-    """The page of a folder on the disk, whole or not at all; where it is."""
+def write_report(folder: Path) -> Path:
+    """The page of a folder on the disk, of a cluster's folder after those of its kinds; where it is."""
+    return write_reports(folder)[-1]
+
+
+def write_reports(
+    folder: Path, output: Path | None = None, include_invalid: bool = False, target: float | None = None
+) -> list[Path]:
+    """Every page of a folder on the disk, each whole or not at all; where they are."""
     # Array, plotting and template libraries take seconds to import, which no other command should pay for.
     from scaling.results.folder import read_folder
     from scaling.showing.page.page import page
     from scaling.showing.result import result_of
 
-    path = output or folder / REPORT
-    text = page(result_of(read_folder(folder), include_invalid), include_invalid=include_invalid)
+    if is_cluster_folder(folder):
+        return _write_kinds(folder, output, include_invalid, target)
+    result = result_of(read_folder(folder), include_invalid)
+    return [_kept(output or folder / REPORT, page(result, include_invalid=include_invalid))]
+
+
+def _write_kinds(folder: Path, output: Path | None, include_invalid: bool, target: float | None) -> list[Path]:
+    """A page for every kind of a cluster, then the one that sets them side by side and has links to them."""
+    from scaling.cli.kind_results import read_kind_results
+    from scaling.showing.page.page import page
+    from scaling.showing.page.side_by_side import side_by_side_page
+
+    kinds, path = read_kind_results(folder, include_invalid), output or folder / REPORT
+    places = {
+        kind.name: path.with_name(f"{path.stem}-{kind.name}{path.suffix}") if output else folder / kind.name / REPORT
+        for kind in kinds
+    }
+    for kind in kinds:
+        _kept(places[kind.name], page(kind.result, include_invalid=include_invalid))
+    text = side_by_side_page(
+        folder.resolve().name,
+        read_study_toml(folder),
+        kinds,
+        {name: quote(place.relative_to(path.parent).as_posix()) for name, place in places.items()},
+        unmeasured=unmeasured_kinds(folder),
+        target=target,
+        include_invalid=include_invalid,
+    )
+    return [*places.values(), _kept(path, text)]
+
+
+def _kept(path: Path, text: str) -> Path:
     # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
     replace_file(path, text.encode(errors="replace").decode())
     return path

@@ -21,7 +21,7 @@ from scaling.machine.cpulist import format_list
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
-from scaling.results.cluster_folder import is_cluster_folder
+from scaling.results.cluster_folder import is_cluster_folder, kind_folders
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running import sweep as loop
@@ -92,7 +92,7 @@ def sweep(
             raise StudyError(
                 "--cluster goes with neither --dry-run nor --budget: only the nodes know what a study means"
             )
-        _on_cluster(study, output, settings or [], cluster, retry_failed)
+        _on_cluster(study, output, settings or [], cluster, retry_failed, no_report)
         return
     job = _job(study, output, settings or [], None if budget is None else seconds_in(budget))
     for note in job.plan.notes:
@@ -115,11 +115,19 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _on_cluster(name: str, output: Path | None, settings: Sequence[str], cluster: Path, retry_failed: bool) -> None:
+def _on_cluster(
+    name: str, output: Path | None, settings: Sequence[str], cluster: Path, retry_failed: bool, no_report: bool
+) -> None:
+    """Carry a study out on a cluster; the status is 1 where something is missing at the end."""
     text = read_study_text(name)
     study = study_from_toml(text, name, settings)
     question = Question(_with_settings(study, text, name, settings), name)
-    sweep_cluster(study, question, cluster, output or DEFAULT_FOLDER / study.name, retry_failed)
+    folder = output or DEFAULT_FOLDER / study.name
+    left = sweep_cluster(study, question, cluster, folder, retry_failed)
+    if not no_report and kind_folders(folder):
+        print_note(_report_note(folder))
+    if left:
+        raise typer.Exit(1)
 
 
 def _with_settings(study: Study, text: str, name: str, settings: Sequence[str]) -> str:

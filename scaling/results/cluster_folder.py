@@ -51,6 +51,12 @@ def measured_kinds(folder: Path) -> dict[str, Path]:
     return found
 
 
+def unmeasured_kinds(folder: Path) -> list[str]:
+    """The names of a cluster's kinds that have no results yet."""
+    found = kind_folders(folder)
+    return [kind.name for kind in read_cluster(folder).kinds if kind.name not in found]
+
+
 def _has_rows(path: Path) -> bool:
     """Whether a file of rows is there and not empty, as it is while its kind has no node."""
     return path.exists() and path.stat().st_size > 0

@@ -1,6 +1,6 @@
 """Kinds of node side by side: which is cheapest, and which needs the fewest cores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.question import Answer, Offer
@@ -21,15 +21,14 @@ class KindAnswer:
 def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
     """For every series that several kinds answer, which of them is cheapest and which needs the fewest cores."""
     sentences = []
-    for series, offers in _by_series(answers).items():
+    for series, offers in offers_by_series(answers).items():
         if len(offers) < 2:
             continue
-        cheapest = min(offers, key=lambda kind: offers[kind].cost_per_million)
-        fewest = min(offers, key=lambda kind: (offers[kind].cores * offers[kind].threads, offers[kind].cores))
-        cost = f"{figure(offers[cheapest].cost_per_million)} per million"
+        least, fewest = cheapest(offers), fewest_cores(offers)
+        cost = f"{figure(offers[least].cost_per_million)} per million"
         sentences.append(
-            f"{label(series)}: cheapest on {cheapest}, {cost} with {count(offers[cheapest].cores, 'core')}; "
-            f"fewest cores on {fewest}, {offers[fewest].cores}"
+            f"{label(series)}: cheapest on {least}, {cost} with {count(offers[least].cores, 'core')}; "
+            f"fewest cores on {' and '.join(fewest)}, {offers[fewest[0]].cores}"
         )
     return sentences
 
@@ -37,7 +36,7 @@ def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
 def side_by_side_table(answers: Sequence[KindAnswer]) -> Table:
     """Every series, kind by kind: the size it would be given, what that does, and what it costs."""
     rows = []
-    for series, offers in _by_series(answers).items():
+    for series, offers in offers_by_series(answers).items():
         for place, (kind, offer) in enumerate(offers.items()):
             rate = "-" if offer.rate.value is None else figure(offer.rate.value)
             name = label(series) if place == 0 else ""
@@ -50,21 +49,32 @@ def side_by_side_facts(answers: Sequence[KindAnswer]) -> list[dict[str, object]]
     return [
         {
             "series": series,
-            "cheapest": min(offers, key=lambda kind: offers[kind].cost_per_million),
-            "fewest_cores": min(offers, key=lambda kind: offers[kind].cores),
+            "cheapest": cheapest(offers),
+            "fewest_cores": fewest_cores(offers)[0],
             "kinds": {
                 kind: {"cores": offer.cores, "cost_per_million": offer.cost_per_million, "rate": offer.rate.value}
                 for kind, offer in offers.items()
             },
         }
-        for series, offers in _by_series(answers).items()
+        for series, offers in offers_by_series(answers).items()
     ]
 
 
-def _by_series(answers: Sequence[KindAnswer]) -> dict[str, dict[str, Offer]]:
+def offers_by_series(answers: Sequence[KindAnswer]) -> dict[str, dict[str, Offer]]:
     """What each kind would give each series; kinds without an answer are left out."""
     found: dict[str, dict[str, Offer]] = {}
     for each in answers:
         if each.answer.offer is not None:
             found.setdefault(each.series, {})[each.kind] = each.answer.offer
     return found
+
+
+def cheapest(offers: Mapping[str, Offer]) -> str:
+    """The kind whose size does the work at the lowest price."""
+    return min(offers, key=lambda kind: offers[kind].cost_per_million)
+
+
+def fewest_cores(offers: Mapping[str, Offer]) -> list[str]:
+    """The kinds whose size has the fewest cores, counting those twice whose both threads are used."""
+    needed = {kind: (offer.cores * offer.threads, offer.cores) for kind, offer in offers.items()}
+    return [kind for kind, cores in needed.items() if cores == min(needed.values())]

@@ -39,10 +39,11 @@ class AnswerLine:
 
 def answer_lines(outlooks: Sequence[Outlook]) -> list[AnswerLine]:
     """A line for every series that a size is asked of."""
-    return [_line(each) for each in outlooks]
+    return [answer_line(each) for each in outlooks]
 
 
-def _line(outlook: Outlook) -> AnswerLine:
+def answer_line(outlook: Outlook) -> AnswerLine:
+    """What is said of one series."""
     fit = outlook.fit
     return AnswerLine(
         name=label(fit.series.name),
@@ -64,11 +65,11 @@ def _give(outlook: Outlook) -> Words:
 def _serial(fit: SeriesFit) -> Words:
     """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
     if fit.verdict.word in ("ok", "not identifiable"):
-        return _apart(with_interval(fit.chosen.figures.contention, percent))
+        return apart(with_interval(fit.chosen.figures.contention, percent))
     if not fit.trace.values:
         return Words("–", "no law fits, and one core was not measured")
     last = fit.trace.values[-1]
-    words = _apart(karp_flatt_words(last))
+    words = apart(karp_flatt_words(last))
     return Words(words.value, f"{words.rest} by Karp-Flatt on {figure(last.cores)} cores".strip())
 
 
@@ -78,10 +79,10 @@ def _ceiling(fit: SeriesFit) -> Words:
     if fit.verdict.word not in ("ok", "not identifiable"):
         return Words("–", "no law fits" if fit.verdict.word == "no law fits" else "none in sight")
     if figures.speedup_limit is not None:
-        words = _apart(with_interval(figures.speedup_limit, figure))
+        words = apart(with_interval(figures.speedup_limit, figure))
         return Words(f"× {words.value}" if figures.speedup_limit.value is not None else words.value, words.rest)
     assert figures.peak_cores is not None
-    return _apart(peak_words(figures.peak_cores, max(fit.series.cores)))
+    return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
 
 
 def _why(outlook: Outlook) -> str:
@@ -93,6 +94,7 @@ def _why(outlook: Outlook) -> str:
     return f"{law}, over {count(len(set(fit.series.cores)), 'core count')}{reason}"
 
 
-def _apart(words: str) -> Words:
+def apart(words: str) -> Words:
+    """A figure as sentences have it, its interval apart."""
     value, bracket, rest = words.partition(" (")
     return Words(value, f"({rest}" if bracket else "")

@@ -25,8 +25,13 @@ class Drawn:
 
 def drawn_figures(result: Result) -> tuple[list[Drawn], list[Nothing]]:
     """Every figure there is something to draw for, and for the others the reason there is not."""
+    return as_drawn(pictures(result))
+
+
+def as_drawn(found: Iterable[Picture | Nothing]) -> tuple[list[Drawn], list[Nothing]]:
+    """Pictures as a page carries them, and those that are none."""
     drawn, undrawn = [], []
-    for each in pictures(result):
+    for each in found:
         if isinstance(each, Picture):
             drawn.append(Drawn(each.kind, each.title, each.caption, Markup(without_styles(page_svg(each)))))
         else:

@@ -47,12 +47,12 @@ def _output(row: Row) -> str:
     return (row.outcome.stderr_tail or row.outcome.stdout_tail or "").strip()[-MOST_OUTPUT:]
 
 
-def study_of(folder: Folder) -> Study | None:
+def study_of(toml: str | None, name: str) -> Study | None:
     """The study a folder was begun with; None where there is none, or none that is understood."""
-    if folder.study_toml is None:
+    if toml is None:
         return None
     try:
-        return study_from_toml(folder.study_toml, f"{folder.name}.toml")
+        return study_from_toml(toml, f"{name}.toml")
     except ScalingError:
         return None
 
@@ -134,4 +134,20 @@ def commands(folder: Folder, include_invalid: bool) -> list[tuple[str, str]]:
         ("the laws", f"scaling fit {name}{again}"),
         ("how many cores", f"scaling capacity {name}{again} --throughput X"),
         ("this page", f"scaling report {name}{again}"),
+    ]
+
+
+def cluster_commands(name: str, include_invalid: bool, target: float | None) -> list[tuple[str, str]]:
+    """The same for a cluster's folder; with the throughput that its kinds are compared at, where there is one."""
+    quoted, again = shlex.quote(name), " --include-invalid" if include_invalid else ""
+    wanted = "X" if target is None else f"{target:g}"
+    return [
+        (
+            "measure it again, with the study below as study.toml",
+            f"scaling sweep study.toml --cluster cluster.toml -o {quoted}",
+        ),
+        ("the points, and how alike machines are", f"scaling show {quoted}"),
+        ("the laws", f"scaling fit {quoted}{again}"),
+        ("how many cores on which kind", f"scaling capacity {quoted}{again} --throughput {wanted}"),
+        ("these pages", f"scaling report {quoted}{again}"),
     ]

@@ -87,14 +87,14 @@ def _panel(outlook: Outlook, lines: Sequence[Line], result: Result, target: floa
         outlook,
         line.place if line else 0,
         line.name if line else label(fit.series.name),
-        _marks(line) if line else [],
+        rate_marks(line) if line else [],
         curve,
         given,
         remark,
     )
 
 
-def _marks(line: Line) -> list[Mark]:
+def rate_marks(line: Line) -> list[Mark]:
     """Throughput, which needs no baseline: a point is as valid as its own launches are."""
     return finite(
         Mark(point.summary.point.cores, rate, point.summary.valid) for point in line.points if (rate := _rate(point))

@@ -6,11 +6,17 @@ from matplotlib.axes import Axes
 
 from scaling.analysis.figures import Figure
 from scaling.analysis.speedup import Scaled
-from scaling.showing.plots.curves import Curve, most_fitted, reach, speedup_curve
-from scaling.showing.plots.frame import Key, logarithmic, upper_limit
-from scaling.showing.plots.law_lines import draw_curve, law_remark, left_out_words, marks_of
+from scaling.showing.plots.curves import Curve, most_fitted
+from scaling.showing.plots.frame import upper_limit
+from scaling.showing.plots.law_lines import (
+    chosen_law,
+    draw_curve,
+    law_keys,
+    law_remark,
+    left_out_words,
+    marks_of,
+)
 from scaling.showing.plots.lines import Line, lines_of
-from scaling.showing.plots.marks import band_key, line_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.series_figure import Drawn, Look, series_figure
 from scaling.showing.plots.style import colour
@@ -26,7 +32,7 @@ def efficiency(result: Result) -> Picture | Nothing:
     counts = [mark.cores for mark in marks]
     if max(counts, default=1) == 1:
         return Nothing(KIND, TITLE, "no point on more than one core was measured beside its one-core point")
-    curves = {each.line.place: curve for each in drawn if (curve := _law(each.line, counts))}
+    curves = {each.line.place: curve for each in drawn if (curve := efficiency_law(each.line, counts))}
 
     def under(axes: Axes, each: Drawn) -> None:
         curve = curves.get(each.line.place)
@@ -37,7 +43,7 @@ def efficiency(result: Result) -> Picture | Nothing:
         y="parallel efficiency, %",
         ends=(0.0, upper_limit([each.figure.value for each in marks], [each.figure.high for each in marks], 100.0)),
         farthest=max([*counts, *(float(curve.cores[-1]) for curve in curves.values())]),
-        keys=_keys(list(curves.values())),
+        keys=law_keys(list(curves.values())),
         ideal=100.0,
         under=under,
         remark=law_remark,
@@ -55,16 +61,7 @@ def efficiency_percent(point: Scaled) -> Figure | None:
     return point.efficiency.mapped(lambda ratio: 100.0 * ratio) if point.efficiency else None
 
 
-def _law(line: Line, counts: Sequence[float]) -> Curve | None:
-    """The chosen law's efficiency in percent; none where no law fits, no band where it is not sure enough."""
-    if line.fit is None or line.fit.verdict.word in ("no law fits", "superlinear"):
-        return None
-    far = reach(line.fit, counts, logarithmic=logarithmic(counts))
-    curve = speedup_curve(line, line.fit.chosen, far, band=line.fit.verdict.word == "ok")
+def efficiency_law(line: Line, counts: Sequence[float]) -> Curve | None:
+    """The chosen law's efficiency in percent."""
+    curve = chosen_law(line, counts)
     return curve.over_cores().times(100.0) if curve else None
-
-
-def _keys(curves: Sequence[Curve]) -> list[Key]:
-    if any(curve.low is not None for curve in curves):
-        return [band_key("law with its 95 % band (dashed: extrapolated)")]
-    return [line_key("law")] if curves else []

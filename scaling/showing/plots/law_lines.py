@@ -1,15 +1,15 @@
 """What figures of speedup and its kin share: a series' marks, its law as a line, and what stands against the law."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
 from scaling.analysis.figures import Figure
 from scaling.analysis.speedup import Scaled
-from scaling.showing.plots.curves import Curve
-from scaling.showing.plots.frame import MOST_PANELS
+from scaling.showing.plots.curves import Curve, reach, speedup_curve
+from scaling.showing.plots.frame import MOST_PANELS, Key, logarithmic
 from scaling.showing.plots.lines import Line
-from scaling.showing.plots.marks import Mark, finite
+from scaling.showing.plots.marks import Mark, band_key, finite, line_key
 from scaling.showing.plots.style import BAND_ALPHA, Stroke
 
 
@@ -18,6 +18,21 @@ def marks_of(line: Line, what: Callable[[Scaled], Figure | None]) -> list[Mark]:
     return finite(
         Mark(point.summary.point.cores, figure, point.valid) for point in line.points if (figure := what(point))
     )
+
+
+def chosen_law(line: Line, counts: Sequence[float]) -> Curve | None:
+    """The chosen law's speedup; none where no law fits, no band where it is not sure enough."""
+    if line.fit is None or line.fit.verdict.word in ("no law fits", "superlinear"):
+        return None
+    far = reach(line.fit, counts, logarithmic=logarithmic(counts))
+    return speedup_curve(line, line.fit.chosen, far, band=line.fit.verdict.word == "ok")
+
+
+def law_keys(curves: Sequence[Curve]) -> list[Key]:
+    """What the lines and bands of chosen laws mean."""
+    if any(curve.low is not None for curve in curves):
+        return [band_key("law with its 95 % band (dashed: extrapolated)")]
+    return [line_key("law")] if curves else []
 
 
 def draw_curve(axes: Axes, curve: Curve, most: float, tint: str, linestyle: Stroke = "-") -> None:

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.simulated import TO_16, Truth, launches, series
-from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.capacity import answer, offer_of, outlook
 from scaling.analysis.fitting import fit
 from scaling.analysis.inverses import cores_for_speedup, knee
 from scaling.analysis.laws import amdahl, efficiency
@@ -28,6 +30,14 @@ def test_the_size_is_the_smallest_that_is_sure_enough():
     below = next(each for each in found.neighbours if each.cores == found.offer.cores - 1)
     assert below.assurance < 0.95
     assert found.needed.low < cores_for_speedup(6.0, 0.05) < found.needed.high
+
+
+def test_a_size_by_itself_does_and_costs_what_it_does_as_an_answer():
+    found = answer(FIT, Question("throughput", 6.0, price=Price(0.04)))
+    by_itself = offer_of(FIT, found.offer.cores, Price(0.04))
+    assert replace(found.offer, assurance=None) == by_itself
+    assert offer_of(FIT, 1000) is None
+    assert offer_of(FIT, 5, sizes=Sizes((1, 2, 4), "small")) is None
 
 
 def test_a_latency_is_the_same_question_as_its_throughput():

@@ -6,7 +6,8 @@ import pytest
 
 from scaling.analysis.machines import between, several_machines
 from scaling.results.rows import launch_of
-from tests.pretend import first_run, row
+from scaling.study.planning import plan
+from tests.pretend import first_run, machine, row, study
 
 POINT = first_run().point
 
@@ -47,3 +48,9 @@ def test_only_points_on_several_machines_are_named():
     assert several_machines([("a", launch), ("a", launch)]) == []
     (found,) = several_machines([("a", launch), ("b", launch)])
     assert [host for host, _, _ in found.machines] == ["a", "b"]
+
+
+def test_points_come_in_the_order_they_have_in_a_table():
+    runs = reversed(plan(study("cores = [1, 2, 4]\nlaunches = 2"), machine(4)).runs)
+    found = several_machines((f"m{run.launch % 2}", launch_of(row(run))) for run in runs)
+    assert [each.point.cores for each in found] == [1, 2, 4]

@@ -6,8 +6,11 @@ told is tested beside their providers, against stubs.
 
 import json
 import os
+import signal
 import subprocess
+import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import pairwise
@@ -16,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from scaling.results.journal import read_journal
+from scaling.results.ledger import run_key
 from scaling.results.rows import Row
 from scaling.results.store import read_rows
 from tests.conftest import need
@@ -23,6 +27,8 @@ from tests.scaling.cli.scaling import SCALING, scaling
 from tests.slurm import KINDS, Slurm, command, missing, until
 
 HEARTBEAT, THRESHOLD = 2, 8
+# Where a loss is waited for.
+SOON = {"heartbeat_seconds": 1, "threshold_seconds": 5}
 FAULTY = Path(__file__).parents[1] / "running/faulty.py"
 
 # Steps that take time and no CPU: four nodes have to share what this machine has.
@@ -79,7 +85,7 @@ class Sweep:
         (folder / "idle.py").write_text(IDLE)
         (folder / "busy.py").write_text(BUSY)
 
-    def write(self, kinds: dict[str, int], study: str, **keys: object) -> None:
+    def write(self, kinds: dict[str, int], study: str, walltimes: Mapping[str, str] = {}, **keys: object) -> None:
         """The two files: kinds with how many nodes each, and a study."""
         head = {"address": "127.0.0.1", "heartbeat_seconds": HEARTBEAT, "threshold_seconds": THRESHOLD}
         lines = [f"{key} = {json.dumps(value)}" for key, value in {**head, "poll_seconds": 1, **keys}.items()]
@@ -87,7 +93,7 @@ class Sweep:
             # Nodes that share a machine must not share its lock.
             setup = f"export SCALING_LOCK={self.folder}/lock.$SLURMD_NODENAME"
             lines += ["[[kinds]]", f'name = "{kind}"', f'constraint = "{kind}"', f"nodes = {nodes}"]
-            lines += ['walltime = "10m"', f"setup = '{setup}'"]
+            lines += [f'walltime = "{walltimes.get(kind, "10m")}"', f"setup = '{setup}'"]
         (self.folder / "cluster.toml").write_text("\n".join(lines))
         (self.folder / "study.toml").write_text(study)
 
@@ -95,17 +101,17 @@ class Sweep:
     def arguments(self) -> list[str]:
         return ["sweep", "study.toml", "--cluster", "cluster.toml", "-o", self.results.name]
 
-    def run(self) -> "subprocess.CompletedProcess[str]":
-        """The whole sweep."""
-        return scaling(*self.arguments, cwd=self.folder, env=self.environment, timeout=200)
+    def run(self, *, report: bool = False) -> "subprocess.CompletedProcess[str]":
+        """The whole sweep, with its pages or without."""
+        told = [*self.arguments, *([] if report else ["--no-report"])]
+        return scaling(*told, cwd=self.folder, env=self.environment, timeout=200)
 
     @contextmanager
-    def started(self):
-        """The sweep under way; it is ended at the latest with the block."""
+    def started(self, *program: str | Path):
+        """The sweep under way, with another program where one is given; it is ended at the latest with the block."""
+        told = [*(program or [SCALING]), *self.arguments, "--no-report"]
         with (self.folder / "said").open("a") as said:
-            driver = subprocess.Popen(
-                [SCALING, *self.arguments], cwd=self.folder, env=self.environment, stdout=said, stderr=said
-            )
+            driver = subprocess.Popen(told, cwd=self.folder, env=self.environment, stdout=said, stderr=said)
         try:
             yield driver
             driver.wait(150)
@@ -188,15 +194,17 @@ def complete(sweep: Sweep, runs: int, kinds: tuple[str, ...] = ("kindA", "kindB"
         assert {row.outcome.status for row in rows} == {"ok"}
         assert {row.witness.cpus_at_start for row in rows} <= {"0", "0-1"}
     assert not overlapping(sweep.rows(*kinds))
-    assert len({entry.key + entry.kind for entry in sweep.journal("result")}) == runs * len(kinds)
+    assert Counter(entry.kind for entry in sweep.journal("result") if entry.kind in kinds) == dict.fromkeys(kinds, runs)
 
 
 def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sweep):
     sweep.write({"kindA": 2, "kindB": 2}, idle_study(0.3, launches=4))
-    done = sweep.run()
+    done = sweep.run(report=True)
     assert done.returncode == 0, done.stderr
     complete(sweep, 9)
     assert not sweep.journal("lost")
+    assert done.stderr.endswith("the page that shows them is results/report.html\n")
+    assert "kindB/report.html" in (sweep.results / "report.html").read_text()
     status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
     assert [(kind["planned"], kind["done"]) for kind in status["kinds"]] == [(9, 9), (9, 9)]
     assert not status["driver_running"]
@@ -206,15 +214,18 @@ def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sw
     assert len(sweep.journal("pilot")) == 4
 
 
-def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_record_nothing_twice(sweep, slurm):
-    sweep.write({"kindA": 2, "kindB": 2}, idle_study(1.5, launches=10, step=0.3))
+def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_nothing_twice(sweep, slurm):
+    sweep.write({"kindA": 2, "kindB": 2}, idle_study(1.2, launches=5, step=0.3), **SOON)
     with sweep.started() as driver:
         sweep.wait_for_rows(2, "kindA")
         sweep.wait_for_rows(2, "kindB")
         slurm.kill_slurmd("b1")
         slurm.kill("a1")
         slurm.freeze("b2")
-        sweep.wait_for(lambda: {entry.kind for entry in sweep.journal("lost")} == {"kindA", "kindB"})
+        (cancelled,) = [job for job, _, node in map(str.split, slurm.jobs()) if node == "a2"]
+        slurm.say("scancel", cancelled)
+        to_be_lost = Counter(kindA=2, kindB=1)
+        sweep.wait_for(lambda: Counter(entry.kind for entry in sweep.journal("lost")) >= to_be_lost)
         # The frozen node makes its run to the end; only then does its pilot notice that it has been given up.
         slurm.thaw("b2", but=b"process_worker_pool")
         sweep.wait_for(lambda: sweep.journal("late"))
@@ -222,19 +233,20 @@ def test_a_node_without_power_a_frozen_one_and_a_dead_slurmd_lose_nothing_and_re
         slurm.restart_slurmd("b1")
         slurm.start("a1")
     assert driver.returncode == 0, sweep.said()
-    complete(sweep, 21)
-    sent = Counter(entry.key for entry in sweep.journal("sent"))
-    lost = {entry.key for entry in sweep.journal("lost")}
-    assert {key for key, count in sent.items() if count > 2} <= lost
+    complete(sweep, 11)
+    sent = Counter(entry.kind + entry.key for entry in sweep.journal("sent"))
+    lost = {entry.kind + entry.key for entry in sweep.journal("lost")}
+    assert {key for key, count in sent.items() if count > 1} == lost
     # What b1 was making went on without its slurmd, and the frozen node's answer came when nobody waited for it.
     assert {row.machine.host for row in sweep.rows("kindB")} == {"b1", "b2"}
     (late,) = sweep.journal("late")
-    assert late.key in lost
+    assert late.kind + late.key in lost
     assert "the node stopped answering; its run is sent again (attempt 2)" in sweep.said()
+    assert len([entry for entry in sweep.journal("pilot") if entry.kind == "kindA"]) > 2
 
 
-def test_a_driver_killed_with_sigkill_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
-    sweep.write({"kindA": 2, "kindB": 1}, idle_study(1.0, launches=6, step=0.2))
+def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
+    sweep.write({"kindA": 1, "kindB": 1}, idle_study(1.0, launches=3, step=0.2), **SOON)
     with sweep.started() as driver:
         sweep.wait_for_rows(3)
         status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
@@ -243,24 +255,86 @@ def test_a_driver_killed_with_sigkill_leaves_nothing_behind_and_the_next_goes_on
         assert {pilot["node"] for pilot in running} <= set(KINDS)
         assert running
         driver.kill()
-    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+    nothing_is_left(sweep, slurm)
     under_way = len(sweep.journal("sent")) - len(sweep.journal("result"))
     assert under_way > 0
-    with sweep.started() as driver:
-        sweep.wait_for_rows(3)
-        driver.terminate()
-    assert driver.returncode == 130
-    assert "give the same command to go on" in sweep.said()
-    until(lambda: not slurm.jobs() and not sweep.processes(), THRESHOLD + 5, lambda: (slurm.jobs(), sweep.processes()))
+    # Two of them while a run is made, one while pilots are waited for.
+    moments = {signal.SIGINT: "sent", signal.SIGTERM: "sent", signal.SIGHUP: "pilot"}
+    for number, what in moments.items():
+        before = len(sweep.journal(what))
+        with sweep.started() as driver:
+            sweep.wait_for(lambda what=what, before=before: len(sweep.journal(what)) > before)
+            driver.send_signal(number)
+        assert driver.returncode == 130, (number, sweep.said())
+        nothing_is_left(sweep, slurm)
+    assert sweep.said().count("give the same command to go on") == len(moments)
     done = sweep.run()
     assert done.returncode == 0, done.stderr
-    complete(sweep, 13)
+    complete(sweep, 7)
     taken = [entry for entry in sweep.journal("result") if entry.note]
     assert taken, "no answer was taken from the spool"
 
 
+def nothing_is_left(sweep: Sweep, slurm: Slurm) -> None:
+    """The queue is empty and no process lives, soon after the driver has ended."""
+    until(
+        lambda: not slurm.jobs() and not sweep.processes(),
+        SOON["threshold_seconds"] + 5,
+        lambda: (slurm.jobs(), sweep.processes()),
+    )
+
+
+# A driver for which pilots come and go within seconds: the shortest walltime Slurm knows is a minute.
+IN_A_HURRY = """
+from scaling.running import muster
+from scaling.study import cluster
+cluster.MARGIN_SECONDS = muster.START_AND_END_SECONDS = 5.0
+from scaling.cli.main import main
+main()
+"""
+
+
+def test_a_walltime_that_runs_out_cuts_no_run_off_and_a_killed_worker_costs_its_run_once(sweep, slurm):
+    study = idle_study(1.5, launches=2, step=0.3).replace("timeout_seconds = 20", "timeout_seconds = 44")
+    # Of the minute pilots of kindB take runs for six seconds.
+    sweep.write({"kindA": 1, "kindB": 1}, study, walltimes={"kindB": "1m"})
+    with sweep.started(sys.executable, "-c", IN_A_HURRY) as driver:
+        killed = [_kill_the_worker(sweep, slurm, [])]
+        sweep.wait_for_rows(1, "kindA")
+        killed.append(_kill_the_worker(sweep, slurm, killed))
+        _kill_the_worker(sweep, slurm, killed)
+    assert driver.returncode == 0, sweep.said()
+    complete(sweep, 5, ("kindB",))
+    first, second, *_ = [entry.job for entry in sweep.journal("pilot") if entry.kind == "kindB"]
+    assert first != second
+    assert "JobState=COMPLETED" in slurm.say("scontrol", "show", "job", first)
+    assert {entry.kind for entry in sweep.journal("lost")} == {"kindA"}
+    once, failed, *others = sweep.rows("kindA")
+    assert [row.outcome.status for row in (once, failed, *others)] == ["ok", "failed", "ok", "ok", "ok"]
+    assert failed.outcome.reason == (
+        "the process that makes runs on the node was killed, in attempt 2, which was the last"
+    )
+    sent = Counter(entry.key for entry in sweep.journal("sent") if entry.kind == "kindA")
+    assert {key for key, count in sent.items() if count > 1} == {run_key(once.run), run_key(failed.run)}
+    assert max(sent.values()) == 2
+    assert not twice(sweep.rows("kindA"))
+
+
+def _kill_the_worker(sweep: Sweep, slurm: Slurm, earlier: list[int]) -> int:
+    """Kill the process that makes runs on kindA's node, as soon as it makes another; which run that was."""
+
+    def runs() -> list[int]:
+        nodes = [node for node in ("a1", "a2") if _benchmarks(slurm, node)]
+        return [run for node in nodes for run in _benchmarks(slurm, node) if run not in earlier]
+
+    sweep.wait_for(runs)
+    run = runs()[0]
+    os.kill(int(Path(f"/proc/{run}/stat").read_text().rpartition(") ")[2].split()[1]), signal.SIGKILL)
+    return run
+
+
 def test_a_kind_whose_nodes_are_all_down_is_said_with_the_reason_and_completed_later(sweep, slurm):
-    sweep.write({"kindA": 2, "kindB": 1}, idle_study(0.2, launches=1), patience_seconds=2)
+    sweep.write({"kindA": 2, "kindB": 1}, idle_study(0.2, launches=1), patience_seconds=0.5)
     slurm.down("a1", "a2")
     try:
         done = sweep.run()
@@ -274,17 +348,6 @@ def test_a_kind_whose_nodes_are_all_down_is_said_with_the_reason_and_completed_l
     slurm.wait_until_idle("a1", "a2")
     assert sweep.run().returncode == 0
     complete(sweep, 3)
-
-
-def test_a_pilot_cancelled_by_somebody_else_is_replaced(sweep, slurm):
-    sweep.write({"kindA": 1}, idle_study(1.0, launches=4, step=0.2))
-    with sweep.started() as driver:
-        sweep.wait_for_rows(1, "kindA")
-        slurm.say("scancel", sweep.journal("pilot")[0].job)
-    assert driver.returncode == 0, sweep.said()
-    complete(sweep, 9, ("kindA",))
-    assert len(sweep.journal("pilot")) == 2
-    assert len(sweep.journal("lost")) == 1
 
 
 def test_a_run_that_fails_by_itself_is_one_row_with_its_reason_and_is_not_made_again(sweep):
@@ -315,7 +378,7 @@ def test_nothing_but_the_benchmark_uses_a_millisecond_a_second_of_the_node(sweep
         (node,) = {row.split()[2] for row in slurm.jobs()}
         sweep.wait_for(lambda: _benchmarks(slurm, node))
         measured = _benchmarks(slurm, node)
-        _let_pass(3)  # to start a run takes some work, which is not beside the measurement but before it
+        _let_pass(2)  # to start a run takes some work, which is not beside the measurement but before it
         before, start = _cpu_seconds(slurm, node), os.times().elapsed
         _let_pass(10)
         after, end = _cpu_seconds(slurm, node), os.times().elapsed
@@ -346,7 +409,7 @@ def _cpu_seconds(slurm: Slurm, node: str) -> dict[int, float]:
 
 
 def test_the_same_study_here_and_through_the_cluster_is_not_called_different(sweep):
-    study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.5\ntimeout_seconds = 30\n'
+    study = 'workloads = ["busy.py:build"]\ncores = [1, 2]\nlaunches = 4\nmax_seconds = 0.3\ntimeout_seconds = 30\n'
     sweep.write({"kindA": 1}, study)
     # One pair in twenty is called different by chance, and so is one between whose halves something else woke up here.
     assert any(_alike_here_and_there(sweep, pair) for pair in range(3))
@@ -354,7 +417,7 @@ def test_the_same_study_here_and_through_the_cluster_is_not_called_different(swe
 
 def _alike_here_and_there(sweep: Sweep, pair: int) -> bool:
     sweep.results = sweep.folder / f"there-{pair}"
-    here = scaling("sweep", "study.toml", "-o", f"here-{pair}", cwd=sweep.folder, env=sweep.environment)
+    here = scaling("sweep", "study.toml", "--no-report", "-o", f"here-{pair}", cwd=sweep.folder, env=sweep.environment)
     assert here.returncode == 0, here.stderr
     assert sweep.run().returncode == 0
     compared = scaling("compare", sweep.folder / f"here-{pair}", sweep.results / "kindA")
@@ -428,7 +491,9 @@ def test_without_parsl_the_refusal_is_one_sentence(sweep):
 def test_a_scheduler_that_cannot_be_reached_is_one_sentence(sweep, slurm):
     sweep.write({"kindA": 1}, idle_study(0.1, launches=1))
     conf = sweep.folder / "slurm.conf"
-    conf.write_text(slurm.conf.read_text().replace("SlurmctldPort=", "SlurmctldPort=1 #"))
+    conf.write_text(
+        slurm.conf.read_text().replace("SlurmctldPort=", "SlurmctldPort=1 #").replace("Timeout=5", "Timeout=1")
+    )
     sweep.environment["SLURM_CONF"] = str(conf)
     done = sweep.run()
     assert done.returncode == 2

@@ -1,10 +1,12 @@
 """A cluster's folder in the commands that read results: kinds side by side, never joined."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
+from scaling.cli import sweep
 from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.pretend import HOST, AmdahlMachine, machine, study
@@ -119,13 +121,49 @@ def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(fo
     )
 
 
-def test_plot_and_report_have_files_for_every_kind(folder):
-    drawn = scaling("plot", folder, "efficiency", "--format", "svg")
+def test_plot_has_figures_of_every_kind_and_of_the_kinds_side_by_side(folder):
+    drawn = scaling("plot", folder, "efficiency", "steps", "--format", "svg")
     assert drawn.returncode == 0, drawn.stderr
-    assert {str(path.relative_to(folder)) for path in folder.glob("figures/**/*.svg")} == {
-        line.removeprefix(f"{folder}/") for line in drawn.stdout.splitlines()
-    }
-    assert {line.split("/")[-2] for line in drawn.stdout.splitlines()} == {"quick", "cheap"}
-    pages = scaling("report", folder)
-    assert pages.returncode == 0, pages.stderr
-    assert pages.stdout.splitlines() == [f"{folder}/quick/report.html", f"{folder}/cheap/report.html"]
+    files = ["quick/efficiency", "quick/steps", "cheap/efficiency", "cheap/steps", "efficiency"]
+    assert drawn.stdout.splitlines() == [f"{folder}/figures/{file}.svg" for file in files]
+    assert {str(path) for path in folder.glob("figures/**/*.svg")} == set(drawn.stdout.splitlines())
+    together = (folder / "figures/efficiency.svg").read_text()
+    assert ">quick<" in together
+    assert ">cheap<" in together
+
+
+def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
+    told = scaling("report", folder, "-o", tmp_path / "my page.html", "--target", 6)
+    assert told.stdout.splitlines() == [f"{tmp_path}/my page{kind}.html" for kind in ("-quick", "-cheap", "")]
+    text = (tmp_path / "my page.html").read_text()
+    assert 'href="my%20page-quick.html"' in text
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', text)[1])
+    (asked,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["kinds"]
+    assert facts["same_work"] == [{"target": 6, **asked}]
+    fitted = json.loads(scaling("fit", folder, "--json").stdout)["series"]
+    for kind, one in zip(facts["kinds"], fitted, strict=True):
+        assert kind["series"] == [{**one, "name": one["name"].partition(": ")[2]}]
+    shown = json.loads(scaling("show", folder, "--json").stdout)["kinds"]
+    assert [kind["between_machines"] for kind in facts["kinds"]] == [kind["between_machines"] for kind in shown]
+
+
+@pytest.mark.parametrize(
+    ("place", "target", "words"),
+    [
+        ("", 0, "--target is 0, but it must be a number above 0"),
+        ("quick", 6, "--target is what the kinds of a cluster"),
+    ],
+)
+def test_a_target_that_makes_no_sense_is_one_sentence(folder, place, target, words):
+    told = scaling("report", folder / place, "--target", target)
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+    assert words in told.stderr
+
+
+def test_a_sweep_ends_with_a_page_of_every_kind_and_one_that_sets_them_side_by_side(folder):
+    assert sweep._report_note(folder) == f"the page that shows them is {folder}/report.html"
+    text = (folder / "report.html").read_text()
+    links = set(re.findall(r'href="([^"#]+)"', text))
+    assert links == {"quick/report.html", "cheap/report.html"}
+    assert all((folder / link).exists() for link in links)
+    assert "never: nothing has been measured yet" in text
