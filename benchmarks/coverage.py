@@ -15,23 +15,23 @@ import numpy as np
 
 from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
 from benchmarks.simulated_sweeps import simulated_sweep
-from scaling.analysis.bootstrap import expanded_interval, resampled, resampled_means
 from scaling.analysis.capacity import answer
-from scaling.analysis.clock import STEADY_CLOCK
-from scaling.analysis.draws import draws
-from scaling.analysis.estimate import Estimate, estimate, problem
-from scaling.analysis.fitting import SeriesFit, fit, held_out
-from scaling.analysis.prediction import chance_within
-from scaling.analysis.profile import (
+from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
+from scaling.analysis.fits.clock import STEADY_CLOCK
+from scaling.analysis.fits.draws import draws
+from scaling.analysis.fits.estimate import Estimate, estimate, problem
+from scaling.analysis.fits.prediction import chance_within
+from scaling.analysis.fits.profile import (
     Interval,
     coherency_interval,
     contention_interval,
     peak_interval,
     smt_yield_interval,
 )
-from scaling.analysis.question import Question
-from scaling.analysis.selection import choose
-from scaling.analysis.series import Observation, Series, counts
+from scaling.analysis.fits.selection import choose
+from scaling.analysis.fits.series import Observation, Series, counts
+from scaling.analysis.fitting import SeriesFit, fit, held_out
+from scaling.analysis.sizing.question import Question
 
 Measure = Callable[[int, np.random.Generator], float]
 

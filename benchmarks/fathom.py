@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scaling.analysis.op_classes import CLASSES, op_class
-from scaling.analysis.op_profile import Profile
 from scaling.analysis.operations import loss_share, outside_ops, types_for
-from scaling.analysis.similarity import LINKAGES, Linkage, Merge, merges, shares_in
+from scaling.analysis.ops.classes import CLASSES, op_class
+from scaling.analysis.ops.profile import Profile
+from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
 from scaling.results.traces import read_traces
 from scaling.showing.op_result import OpResult, op_result
 from scaling.showing.operations import loss_sentence

@@ -16,12 +16,12 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.bootstrap import both_laws, resampled, resampled_means
 from scaling.analysis.capacity import answer
-from scaling.analysis.estimate import problem
+from scaling.analysis.fits.bootstrap import both_laws, resampled, resampled_means
+from scaling.analysis.fits.estimate import problem
+from scaling.analysis.fits.series import Floats, counts
 from scaling.analysis.fitting import fit
-from scaling.analysis.question import Question
-from scaling.analysis.series import Floats, counts
+from scaling.analysis.sizing.question import Question
 from scaling.results.plain_csv import read_csv_series
 
 NINE = (1, 2, 4, 8, 12, 16, 24, 32, 48)

@@ -25,7 +25,7 @@ PURE += [
     "study/cluster",
     "results/rows",
     "results/ledger",
-    *(f"analysis/{path.stem}" for path in ROOT.glob("scaling/analysis/*.py")),
+    *(str(path.relative_to(ROOT / "scaling").with_suffix("")) for path in ROOT.glob("scaling/analysis/**/*.py")),
 ]
 OUTSIDE = {"os", "pathlib", "subprocess", "time", "shutil", "io", "socket", "threading", "platform", "psutil", "rich"}
 

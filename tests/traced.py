@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp
 
-from scaling.analysis.traces import OpTime, Trace, TracedStep
+from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.study.planning import Point
 from tests.pretend import first_run
 

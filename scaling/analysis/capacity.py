@@ -11,10 +11,12 @@ from math import inf
 
 import numpy as np
 
-from scaling.analysis.draws import Draws, quantiles
+from scaling.analysis.fits.draws import Draws, quantiles
+from scaling.analysis.fits.prediction import FARTHEST, chance_within
+from scaling.analysis.fits.series import Floats
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.fleet import cheapest_fleet
-from scaling.analysis.inverses import (
+from scaling.analysis.sizing.fleet import cheapest_fleet
+from scaling.analysis.sizing.inverses import (
     cheapest_cores,
     cores_for_efficiency,
     cores_for_speedup,
@@ -22,11 +24,9 @@ from scaling.analysis.inverses import (
     peak_cores,
     speedup_limit,
 )
-from scaling.analysis.prediction import FARTHEST, chance_within
-from scaling.analysis.price import Price, cpu_hours_per_million
-from scaling.analysis.question import CORE_HOURS, Answer, Offer, Outlook, Question, Spread, Status
-from scaling.analysis.series import Floats
-from scaling.analysis.sizes import Sizes, plain_sizes
+from scaling.analysis.sizing.price import Price, cpu_hours_per_million
+from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Outlook, Question, Spread, Status
+from scaling.analysis.sizing.sizes import Sizes, plain_sizes
 
 DRAWS = 2000
 # Sizes whose price is within this share of the lowest are as good.

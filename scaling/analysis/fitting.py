@@ -12,24 +12,24 @@ from typing import Literal
 
 import numpy as np
 
-from scaling.analysis.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
-from scaling.analysis.clock import Clock, clocked
-from scaling.analysis.draws import DRAWS, Draws, draws, mixed
-from scaling.analysis.estimate import LAWS, Estimate, LawName, estimate, problem
-from scaling.analysis.karp_flatt import Noise, Trace, trace
-from scaling.analysis.law_figures import LawFigures, limit, rate
-from scaling.analysis.misfit import Misfit, misfit
-from scaling.analysis.prediction import FARTHEST, HeldOut, predict
-from scaling.analysis.profile import (
+from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
+from scaling.analysis.fits.clock import Clock, clocked
+from scaling.analysis.fits.draws import DRAWS, Draws, draws, mixed
+from scaling.analysis.fits.estimate import LAWS, Estimate, LawName, estimate, problem
+from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
+from scaling.analysis.fits.law_figures import LawFigures, limit, rate
+from scaling.analysis.fits.misfit import Misfit, misfit
+from scaling.analysis.fits.prediction import FARTHEST, HeldOut, predict
+from scaling.analysis.fits.profile import (
     coherency_interval,
     contention_interval,
     peak_interval,
     seconds_interval,
     smt_yield_interval,
 )
-from scaling.analysis.selection import Choice, choose, only
-from scaling.analysis.series import Counts, Floats, Series, clock_stretch, counts
-from scaling.analysis.verdict import Verdict, measured_one_core_differs, verdict
+from scaling.analysis.fits.selection import Choice, choose, only
+from scaling.analysis.fits.series import Counts, Floats, Series, clock_stretch, counts
+from scaling.analysis.fits.verdict import Verdict, measured_one_core_differs, verdict
 from scaling.errors import FitError
 
 Asked = Literal["amdahl", "usl", "best"]

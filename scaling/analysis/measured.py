@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from math import fsum
 
-from scaling.analysis.series import Observation, Series
+from scaling.analysis.fits.series import Observation, Series
 from scaling.analysis.summary import Launch
 from scaling.study.planning import Point
 

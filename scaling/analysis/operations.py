@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean, stdev
 
-from scaling.analysis.op_classes import LOSSES, OpClass
-from scaling.analysis.op_profile import OpShare, Profile
-from scaling.analysis.traces import Trace
+from scaling.analysis.ops.classes import LOSSES, OpClass
+from scaling.analysis.ops.profile import OpShare, Profile
+from scaling.analysis.ops.traces import Trace
 from scaling.study.planning import Point
 
 # An op type below this share of op time is not worth a line (the paper's Figure 3).

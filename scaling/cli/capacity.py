@@ -20,7 +20,7 @@ from scaling.errors import FitError
 
 if TYPE_CHECKING:
     from scaling.analysis.fitting import SeriesFit
-    from scaling.analysis.question import Question
+    from scaling.analysis.sizing.question import Question
 
 
 def capacity(
@@ -71,8 +71,8 @@ def _question(
     asked: dict[str, float | None], cheapest: bool, assurance: float, core_hour: float, replica_hour: float
 ) -> "Question | None":
     """The one question that was asked; None for none."""
-    from scaling.analysis.price import Price
-    from scaling.analysis.question import Question
+    from scaling.analysis.sizing.price import Price
+    from scaling.analysis.sizing.question import Question
 
     given = {name: value for name, value in asked.items() if value is not None} | (
         {"cheapest": 1.0} if cheapest else {}
@@ -138,7 +138,7 @@ def _answers(fits: "list[tuple[Place, SeriesFit]]", question: "Question", as_jso
 
 def _priced(question: "Question", place: Place) -> "Question":
     """A question at the price of a kind's cores, where the cluster file has one."""
-    from scaling.analysis.price import Price
+    from scaling.analysis.sizing.price import Price
 
     if place.core_hour is None:
         return question

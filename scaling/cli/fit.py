@@ -11,10 +11,10 @@ from scaling.cli.sources import IncludeInvalid, Physical, Source, read_series
 from scaling.errors import FitError
 
 if TYPE_CHECKING:
+    from scaling.analysis.fits.law_figures import LawFigures
+    from scaling.analysis.fits.rivals import Method as Rival
+    from scaling.analysis.fits.series import Series
     from scaling.analysis.fitting import SeriesFit
-    from scaling.analysis.law_figures import LawFigures
-    from scaling.analysis.rivals import Method as Rival
-    from scaling.analysis.series import Series
 
     Fitted = tuple[SeriesFit, tuple[LawFigures, ...]]
 
@@ -62,8 +62,8 @@ def fit(
 
 def _fits(found: "list[Series]", law: Law, method: Method) -> "list[Fitted]":
     """Every series that can be fitted; one that cannot is left out with a note, unless it is the only one."""
+    from scaling.analysis.fits.rivals import rival_figures
     from scaling.analysis.fitting import fit as fit_series
-    from scaling.analysis.rivals import rival_figures
 
     fits: list[Fitted] = []
     complaints: list[FitError] = []

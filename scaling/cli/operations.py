@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scaling.analysis.traces import Trace
+from scaling.analysis.ops.traces import Trace
 from scaling.cli.printing import print_note, print_table
 from scaling.errors import StudyError
 

@@ -17,8 +17,8 @@ from scaling.results.store import read_rows
 from scaling.showing.points import left_out_sentence
 
 if TYPE_CHECKING:
-    from scaling.analysis.series import Series
-    from scaling.analysis.sizes import Sizes
+    from scaling.analysis.fits.series import Series
+    from scaling.analysis.sizing.sizes import Sizes
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def from_places(source: Path, read: Callable[[Place], T]) -> list[tuple[Place, T
 def read_series(source: Path, physical: int | None = None, include_invalid: bool = False) -> "list[Series]":
     """The series of a folder or a CSV; points of a folder that are not valid only where asked for."""
     # Array libraries take a second to import, which no other command should pay for.
-    from scaling.analysis.series import threads_on
+    from scaling.analysis.fits.series import threads_on
     from scaling.results.plain_csv import read_csv_series
 
     if is_cluster_folder(source):

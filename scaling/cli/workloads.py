@@ -15,7 +15,7 @@ from scaling.showing.tables import workloads_table
 from scaling.study.finding import read_catalogue
 
 if TYPE_CHECKING:
-    from scaling.analysis.roofline import Achieved
+    from scaling.analysis.ops.roofline import Achieved
 
 Folders = Annotated[
     list[Path] | None,
@@ -48,7 +48,7 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
 
 def achieved_in(folders: Sequence[Path]) -> "list[Achieved]":
     """What the networks of results folders achieved, against the ceilings these folders have."""
-    from scaling.analysis.roofline import StepCounts, achieved, ceilings_of, counted_as
+    from scaling.analysis.ops.roofline import StepCounts, achieved, ceilings_of, counted_as
     from scaling.analysis.summary import by_point
     from scaling.results.rows import launch_of
     from scaling.results.store import read_rows

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from scaling.analysis.traces import Trace
+from scaling.analysis.ops.traces import Trace
 from scaling.errors import StoreError
 from scaling.machine.findings import Finding
 from scaling.results.machine_file import MachineFile, read_machine_file

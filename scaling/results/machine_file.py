@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scaling.analysis.sizes import Sizes, machine_sizes
+from scaling.analysis.sizing.sizes import Sizes, machine_sizes
 from scaling.errors import StoreError
 from scaling.machine.cpulist import parse_list
 from scaling.machine.topology import Cpus

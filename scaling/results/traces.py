@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from scaling.analysis.traces import OpTime, Trace, TracedStep
+from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.analysis.steady import warmup_steps
-from scaling.analysis.traces import OpTime, TracedStep
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.results.rows import Outcome, Sections

@@ -9,8 +9,8 @@ from math import floor, log10
 
 from scaling.analysis.capacity import answer, offer_of
 from scaling.analysis.machines import Between, several_machines
-from scaling.analysis.price import Price
-from scaling.analysis.question import Offer, Outlook, Question
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Offer, Outlook, Question
 from scaling.results.rows import launch_of
 from scaling.showing.kinds import KindAnswer
 from scaling.showing.result import Result

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scaling.analysis.question import Answer, Offer
+from scaling.analysis.sizing.question import Answer, Offer
 from scaling.showing.law_words import figure, label
 from scaling.showing.tables import Table
 from scaling.showing.words import count

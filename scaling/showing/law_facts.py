@@ -1,8 +1,8 @@
 """Fits as JSON facts: the numbers every other form of showing must agree with."""
 
+from scaling.analysis.fits.law_figures import LawFigures
+from scaling.analysis.fits.profile import Interval
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.law_figures import LawFigures
-from scaling.analysis.profile import Interval
 
 
 def fit_facts(fit: SeriesFit, figures: tuple[LawFigures, ...], method: str) -> dict[str, object]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from scaling.analysis.fits.karp_flatt import KarpFlatt
+from scaling.analysis.fits.law_figures import LawFigures
+from scaling.analysis.fits.profile import Interval
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.karp_flatt import KarpFlatt
-from scaling.analysis.law_figures import LawFigures
-from scaling.analysis.profile import Interval
 from scaling.showing.tables import Table
 from scaling.showing.words import count
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from scaling.analysis.roofline import Achieved
+from scaling.analysis.ops.roofline import Achieved
 from scaling.showing.law_words import figure
 from scaling.showing.tables import Table
 from scaling.showing.words import duration, share

@@ -1,11 +1,11 @@
 """What traces tell, as JSON facts, unrounded: the numbers every other form of showing must agree with."""
 
-from scaling.analysis.op_laws import HeldOutStep, StepPrediction
-from scaling.analysis.op_losses import Loss
-from scaling.analysis.op_profile import Profile
+from scaling.analysis.fits.profile import Interval
 from scaling.analysis.operations import loss_share, types_for
-from scaling.analysis.profile import Interval
-from scaling.analysis.similarity import LINKAGES
+from scaling.analysis.ops.laws import HeldOutStep, StepPrediction
+from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.profile import Profile
+from scaling.analysis.ops.similarity import LINKAGES
 from scaling.showing.op_result import OpResult, Scaling
 
 Facts = dict[str, object]

@@ -6,13 +6,13 @@ The same for the tables of `scaling profile`, for figures and for the page.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from scaling.analysis.op_laws import HeldOutStep, StepLaws, StepPrediction, held_out_steps, laws_of, predict_step
-from scaling.analysis.op_losses import Loss, loss
-from scaling.analysis.op_profile import Profile, profiles, subject
-from scaling.analysis.op_times import part_times
 from scaling.analysis.operations import ModePair, Stationarity, Threading, mode_pairs, stationarity, threadings
-from scaling.analysis.similarity import Linkage, Merge, Shares, merges, shares_of
-from scaling.analysis.traces import Trace
+from scaling.analysis.ops.laws import HeldOutStep, StepLaws, StepPrediction, held_out_steps, laws_of, predict_step
+from scaling.analysis.ops.losses import Loss, loss
+from scaling.analysis.ops.profile import Profile, profiles, subject
+from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
+from scaling.analysis.ops.times import part_times
+from scaling.analysis.ops.traces import Trace
 from scaling.errors import FitError
 from scaling.study.planning import Point
 

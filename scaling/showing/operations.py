@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from scaling.analysis.op_classes import CLASSES
-from scaling.analysis.op_laws import StepPrediction
-from scaling.analysis.op_losses import Loss
+from scaling.analysis.fits.profile import Interval
 from scaling.analysis.operations import NOTABLE, notable, outside_ops, types_for
-from scaling.analysis.profile import Interval
-from scaling.analysis.similarity import LINKAGES, Merge
+from scaling.analysis.ops.classes import CLASSES
+from scaling.analysis.ops.laws import StepPrediction
+from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.similarity import LINKAGES, Merge
 from scaling.showing.law_words import figure, percent, with_interval
 from scaling.showing.op_result import OpResult, Scaling
 from scaling.showing.tables import Table

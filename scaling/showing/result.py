@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from scaling.analysis.capacity import outlook
 from scaling.analysis.fitting import SeriesFit, fit_each
 from scaling.analysis.measured import series_of, without_parts
-from scaling.analysis.question import Outlook
-from scaling.analysis.sizes import Sizes
+from scaling.analysis.sizing.question import Outlook
+from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import Scaled, scaled
 from scaling.analysis.summary import by_point
 from scaling.analysis.trusted import trusted

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from scaling.analysis.capacity import farthest
-from scaling.analysis.question import Answer, Offer, Outlook, Question, Spread
+from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question, Spread
 from scaling.showing.law_words import figure, label, percent
 from scaling.showing.tables import Table
 from scaling.showing.words import count, duration

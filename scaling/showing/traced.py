@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from scaling.analysis.traces import OpTime, Trace
+from scaling.analysis.ops.traces import OpTime, Trace
 from scaling.results.traces import TracedRow, trace_of
 from scaling.showing.tables import Table
 from scaling.showing.words import count, duration, point_words, share

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from scaling.analysis.traces import OpTime, TracedStep
+from scaling.analysis.ops.traces import OpTime, TracedStep
 
 PICOSECONDS = 1e12
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from scaling.analysis.traces import TracedStep
+from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.op_names import op_type
 from scaling.running.frameworks.spans import Span, Spans, traced_steps
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.question import Outlook
+from scaling.analysis.sizing.question import Outlook
 from scaling.showing.law_words import figure, karp_flatt_words, label, peak_words, percent, with_interval
 from scaling.showing.words import count
 

@@ -18,10 +18,10 @@ from scaling.analysis.capacity import (
     only_measured,
     refusal,
 )
-from scaling.analysis.draws import Draws
-from scaling.analysis.question import Outlook
-from scaling.analysis.series import Floats
-from scaling.analysis.sizes import Sizes
+from scaling.analysis.fits.draws import Draws
+from scaling.analysis.fits.series import Floats
+from scaling.analysis.sizing.question import Outlook
+from scaling.analysis.sizing.sizes import Sizes
 from scaling.showing.law_words import label
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scaling.analysis.question import Answer, Offer
+from scaling.analysis.sizing.question import Answer, Offer
 from scaling.showing.between import between_facts, between_table
 from scaling.showing.kind_results import KindResult, SameWork, same_work, series_names
 from scaling.showing.kinds import cheapest, fewest_cores, offers_by_series, side_by_side, side_by_side_facts

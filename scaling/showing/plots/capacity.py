@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.figures import Figure
-from scaling.analysis.question import ASSURANCE, Outlook, Question
+from scaling.analysis.sizing.question import ASSURANCE, Outlook, Question
 from scaling.analysis.speedup import Scaled
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.law_words import label

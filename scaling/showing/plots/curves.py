@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.draws import Draws, draws, quantiles
 from scaling.analysis.figures import Figure
+from scaling.analysis.fits.draws import Draws, draws, quantiles
+from scaling.analysis.fits.prediction import FARTHEST, chance_within
+from scaling.analysis.fits.series import Floats
 from scaling.analysis.fitting import LawFit, SeriesFit
-from scaling.analysis.prediction import FARTHEST, chance_within
-from scaling.analysis.series import Floats
 from scaling.showing.plots.lines import Line
 
 POINTS, POINTS_BEYOND = 33, 13

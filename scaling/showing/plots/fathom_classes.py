@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 
-from scaling.analysis.op_classes import CLASS_NAMES, CLASSES
-from scaling.analysis.op_profile import OVERHEAD, UNEXPLAINED
+from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
+from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED
 from scaling.showing.plots.style import DARK, LIGHT, SMALL_POINTS
 from scaling.showing.plots.text import ems
 

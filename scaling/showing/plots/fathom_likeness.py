@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from scaling.analysis.similarity import Merge
+from scaling.analysis.ops.similarity import Merge
 from scaling.showing.op_result import OpResult
 from scaling.showing.plots.frame import SINGLE_WIDTH_INCHES
 from scaling.showing.plots.picture import Nothing, Picture

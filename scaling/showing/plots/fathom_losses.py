@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from scaling.analysis.op_losses import Loss
+from scaling.analysis.ops.losses import Loss
 from scaling.showing.op_result import OpResult
 from scaling.showing.plots.fathom_classes import class_keys, segment
 from scaling.showing.plots.picture import Nothing, Picture

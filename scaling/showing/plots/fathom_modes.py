@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from scaling.analysis.op_classes import CLASSES
-from scaling.analysis.op_profile import OVERHEAD, UNEXPLAINED, Profile
 from scaling.analysis.operations import ModePair
+from scaling.analysis.ops.classes import CLASSES
+from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, Profile
 from scaling.showing.op_result import OpResult
 from scaling.showing.plots.fathom_classes import PARTS, class_keys, segment
 from scaling.showing.plots.picture import Nothing, Picture

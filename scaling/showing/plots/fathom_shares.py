@@ -7,10 +7,10 @@ import seaborn
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from scaling.analysis.op_classes import CLASS_NAMES, CLASSES
-from scaling.analysis.op_profile import Profile
+from scaling.analysis.fits.series import Floats
 from scaling.analysis.operations import notable
-from scaling.analysis.series import Floats
+from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
+from scaling.analysis.ops.profile import Profile
 from scaling.showing.op_result import OpResult
 from scaling.showing.plots.fathom_likeness import leaves
 from scaling.showing.plots.picture import Nothing, Picture

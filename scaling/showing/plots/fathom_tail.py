@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scaling.analysis.op_profile import Profile
 from scaling.analysis.operations import MOST, cumulative_shares, types_for
+from scaling.analysis.ops.profile import Profile
 from scaling.showing.op_result import OpResult
 from scaling.showing.plots.frame import frame, number_axis, reference
 from scaling.showing.plots.picture import Nothing, Picture

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 
 from scaling.analysis.figures import Figure
-from scaling.analysis.law_figures import LawFigures
+from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.speedup import Scaled
 from scaling.showing.plots.frame import upper_limit
 from scaling.showing.plots.law_lines import law_remark, left_out_words, marks_of

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from scaling.analysis.roofline import Achieved, Ceilings
+from scaling.analysis.ops.roofline import Achieved, Ceilings
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.plots.frame import frame, number_axis
 from scaling.showing.plots.marks import mark_key

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from scaling.analysis.estimate import LAWS, LawName
+from scaling.analysis.fits.estimate import LAWS, LawName
 from scaling.showing.law_words import LAW_NAMES
 from scaling.showing.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
 from scaling.showing.plots.frame import (

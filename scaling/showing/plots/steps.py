@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from scaling.analysis.series import Floats
+from scaling.analysis.fits.series import Floats
 from scaling.analysis.speedup import Scaled
 from scaling.results.rows import Row
 from scaling.showing.plots.frame import MOST_PANELS, frame, number_axis

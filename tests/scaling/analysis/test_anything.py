@@ -7,9 +7,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.fits.series import Observation, Series, threads_on
 from scaling.analysis.fitting import fit
-from scaling.analysis.question import Question
-from scaling.analysis.series import Observation, Series, threads_on
+from scaling.analysis.sizing.question import Question
 from scaling.errors import FitError
 from scaling.showing.law_facts import fit_facts
 from scaling.showing.law_words import fit_sentence, fits_table

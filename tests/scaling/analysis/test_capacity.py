@@ -5,14 +5,14 @@ import pytest
 
 from benchmarks.simulated import TO_16, Truth, launches, series
 from scaling.analysis.capacity import answer, offer_of, outlook
+from scaling.analysis.fits.prediction import chance_within, predict
+from scaling.analysis.fits.series import Observation, Series
 from scaling.analysis.fitting import fit
-from scaling.analysis.inverses import cores_for_speedup, knee
 from scaling.analysis.laws import amdahl, efficiency
-from scaling.analysis.prediction import chance_within, predict
-from scaling.analysis.price import Price
-from scaling.analysis.question import Question
-from scaling.analysis.series import Observation, Series
-from scaling.analysis.sizes import Sizes
+from scaling.analysis.sizing.inverses import cores_for_speedup, knee
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.sizes import Sizes
 from tests.published import CISCO, NO_SINGLE, rates
 
 QUIET = Truth(0.05, noise=0.005, grid=TO_16)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scaling.analysis.op_profile import Profile, profiles
 from scaling.analysis.operations import cumulative_shares, loss_share, outside_ops, types_for
-from scaling.analysis.similarity import LINKAGES, joined_before, merges, shares_in, shares_of
+from scaling.analysis.ops.profile import Profile, profiles
+from scaling.analysis.ops.similarity import LINKAGES, joined_before, merges, shares_in, shares_of
 from scaling.results.traces import read_traces
 from tests.fathom import FIGURE_3
 

@@ -2,7 +2,6 @@ import random
 
 import pytest
 
-from scaling.analysis.op_profile import profile, profiles
 from scaling.analysis.operations import (
     cumulative_shares,
     loss_share,
@@ -13,6 +12,7 @@ from scaling.analysis.operations import (
     threadings,
     types_for,
 )
+from scaling.analysis.ops.profile import profile, profiles
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 TAIL = {"MatMul": 0.5, "Mul": 0.3, "AddV2": 0.1, "Tanh": 0.095, "Exp": 0.005}

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from scaling.analysis.traces import Trace
+from scaling.analysis.ops.traces import Trace
 from scaling.results.traces import read_traced_rows, read_traces
 from scaling.study.finding import read_catalogue
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaling.analysis.traces import OpTime, Trace, TracedStep
+from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.results.store import Store, read_rows
 from scaling.results.traces import (

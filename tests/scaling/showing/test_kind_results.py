@@ -1,8 +1,8 @@
 import pytest
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.price import Price
-from scaling.analysis.question import Question
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Question
 from scaling.showing.kind_results import same_work, series_names
 from scaling.showing.kinds import side_by_side, side_by_side_facts
 from tests.scaling.showing.kinds import kind

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
+from scaling.analysis.fits.profile import Interval
+from scaling.analysis.fits.series import Observation, Series
 from scaling.analysis.fitting import fit
-from scaling.analysis.profile import Interval
-from scaling.analysis.series import Observation, Series
 from scaling.showing.law_facts import fit_facts
 from scaling.showing.law_words import (
     caution_lines,

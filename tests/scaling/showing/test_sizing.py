@@ -6,8 +6,8 @@ import pytest
 from benchmarks.simulated import TO_16, Truth, series
 from scaling.analysis.capacity import answer, outlook
 from scaling.analysis.fitting import fit
-from scaling.analysis.price import Price
-from scaling.analysis.question import Question, Spread
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Question, Spread
 from scaling.showing.sizing import (
     answer_facts,
     answer_sentence,

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.analysis.traces import OpTime, TracedStep
+from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.results.traces import TracedRow, trace_of
 from scaling.showing.tables import text_lines
 from scaling.showing.traced import mean_step, ops_table, trace_facts, trace_remarks, trace_words

@@ -14,8 +14,8 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from scaling.analysis.capacity import answer
 from scaling.analysis.fitting import fit_each
 from scaling.analysis.measured import without_parts
-from scaling.analysis.price import Price
-from scaling.analysis.question import Question
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Question
 from scaling.cli.sources import read_machine_sizes, read_series
 from scaling.results.folder import read_folder
 from scaling.showing.law_words import figure, percent

@@ -2,7 +2,7 @@ import pytest
 from numpy import interp
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.question import Question
+from scaling.analysis.sizing.question import Question
 from scaling.showing.plots.capacity import GIVEN, TARGET
 from scaling.showing.plots.kinds import pictures
 from scaling.showing.result import result_of

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from scaling.analysis.figures import Figure
-from scaling.analysis.roofline import Achieved, Ceilings, StepCounts
+from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
 from scaling.results.folder import read_folder
 from scaling.showing.op_result import op_result
 from scaling.showing.plots.drawing import drawn

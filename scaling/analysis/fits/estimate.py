@@ -1,0 +1,220 @@
+"""One law at its best: parameters, standard errors, and which of them lie on a bound. Pure.
+
+A parameter on its bound is known to be there, not to be spread around it: it is dropped from the covariance, has no
+standard error, and the others have the errors they would have without it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from scaling.analysis.fits.series import Counts, Floats
+from scaling.analysis.fits.solving import Design, Solved, solve
+from scaling.analysis.fits.variance import LEAST_NOISE, Slope, noise_slope, pure_error, weights
+
+LawName = Literal["amdahl", "usl"]
+LAWS: tuple[LawName, ...] = ("amdahl", "usl")
+PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
+
+# A share of T(1) this small is zero: a solver cannot tell it from the bound, nor can anybody.
+ON_BOUND = 1e-12
+# Where the search for the yield of a core's second thread begins.
+USUAL_SMT_YIELD = 0.2
+LEAST_CORES = 1e-3
+LARGEST_COHERENCY = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A law and the counts it is fitted to, with what each count weighs."""
+
+    law: LawName
+    counts: Counts
+    slope: Slope
+    weights: Floats
+    pure: float
+    smt_free: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters the law has: T(1), contention, coherency, the SMT yield where it is sought."""
+        return (2 if self.law == "amdahl" else 3) + self.smt_free
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom that are left for the noise."""
+        return self.counts.observed - self.parameters
+
+    @property
+    def smt_start(self) -> Floats | None:
+        """Where the search for the SMT yield begins."""
+        return np.array([USUAL_SMT_YIELD]) if self.smt_free else None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A law fitted: log T(1), contention (Amdahl's serial fraction), coherency, SMT yield; the noise it leaves.
+
+    `squares` is the weighted sum of squares over launches, `covariance` is of the parameters in `free` alone.
+    """
+
+    problem: Problem
+    log_seconds: float
+    contention: float
+    coherency: float
+    smt_yield: float | None
+    squares: float
+    free: tuple[str, ...]
+    covariance: Floats
+
+    @property
+    def variance(self) -> float:
+        """Variance of one launch on one core, relative; NaN where nothing is left to judge it by."""
+        return self.squares / self.problem.df if self.problem.df > 0 else float("nan")
+
+    def stderr(self, parameter: str) -> float | None:
+        """The standard error of a parameter; None on its bound, and where nothing is left to judge by."""
+        if parameter not in self.free or not self.covariance.size:
+            return None
+        place = self.free.index(parameter)
+        return float(np.sqrt(self.covariance[place, place]))
+
+    def effective_df(self, parameter: str) -> float:
+        """Degrees of freedom of a parameter's interval (Satterthwaite): fewer, the more it hangs on the slope of noise.
+
+        The variance of a parameter is known as well as its logarithm, a + lean b, is: 2 / df for the level of noise at
+        the pivot, and the slope's own variance for how far from the pivot the parameter looks.
+        """
+        df, slope = self.problem.df, self.problem.slope
+        if df <= 0 or slope.variance <= 0.0:
+            return float(df)
+        names = [name for name in PARAMETERS if name in self.free or name == parameter]
+        slopes = _slopes(self.problem.counts, self.contention, self.coherency, self.smt_yield)
+        chosen, x = np.stack([slopes[name] for name in names], axis=-1), np.log(self.problem.counts.cores)
+
+        def log_variance(steeper: float) -> float:
+            weight = self.problem.weights * np.exp(-steeper * x)
+            inverse = np.linalg.pinv(chosen.T @ (chosen * weight[:, None]))
+            variance = inverse[names.index(parameter), names.index(parameter)]
+            return float(np.log(variance)) if variance > 0.0 else float("nan")
+
+        lean = (log_variance(1e-4) - log_variance(-1e-4)) / 2e-4
+        if np.isnan(lean):
+            return float(df)
+        return 2.0 / (2.0 / df + (lean - slope.pivot) ** 2 * slope.variance)
+
+    def correlation(self, one: str, other: str) -> float:
+        """How two parameters lean on each other; 0 where one is on its bound."""
+        if one not in self.free or other not in self.free or not self.covariance.size:
+            return 0.0
+        i, j = self.free.index(one), self.free.index(other)
+        spread = np.sqrt(self.covariance[i, i] * self.covariance[j, j])
+        return float(self.covariance[i, j] / spread) if spread > 0.0 else 0.0
+
+
+def problem(law: LawName, counts: Counts, *, smt_free: bool = False) -> Problem:
+    """The problem of fitting a law to counts, weighted by how noise grows with cores."""
+    slope = noise_slope(counts)
+    floor = counts.observed * LEAST_NOISE**2
+    pure = pure_error(counts, slope.value) + floor
+    return Problem(law, counts, slope, weights(counts, slope.value), pure, smt_free)
+
+
+def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:
+    """Cores, and so much of a core for every further hardware thread in use: batch × counts."""
+    if smt_yield is None:
+        return counts.cores[None, :]
+    # Second threads that take a whole core away leave nothing, which has no logarithm.
+    cores: Floats = np.maximum(counts.cores + smt_yield[:, None] * counts.siblings, LEAST_CORES)
+    return cores
+
+
+def columns(law: LawName, counts: Counts) -> Design:
+    """The columns of a law: 1/n (slowed by the clock), 1, and n - 1 where there is coherency."""
+
+    def design(smt_yield: Floats | None) -> Floats:
+        cores = effective_cores(counts, smt_yield)
+        shared = counts.stretch / cores
+        parts = [shared, np.ones_like(cores)] + ([cores - 1.0] if law == "usl" else [])
+        return np.stack(parts, axis=-1)
+
+    return design
+
+
+def estimate(problem: Problem, *, bounded: bool = True) -> Estimate:
+    """The law's parameters at their best; unbounded only to look at what the bounds hide, where T(1) stays positive."""
+    counts = problem.counts
+    found = solve(counts.means, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start)
+    if not bounded and found.coefficients[0, :2].sum() <= 0.0:
+        return estimate(problem)
+    return _estimate(problem, found)
+
+
+def _estimate(problem: Problem, found: Solved) -> Estimate:
+    log_seconds, s, k = natural(found)
+    phi = None if found.smt_yield is None else float(found.smt_yield[0])
+    squares = float(found.squares[0]) + problem.pure
+    free = _free(problem, float(s[0]), float(k[0]), phi)
+    return Estimate(
+        problem=problem,
+        log_seconds=float(log_seconds[0]),
+        contention=float(s[0]),
+        coherency=float(k[0]),
+        smt_yield=phi,
+        squares=squares,
+        free=free,
+        covariance=_covariance(problem, float(s[0]), float(k[0]), phi, free, squares),
+    )
+
+
+def natural(found: Solved) -> tuple[Floats, Floats, Floats]:
+    """Log T(1), contention and coherency of each of a batch; T(1) is never quite nothing."""
+    loss = found.coefficients[:, 2] if found.coefficients.shape[1] == 3 else np.zeros(len(found.coefficients))
+    one_core = np.maximum(found.coefficients[:, :2].sum(axis=1), np.abs(loss) / LARGEST_COHERENCY)
+    return np.log(one_core), found.coefficients[:, 1] / one_core, loss / one_core
+
+
+def _free(problem: Problem, s: float, k: float, phi: float | None) -> tuple[str, ...]:
+    bounds = {
+        "log_seconds": False,
+        "contention": abs(s) <= ON_BOUND or abs(1.0 - s) <= ON_BOUND,
+        "coherency": problem.law == "amdahl" or abs(k) <= ON_BOUND,
+        "smt_yield": phi is None or abs(phi) >= 1.0 - 1e-9,
+    }
+    return tuple(name for name, bound in bounds.items() if not bound)
+
+
+def _covariance(
+    problem: Problem, s: float, k: float, phi: float | None, free: tuple[str, ...], squares: float
+) -> Floats:
+    """Inverse information of the free parameters times the noise they leave; empty where no noise is left to judge."""
+    left = problem.counts.observed - len(free)
+    if left <= 0:
+        return np.empty((0, 0))
+    slopes = _slopes(problem.counts, s, k, phi)
+    chosen = np.stack([slopes[name] for name in free], axis=-1)
+    information = chosen.T @ (chosen * problem.weights[:, None])
+    if np.linalg.cond(information) > 1e15:
+        return np.empty((0, 0))
+    covariance: Floats = np.linalg.inv(information) * squares / left
+    return covariance
+
+
+def _slopes(counts: Counts, s: float, k: float, phi: float | None) -> dict[str, Floats]:
+    """How log T at each count changes with each parameter."""
+
+    def time(yielded: float | None) -> Floats:
+        cores = effective_cores(counts, None if yielded is None else np.array([yielded]))[0]
+        total: Floats = (1.0 - s) * counts.stretch / cores + s + k * (cores - 1.0)
+        return total
+
+    cores = effective_cores(counts, None if phi is None else np.array([phi]))[0]
+    here, step = time(phi), 1e-6
+    lean = np.zeros_like(here) if phi is None else (time(phi + step) - time(phi - step)) / (2.0 * step)
+    return {
+        "log_seconds": np.ones_like(here),
+        "contention": (1.0 - counts.stretch / cores) / here,
+        "coherency": (cores - 1.0) / here,
+        "smt_yield": lean / here,
+    }

@@ -1,0 +1,104 @@
+"""The serial fraction each count by itself would mean, with its interval, and whether it moves with cores. Pure.
+
+Flat is Amdahl's law; rising is overhead that grows (coherency, shared threads, a falling clock); falling is
+superlinear, or one core that was measured too slow. All counts share the same one-core launches, and the test of a
+trend knows it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from scaling.analysis.fits.profile import CONFIDENCE, FARTHEST_LOG
+from scaling.analysis.fits.series import Counts, Floats
+from scaling.analysis.fits.variance import variance_at
+from scaling.analysis.laws import karp_flatt
+
+TREND_SIGNIFICANT = 0.05
+LARGEST_CONDITION = 1e12
+
+Course = Literal["flat", "rising", "falling", "not told"]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Relative variance of a launch on one core, and the degrees of freedom it was judged by."""
+
+    variance: float
+    df: int
+    slope: float
+
+
+@dataclass(frozen=True, slots=True)
+class KarpFlatt:
+    """The serial fraction one count would mean; no interval where there is no noise to judge by."""
+
+    cores: float
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A Karp-Flatt value a count above one core, and their course."""
+
+    values: tuple[KarpFlatt, ...]
+    course: Course
+    p: float | None
+
+
+def trace(counts: Counts, noise: Noise | None) -> Trace:
+    """The trace of a series; empty where one core was not measured."""
+    physical = counts.siblings == 0.0
+    baseline = np.flatnonzero(physical & (counts.cores == 1.0))
+    others = np.flatnonzero(physical & (counts.cores > 1.0))
+    if not baseline.size or not others.size:
+        return Trace((), "not told", None)
+    return _trace(counts, int(baseline[0]), others, noise if noise is not None and noise.df > 0 else None)
+
+
+def _trace(
+    counts: Counts, baseline: int, others: np.ndarray[tuple[int], np.dtype[np.intp]], noise: Noise | None
+) -> Trace:
+    cores, logs = counts.cores[others], counts.means[others] - counts.means[baseline]
+    values = _fractions(logs, cores)
+    if noise is None:
+        points = zip(cores, values, strict=True)
+        return Trace(tuple(KarpFlatt(float(n), float(f), None, None) for n, f in points), "not told", None)
+    spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
+    reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
+    reach = np.minimum(reach, FARTHEST_LOG)
+    low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
+    found = tuple(KarpFlatt(*map(float, each)) for each in zip(cores, values, low, high, strict=True))
+    return Trace(found, *_course(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
+
+
+def _fractions(log_time_ratio: Floats, cores: Floats) -> Floats:
+    fractions: Floats = karp_flatt(np.exp(-log_time_ratio), cores)
+    return fractions
+
+
+def _course(
+    cores: Floats, logs: Floats, values: Floats, spread: Floats, shared: float, df: int
+) -> tuple[Course, float | None]:
+    """Generalised least squares of the values on cores, with the covariance the common baseline makes."""
+    if len(cores) < 3:
+        return "not told", None
+    lean = np.exp(logs) / (1.0 - 1.0 / cores)
+    covariance = np.diag(spread * lean**2) + shared * np.outer(lean, lean)
+    design = np.column_stack([np.ones_like(cores), cores])
+    # Any unit of cores will do; this one keeps the sums of like size.
+    design[:, 1] /= cores.max()
+    # Launches that differ by powers of ten leave no trend to see.
+    if np.linalg.cond(covariance) > LARGEST_CONDITION:
+        return "not told", None
+    whitened = np.linalg.solve(np.linalg.cholesky(covariance), np.column_stack([design, values]))
+    information = np.linalg.inv(whitened[:, :2].T @ whitened[:, :2])
+    slope = float((information @ whitened[:, :2].T @ whitened[:, 2])[1])
+    p = float(2.0 * stats.t.sf(abs(slope) / np.sqrt(information[1, 1]), df))
+    if p >= TREND_SIGNIFICANT:
+        return "flat", p
+    return ("rising" if slope > 0.0 else "falling"), p

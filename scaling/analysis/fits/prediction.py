@@ -1,0 +1,66 @@
+"""What a new launch would take, on counts measured or not, and whether the largest measured one was foretold. Pure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from scaling.analysis.fits.draws import Draws, quantiles
+from scaling.analysis.fits.series import Floats
+
+# No answer is given beyond so many times the most cores measured.
+FARTHEST = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Seconds on so many cores: the middle of what the draws say, and the 95 % interval of a mean of launches."""
+
+    cores: float
+    seconds: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The largest count, foretold by a fit that has not seen it, beside what was measured there."""
+
+    predicted: Prediction
+    measured_seconds: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measurement fell into the interval."""
+        return self.predicted.low <= self.measured_seconds <= self.predicted.high
+
+
+def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0) -> Prediction:
+    """The mean of so many new launches on so many cores, with the noise it will have."""
+    at = np.array([cores])
+    logs = draws.log_time(at, siblings)[:, 0]
+    noise = draws.launch_noise(at)[:, 0] / np.sqrt(launches)
+    middle = float(np.exp(quantiles(logs, draws.share, [0.5])[0]))
+    low, high = (predictive_quantile(logs, noise, draws.share, level) for level in (0.025, 0.975))
+    return Prediction(cores, middle, float(np.exp(low)), float(np.exp(high)))
+
+
+def predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float) -> float:
+    """Where a mixture of normal distributions reaches a level, by halving."""
+    reach = 8.0 * noise.max() + 1e-12
+    low, high = float(logs.min() - reach), float(logs.max() + reach)
+    safe = np.maximum(noise, 1e-15)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        reached = share @ ndtr((middle - logs) / safe) / share.sum()
+        low, high = (middle, high) if reached < level else (low, middle)
+    return (low + high) / 2.0
+
+
+def chance_within(draws: Draws, seconds: float, cores: Floats, siblings: float = 0.0, launches: int = 1) -> Floats:
+    """How likely the mean of so many new launches on each of these counts takes no longer than so many seconds."""
+    cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
+    distance = np.log(seconds) - draws.log_time(cores, siblings)
+    safe = np.maximum(draws.launch_noise(cores) / np.sqrt(launches), 1e-15)
+    chances: Floats = draws.share @ ndtr(distance / safe) / draws.share.sum()
+    return chances

@@ -1,0 +1,90 @@
+"""Amdahl's law or the universal scalability law? Judged on launches, not on one mean a count. Pure.
+
+Two witnesses: the corrected Akaike criterion, and an F test of coherency = 0, whose p-value is halved because coherency
+cannot be negative. With launches coherency must convince both. A table with one value a count has no such footing: the
+Akaike correction, which would charge more for a parameter than any curve can pay, is left out there, and where the two
+disagree the law that better foretells a count left out of the fit is taken.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from scaling.analysis.fits.estimate import Estimate, LawName, columns
+from scaling.analysis.fits.series import Counts
+from scaling.analysis.fits.solving import solve
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen law, each law's Akaike weight, and what spoke for it; p is of coherency = 0."""
+
+    law: LawName
+    amdahl_weight: float
+    usl_weight: float
+    akaike_gain: float | None
+    coherency_p: float | None
+
+    def weight(self, law: LawName) -> float:
+        """A law's share of belief."""
+        return self.amdahl_weight if law == "amdahl" else self.usl_weight
+
+
+def replicated(counts: Counts) -> bool:
+    """Whether launches can be told apart from counts: half the counts or more have two launches."""
+    return bool(np.median(counts.launches) >= 2.0)
+
+
+def only(law: LawName) -> Choice:
+    """One law because nothing else was asked for, or can be fitted."""
+    return Choice(law, float(law == "amdahl"), float(law == "usl"), None, None)
+
+
+def choose(amdahl: Estimate, usl: Estimate) -> Choice:
+    """The law the launches speak for."""
+    gain = akaike(amdahl) - akaike(usl)
+    p = coherency_p(amdahl, usl)
+    witnesses = (gain > 0.0, p < SIGNIFICANT)
+    tie = any(witnesses) and not replicated(usl.problem.counts)
+    chosen: LawName = "usl" if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else "amdahl"
+    weight = 1.0 / (1.0 + np.exp(np.clip(-gain / 2.0, -700.0, 700.0)))
+    return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
+
+
+def akaike(estimate: Estimate) -> float:
+    """The Akaike criterion of a fit, corrected for few launches where there are launches."""
+    n, q = estimate.problem.counts.observed, estimate.problem.parameters + 1
+    plain = n * np.log(estimate.squares / n) + 2.0 * q
+    if not replicated(estimate.problem.counts) or n - q - 1 <= 0:
+        return float(plain)
+    return float(plain + 2.0 * q * (q + 1) / (n - q - 1))
+
+
+def coherency_p(amdahl: Estimate, usl: Estimate) -> float:
+    """How often noise alone would ask for as much coherency: half an F test, for the parameter is on one side only."""
+    df = usl.problem.df
+    if df <= 0:
+        return 1.0
+    ratio = (amdahl.squares - usl.squares) / (usl.squares / df)
+    return float(stats.f.sf(max(ratio, 0.0), 1, usl.effective_df("coherency"))) / 2.0
+
+
+def _foretells_better(one: Estimate, other: Estimate) -> bool:
+    return left_out_error(one) < left_out_error(other)
+
+
+def left_out_error(estimate: Estimate) -> float:
+    """The weighted squares of what the law, fitted to all other counts, foretells for each count."""
+    problem = estimate.problem
+    size = problem.counts.size
+    weights = np.where(np.eye(size, dtype=bool), 0.0, problem.weights)
+    design = columns(problem.law, problem.counts)
+    smt = None if estimate.smt_yield is None else np.full(size, estimate.smt_yield)
+    found = solve(np.tile(problem.counts.means, (size, 1)), weights, design, smt=smt)
+    times = np.einsum("...kp,...p->...k", design(found.smt_yield), found.coefficients)
+    with np.errstate(divide="ignore"):
+        missed = problem.counts.means - np.log(np.maximum(np.diagonal(times), 1e-300))
+    return float(np.sum(problem.weights * missed**2))

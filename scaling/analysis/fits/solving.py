@@ -1,0 +1,206 @@
+"""Laws to means, thousands at a time: weighted least squares of log time, coefficients held at or above zero. Pure.
+
+In time every law here is a sum of columns with coefficients that are not negative,
+
+    T(n) = p1 / n  +  p2  +  p3 (n - 1),      T(1) = p1 + p2,  s = p2 / T(1),  k = p3 / T(1)
+
+so that 0 <= s <= 1, k >= 0 and T(1) > 0 are the same as p >= 0. The fit is of log T, which is not linear in p; but
+around any p the columns divided by T(n) are, and the next p is again a least-squares problem with p >= 0. With three
+coefficients there are seven sets of positive ones to try, all by hand: no loop over resamples is needed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scaling.analysis.fits.series import Floats
+
+Truths = NDArray[np.bool_]
+
+ROUNDS = 40
+HALVINGS = 12
+# Enough: the sum of squares no longer falls by more than this share of itself, or of the weights where it is nothing.
+SETTLED = 1e-12
+NOTHING = 1e-20
+LEAST_TIME = 1e-100
+# A determinant of unit columns below this is no information.
+SINGULAR = 1e-13
+
+# Columns of the fit for a yield of the second thread of a core (None: there is none to find): batch × counts × p.
+Design = Callable[[Floats | None], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Coefficients and sums of squares, one for each of a batch; the yield φ of a second thread where it was free."""
+
+    coefficients: Floats
+    squares: Floats
+    smt_yield: Floats | None = None
+
+
+def solve(logs: Floats, weights: Floats, design: Design, *, bounded: bool = True, smt: Floats | None = None) -> Solved:
+    """The best coefficients for each row of log times; with a starting `smt` yield, that too, within -1 and 1."""
+    columns = design(smt)
+    logs, weights = np.broadcast_arrays(*np.atleast_2d(logs, weights))
+    batch = max(columns.shape[0], logs.shape[0])
+    logs = np.broadcast_to(logs, (batch, logs.shape[1]))
+    weights = np.broadcast_to(weights, logs.shape)
+    best = _start(logs, weights, np.broadcast_to(columns, (batch, *columns.shape[1:])), bounded)
+    found = Solved(best, _squares(logs, weights, columns, best), smt)
+    least = NOTHING * weights.sum(axis=-1)
+    for _ in range(ROUNDS):
+        improved = _round(logs, weights, design, found, bounded)
+        settled = (improved.squares >= (1.0 - SETTLED) * found.squares) | (improved.squares <= least)
+        found = improved
+        if settled.all():
+            break
+    return found
+
+
+def _start(logs: Floats, weights: Floats, columns: Floats, bounded: bool) -> Floats:
+    """Least squares of relative error in time, which is linear: close enough to begin with."""
+    relative = columns * np.exp(-logs)[..., None]
+    start = _least_squares(relative, np.ones_like(logs), weights, bounded)
+    if bounded:
+        # A start that says T(1) = 0 has no logarithm; take some of everything instead.
+        dead = ~np.isfinite(_squares(logs, weights, columns, start))
+        even = np.exp(logs.mean(axis=-1))[:, None] / columns.mean(axis=-2) / columns.shape[-1]
+        return np.where(dead[:, None], even, start)
+    start_bounded = _start(logs, weights, columns, bounded=True)
+    usable = np.isfinite(_squares(logs, weights, columns, start))
+    return np.where(usable[:, None], start, start_bounded)
+
+
+def _squares(logs: Floats, weights: Floats, columns: Floats, coefficients: Floats) -> Floats:
+    """The weighted sum of squares; infinite where a coefficient makes a time that is not positive."""
+    times = np.einsum("...kp,...p->...k", columns, coefficients)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = np.sum(weights * (logs - np.log(times)) ** 2, axis=-1)
+    return np.where(np.all(times > 0.0, axis=-1) & np.isfinite(squares), squares, np.inf)
+
+
+def _round(logs: Floats, weights: Floats, design: Design, found: Solved, bounded: bool) -> Solved:
+    columns = design(found.smt_yield)
+    # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
+    times = np.maximum(np.einsum("...kp,...p->...k", columns, found.coefficients), LEAST_TIME)
+    slopes = columns / times[..., None]
+    wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
+    if found.smt_yield is None:
+        return _stepped(logs, weights, design, found, _least_squares(slopes, wanted, weights, bounded), None)
+    lean = _lean(design, found) / times
+    inner = np.sum(weights * lean**2, axis=-1)
+    share = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)
+
+    def without_lean(values: Floats) -> Floats:
+        along = np.einsum("bk,bk...->b...", weights * lean, values) * share.reshape(-1, *[1] * (values.ndim - 2))
+        rest: Floats = values - lean.reshape(*lean.shape, *[1] * (values.ndim - 2)) * along[:, None]
+        return rest
+
+    aim = _least_squares(without_lean(slopes), without_lean(wanted), weights, bounded)
+    left = wanted - np.einsum("...kp,...p->...k", slopes, aim)
+    move = np.sum(weights * lean * left, axis=-1) * share
+    return _stepped(logs, weights, design, found, aim, np.clip(found.smt_yield + move, -1.0, 1.0))
+
+
+def _lean(design: Design, found: Solved) -> Floats:
+    """How times change with the yield, by a central difference."""
+    assert found.smt_yield is not None
+    step = 1e-6
+    above, below = design(found.smt_yield + step), design(found.smt_yield - step)
+    return np.asarray(np.einsum("...kp,...p->...k", above - below, found.coefficients) / (2.0 * step))
+
+
+def _stepped(
+    logs: Floats, weights: Floats, design: Design, found: Solved, aim: Floats, smt_aim: Floats | None
+) -> Solved:
+    """As far towards the aim as makes the sum of squares smaller; nowhere if nothing does."""
+    best = found
+    step = np.ones(len(aim))
+    for _ in range(HALVINGS):
+        coefficients = found.coefficients + step[:, None] * (aim - found.coefficients)
+        smt = None if smt_aim is None or found.smt_yield is None else _between(found.smt_yield, smt_aim, step)
+        squares = _squares(logs, weights, design(smt), coefficients)
+        better = squares < best.squares
+        best = Solved(
+            np.where(better[:, None], coefficients, best.coefficients),
+            np.where(better, squares, best.squares),
+            None if smt is None or best.smt_yield is None else np.where(better, smt, best.smt_yield),
+        )
+        # The last digits of a finished fit are not worth halving for.
+        enough = found.squares * (1.0 + SETTLED) + NOTHING * weights.sum(axis=-1)
+        waiting = ~better & (best.squares == found.squares) & (squares > enough)
+        if not waiting.any():
+            break
+        step = np.where(waiting, step / 3.0, step)
+    return best
+
+
+def _between(start: Floats, end: Floats, step: Floats) -> Floats:
+    between: Floats = start + step * (end - start)
+    return between
+
+
+def _least_squares(columns: Floats, wanted: Floats, weights: Floats, bounded: bool) -> Floats:
+    """Weighted linear least squares, each of a batch by itself; with p >= 0 the best of all sets of positive ones."""
+    weighted = columns * weights[..., None]
+    gram = np.einsum("...kp,...kq->...pq", weighted, columns)
+    moment = np.einsum("...kp,...k->...p", weighted, wanted)
+    scale = np.sqrt(np.einsum("...pp->...p", gram))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    gram, moment = gram / (scale[..., :, None] * scale[..., None, :]), moment / scale
+    size = moment.shape[-1]
+    if not bounded:
+        return _solved(gram, moment, tuple(range(size)))[0] / scale
+    best, sound = _solved(gram, moment, tuple(range(size)))
+    outside = np.flatnonzero(~(sound & np.all(best >= 0.0, axis=-1)))
+    if outside.size:
+        best[outside] = _on_a_bound(gram[outside], moment[outside])
+    return best / scale
+
+
+def _on_a_bound(gram: Floats, moment: Floats) -> Floats:
+    """The best coefficients with at least one of them zero."""
+    size = moment.shape[-1]
+    best, gain = np.zeros_like(moment), np.full(moment.shape[:-1], -np.inf)
+    for chosen in (chosen for many in range(1, size) for chosen in combinations(range(size), many)):
+        trial, sound = _solved(gram, moment, chosen)
+        worth = np.einsum("...p,...p->...", trial, moment)
+        better = sound & np.all(trial >= 0.0, axis=-1) & (worth > gain)
+        best, gain = np.where(better[..., None], trial, best), np.where(better, worth, gain)
+    return best
+
+
+def _solved(gram: Floats, moment: Floats, chosen: tuple[int, ...]) -> tuple[Floats, Truths]:
+    """The coefficients of the chosen columns, the others zero, and whether there is information enough for them."""
+    minors = _adjugate(gram, chosen)
+    determinant = sum(gram[..., chosen[0], other] * minors[0][place] for place, other in enumerate(chosen))
+    sound = determinant > SINGULAR
+    safe = np.where(sound, determinant, 1.0)
+    full = np.zeros_like(moment)
+    for row, column in enumerate(chosen):
+        parts = (minors[row][place] * moment[..., other] for place, other in enumerate(chosen))
+        full[..., column] = sum(parts) / safe
+    return full, sound
+
+
+def _adjugate(gram: Floats, chosen: tuple[int, ...]) -> list[list[Any]]:
+    """The adjugate of a symmetric matrix of at most three columns, entry by entry: no solver is called in a loop."""
+
+    def entry(row: int, column: int) -> Any:
+        return gram[..., chosen[row], chosen[column]]
+
+    if len(chosen) == 1:
+        return [[1.0]]
+    if len(chosen) == 2:
+        return [[entry(1, 1), -entry(0, 1)], [-entry(0, 1), entry(0, 0)]]
+
+    def minor(row: int, column: int) -> Any:
+        (a, b), (c, d) = [i for i in range(3) if i != row], [j for j in range(3) if j != column]
+        return (-1.0) ** (row + column) * (entry(a, c) * entry(b, d) - entry(a, d) * entry(b, c))
+
+    return [[minor(row, column) for column in range(3)] for row in range(3)]

@@ -1,0 +1,157 @@
+"""Traces of a point as one profile: where the time of a step goes, op type by op type. Pure.
+
+A profile is of the middle half of a launch's steps by wall time, so that a step that something else disturbed says
+nothing; all parts are taken from the same steps, so that op time, the framework's time between ops and what nobody
+explains add up to the wall time. Several launches are averaged. Names that mean the same op are summed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
+from scaling.analysis.ops.traces import Trace, TracedStep
+from scaling.study.planning import Point
+
+# Parts of a step that are no op, by names no op has.
+OVERHEAD = "framework overhead"
+UNEXPLAINED = "unexplained"
+NOT_OPS = (OVERHEAD, UNEXPLAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class OpShare:
+    """An op type in a profile: seconds and executions a step, and its share of all op time."""
+
+    type: str
+    op_class: OpClass
+    seconds: float
+    share: float
+    executions: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One point's step taken apart, op types with the most time first.
+
+    With more than one inter-op thread ops overlap, and their sum has `overlap_seconds` too much.
+    """
+
+    point: Point
+    threads: int
+    inter: int
+    items_per_step: int
+    ops: tuple[OpShare, ...]
+    overhead_seconds: float
+    unexplained_seconds: float
+    overlap_seconds: float
+    wall_seconds: float
+    plain_seconds: float | None
+    launches: int
+    steps: int
+
+    @property
+    def op_seconds(self) -> float:
+        """Time in ops, a step, each for itself."""
+        return sum(op.seconds for op in self.ops)
+
+    @property
+    def stretch(self) -> float | None:
+        """How much longer a step takes for being traced: 1.1 is a tenth longer."""
+        return self.wall_seconds / self.plain_seconds if self.plain_seconds else None
+
+    @property
+    def subject(self) -> Point:
+        """What was traced, whatever the threads: the same for all profiles that differ in them alone."""
+        return subject(self.point)
+
+    def share(self, op_type: str) -> float:
+        """The share of op time of a type, 0 where it never ran."""
+        return next((op.share for op in self.ops if op.type == op_type), 0.0)
+
+    def class_share(self, kind: OpClass) -> float:
+        """The share of op time of a class."""
+        return sum(op.share for op in self.ops if op.op_class == kind)
+
+    @property
+    def class_shares(self) -> dict[OpClass, float]:
+        """The share of op time of every class, in the order of the paper, "other" last."""
+        return {kind: self.class_share(kind) for kind in CLASSES}
+
+
+def subject(point: Point) -> Point:
+    """A point with its cores and threads taken out."""
+    return replace(point, cores=1, intra="auto")
+
+
+def profiles(traces: Iterable[Trace]) -> list[Profile]:
+    """A profile for every point traced, in the order they first came, threads ascending within a subject."""
+    by_subject: dict[tuple[Point, int], dict[int, list[Trace]]] = defaultdict(lambda: defaultdict(list))
+    for trace in traces:
+        if trace.steps:
+            by_subject[subject(trace.point), trace.inter][trace.threads].append(trace)
+    return [profile(found) for by_threads in by_subject.values() for _, found in sorted(by_threads.items())]
+
+
+def profile(traces: Sequence[Trace]) -> Profile:
+    """The launches of one point as one profile."""
+    first = traces[0]
+    parts = _mean([launch_parts(trace) for trace in traces])
+    executions = _mean([_executions(trace) for trace in traces])
+    op_seconds = sum(seconds for name, seconds in parts.items() if name not in NOT_OPS)
+    ops = [
+        OpShare(name, op_class(name), seconds, seconds / op_seconds if op_seconds else 0.0, executions[name])
+        for name, seconds in parts.items()
+        if name not in NOT_OPS
+    ]
+    plain = [median(trace.plain_step_seconds) for trace in traces if trace.plain_step_seconds]
+    return Profile(
+        point=first.point,
+        threads=first.threads,
+        inter=first.inter,
+        items_per_step=first.items_per_step,
+        ops=tuple(sorted(ops, key=lambda op: (-op.seconds, op.type))),
+        overhead_seconds=parts[OVERHEAD],
+        unexplained_seconds=parts[UNEXPLAINED],
+        overlap_seconds=fmean(fmean(step.overlap_seconds for step in quiet_steps(each)) for each in traces),
+        wall_seconds=fmean(fmean(step.wall_seconds for step in quiet_steps(each)) for each in traces),
+        plain_seconds=fmean(plain) if plain else None,
+        launches=len(traces),
+        steps=sum(len(trace.steps) for trace in traces),
+    )
+
+
+def launch_parts(trace: Trace) -> dict[str, float]:
+    """Seconds a step of each part of one launch, from its quiet steps: every op type, the overhead, the unexplained."""
+    return _mean([step_parts(step) for step in quiet_steps(trace)])
+
+
+def quiet_steps(trace: Trace) -> tuple[TracedStep, ...]:
+    """The middle half of the steps by wall time, at least one."""
+    ranked = sorted(trace.steps, key=lambda step: step.wall_seconds)
+    cut = len(ranked) // 4
+    return tuple(ranked[cut : len(ranked) - cut])
+
+
+def step_parts(step: TracedStep) -> dict[str, float]:
+    """Seconds of each part of one step; where no ops overlap they add up to its wall time."""
+    ops = _summed((op.type, op.seconds) for op in step.ops)
+    return {**ops, OVERHEAD: step.overhead_seconds, UNEXPLAINED: step.unexplained_seconds}
+
+
+def _executions(trace: Trace) -> dict[str, float]:
+    return _mean([_summed((op.type, float(op.executions)) for op in step.ops) for step in quiet_steps(trace)])
+
+
+def _summed(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = defaultdict(float)
+    for op_type, value in pairs:
+        total[one_name(op_type)] += value
+    return dict(total)
+
+
+def _mean(each: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of each name's values; what is missing in one is nothing there."""
+    names = dict.fromkeys(name for one in each for name in one)
+    return {name: fmean(one.get(name, 0.0) for one in each) for name in names}

@@ -1,0 +1,84 @@
+"""What may be asked about a size, and what an answer looks like. Pure values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.sizing.fleet import Fleet
+from scaling.analysis.sizing.price import Price
+
+ASSURANCE = 0.95
+CORE_HOURS = Price()
+
+Kind = Literal["throughput", "latency", "efficiency", "budget", "cheapest"]
+Status = Literal["ok", "not reachable", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is wanted: units a second, seconds for the series' work, an efficiency, a cost an hour; and how surely."""
+
+    kind: Kind
+    target: float
+    assurance: float = ASSURANCE
+    price: Price = CORE_HOURS
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The middle and the 95 % interval of what the draws say; None where it is without limit, or out of reach."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One size and what it would do; `assurance` is of the question's promise, None where it has none to keep.
+
+    `threads` are used of each core; more than one only where there is no further core.
+    """
+
+    cores: int
+    threads: int
+    assurance: float | None
+    rate: Spread
+    efficiency: Spread
+    cpu_hours_per_million: float
+    cost_per_million: float
+    extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known.
+
+    `fleet` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
+    """
+
+    fit: SeriesFit
+    question: Question
+    status: Status
+    offer: Offer | None
+    needed: Spread
+    neighbours: tuple[Offer, ...]
+    reason: str | None
+    fleet: Fleet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores.
+
+    `recommended` is the largest size on offer that is not past the knee, None where nothing is said.
+    """
+
+    fit: SeriesFit
+    farthest: float
+    recommended: int | None
+    knee: Spread
+    speedup_limit: Spread
+    rate_limit: Spread
+    peak_cores: Spread
+    reason: str | None

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from benchmarks.simulated import Truth, series
+from scaling.analysis.fits.karp_flatt import Noise, trace
+from scaling.analysis.fits.series import Observation, Series, counts
+from scaling.analysis.fits.variance import pure_error
+from tests.published import FX_40, NO_SINGLE, Y_MP, rates, times
+
+
+def traced(measured):
+    seen = counts(measured)
+    return trace(seen, Noise(pure_error(seen, 0.0) / seen.pure_df, seen.pure_df, 0.0))
+
+
+def test_values_are_those_of_the_paper():
+    for table in (Y_MP, FX_40):
+        values = trace(counts(times("linpack", table)), None).values
+        printed = [f for _, _, f in table[1:]]
+        assert [each.value for each in values] == pytest.approx(printed, abs=1.5e-3)
+        assert all(each.low is None for each in values)
+
+
+def test_without_one_core_there_is_no_trace():
+    assert trace(counts(rates("no single", NO_SINGLE)), None).values == ()
+
+
+def test_intervals_hold_the_serial_fraction_about_as_often_as_they_say():
+    chance = np.random.default_rng(4)
+    found = [each for _ in range(150) for each in traced(series(Truth(0.05), chance)).values]
+    assert 0.92 < np.mean([each.low <= 0.05 <= each.high for each in found]) < 0.98
+
+
+def test_amdahls_law_is_flat_and_coherency_rises():
+    chance = np.random.default_rng(4)
+    courses = [traced(series(Truth(0.05), chance)).course for _ in range(60)]
+    assert courses.count("flat") >= 52
+    assert traced(series(Truth(0.05, 2e-3), chance)).course == "rising"
+
+
+def test_a_slow_baseline_falls():
+    chance = np.random.default_rng(4)
+    measured = series(Truth(0.02), chance)
+    slow = Observation(1.0, tuple(1.2 * each for each in measured.observations[0].launch_seconds))
+    assert traced(Series("slow", (slow, *measured.observations[1:]))).values[0].value < 0.0
+
+
+def test_two_cores_with_two_launches_have_an_interval():
+    found = traced(Series("two", (Observation(1.0, (1.0, 1.01)), Observation(2.0, (0.55, 0.551)))))
+    (only,) = found.values
+    assert only.low < 0.1 < only.high
+    assert found.course == "not told"

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from benchmarks.simulated import Truth, series
+from scaling.analysis.fits.series import Observation, Series, counts
+from scaling.analysis.fits.variance import noise_slope, pure_error, variance_at, weights
+
+STEADY, GROWING = Truth(0.02), Truth(0.02, noise=0.01, growth=5.0)
+
+
+def slopes(truth, sets=100):
+    chance = np.random.default_rng(3)
+    return np.array([noise_slope(counts(series(truth, chance))).value for _ in range(sets)])
+
+
+def test_steady_noise_has_no_slope_to_speak_of():
+    found = slopes(STEADY)
+    assert np.median(np.abs(found)) < 0.25
+    assert abs(found.mean()) < 0.05
+
+
+def test_growing_noise_is_found_and_shrunk_a_little():
+    true = np.log(25) / np.log(32)
+    found = np.median(slopes(GROWING))
+    assert 0.75 * true < found < true
+
+
+def test_one_value_a_count_says_nothing_of_noise():
+    seen = counts(Series("once", (Observation(1.0, (1.0,)), Observation(2.0, (0.5,)))))
+    assert noise_slope(seen).value == 0.0
+    assert pure_error(seen, 0.0) == 0.0
+
+
+def test_launches_that_agree_to_the_last_digit_have_no_slope():
+    seen = counts(Series("same", tuple(Observation(n, (1.0 / n,) * 5) for n in (1.0, 2.0, 4.0))))
+    assert noise_slope(seen).value == pytest.approx(0.0, abs=1e-3)
+
+
+def test_a_count_weighs_its_launches_over_their_variance():
+    seen = counts(Series("x", (Observation(1.0, (1.0, 1.1)), Observation(4.0, (0.3, 0.3, 0.31)))))
+    assert weights(seen, 1.0) == pytest.approx([2.0, 0.75])
+    assert variance_at(np.array([4.0]), 0.5) == pytest.approx([2.0])

@@ -1,0 +1,60 @@
+import pytest
+
+from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, profile, profiles, quiet_steps, step_parts
+from scaling.analysis.ops.traces import OpTime, TracedStep
+from tests.traced import amdahl_traces, step, trace
+
+
+def test_names_that_mean_the_same_op_are_summed():
+    made = profile([trace(step({"AddV2": (0.1, 3), "BiasAdd": (0.2, 4), "AddN": (0.3, 1), "MatMul": (0.4, 2)}))])
+    assert [(op.type, op.executions) for op in made.ops] == [("Add", 8), ("MatMul", 2)]
+    assert [op.seconds for op in made.ops] == pytest.approx([0.6, 0.4])
+    assert made.share("Add") == pytest.approx(0.6)
+
+
+def test_an_op_without_a_class_is_reported_as_other():
+    made = profile([trace(step({"NextIteration": 0.1, "Mul": 0.3}))])
+    assert made.class_share("other") == pytest.approx(0.25)
+    assert sum(made.class_shares.values()) == pytest.approx(1.0)
+
+
+def test_op_time_overhead_and_the_unexplained_add_up_to_the_wall_time():
+    one = step({"MatMul": 0.7, "AddV2": 0.1}, overhead=0.15, unexplained=0.05)
+    parts = step_parts(one)
+    assert parts[OVERHEAD] == pytest.approx(0.15)
+    assert parts[UNEXPLAINED] == pytest.approx(0.05)
+    made = profile([trace(one, one)])
+    assert made.op_seconds + made.overhead_seconds + made.unexplained_seconds == pytest.approx(made.wall_seconds)
+    assert made.wall_seconds == pytest.approx(1.0)
+    assert made.stretch == pytest.approx(1.05)
+
+
+def test_ops_that_overlap_are_told_to():
+    made = profile([trace(TracedStep(1.0, (OpTime("MatMul", 0.9, 1), OpTime("Mul", 0.5, 1)), 0.1, 0.5))])
+    assert (made.op_seconds, made.overlap_seconds, made.wall_seconds) == pytest.approx((1.4, 0.5, 1.0))
+    assert made.unexplained_seconds == pytest.approx(0.0)
+
+
+def test_a_disturbed_step_says_nothing():
+    steps = [step({"MatMul": seconds}) for seconds in (1.0, 1.0, 1.0, 9.0)]
+    assert len(quiet_steps(trace(*steps))) == 2
+    assert profile([trace(*steps)]).op_seconds == pytest.approx(1.0)
+
+
+def test_launches_of_a_point_are_averaged_and_an_op_one_of_them_lacks_is_nothing_there():
+    made = profile([trace(step({"MatMul": 1.0, "Mul": 0.2})), trace(step({"MatMul": 3.0}), launch=2)])
+    assert {op.type: op.seconds for op in made.ops} == pytest.approx({"MatMul": 2.0, "Mul": 0.1})
+    assert made.launches == 2
+
+
+def test_profiles_of_a_subject_come_with_threads_ascending():
+    made = profiles([*reversed(amdahl_traces(launches=1)), *amdahl_traces(launches=1, mode="infer")])
+    assert [(each.point.mode, each.threads) for each in made] == [
+        *(("train", threads) for threads in (1, 2, 4)),
+        *(("infer", threads) for threads in (1, 2, 4)),
+    ]
+    assert len({each.subject for each in made}) == 2
+
+
+def test_a_trace_without_steps_makes_no_profile():
+    assert profiles([trace()]) == []
