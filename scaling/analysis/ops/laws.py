@@ -18,8 +18,7 @@ from scaling.analysis.fits.profile import Interval
 from scaling.analysis.fits.series import Floats
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
-from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, drawn_means, part_times
-from scaling.analysis.ops.traces import Trace
+from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, drawn_means
 from scaling.errors import FitError
 
 LOW, HIGH = 0.025, 0.975
@@ -115,13 +114,8 @@ class StepPrediction:
         return tuple(sorted(found, key=_width, reverse=True))
 
 
-def step_laws(traces: Sequence[Trace], size: int = DRAWS) -> StepLaws:
-    """The laws of one subject's parts, from its traces on at least two numbers of threads."""
-    return laws_of(part_times(traces), size)
-
-
 def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
-    """The same from the parts' times."""
+    """The laws of one subject's parts, traced on at least two numbers of threads."""
     if len(times.threads) < 2:
         raise FitError(
             f"there are traces on one number of threads only ({times.threads[0]}); laws of ops need at least two, "

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.analysis.ops.laws import held_out_steps, laws_of, predict_step, step_laws
+from scaling.analysis.ops.laws import held_out_steps, laws_of, predict_step
 from scaling.analysis.ops.losses import loss
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED
 from scaling.analysis.ops.times import part_times
@@ -24,7 +24,7 @@ def seconds_on(threads: int) -> float:
 
 @pytest.mark.parametrize("traced", [(1, 2), (1, 2, 4), (2, 3, 8)])
 def test_every_op_gets_back_the_law_it_was_made_from(traced):
-    parts = {part.name: part for part in step_laws(amdahl_traces(threads=traced)).parts}
+    parts = {part.name: part for part in laws_of(part_times(amdahl_traces(threads=traced))).parts}
     for name, (one, serial, _) in CONVOLUTIONAL.items():
         part = parts[ONE_NAME.get(name, name)]
         assert part.one_thread_seconds == pytest.approx(one / 1e3, rel=1e-6)
@@ -35,17 +35,17 @@ def test_every_op_gets_back_the_law_it_was_made_from(traced):
 
 @pytest.mark.parametrize("threads", [1, 2, 7, 16, 100])
 def test_where_every_op_follows_its_own_law_the_prediction_is_exact(threads):
-    laws = step_laws(amdahl_traces(threads=(1, 2)))
+    laws = laws_of(part_times(amdahl_traces(threads=(1, 2))))
     assert predict_step(laws, threads).seconds == pytest.approx(seconds_on(threads), rel=1e-6)
 
 
 def test_a_plain_step_is_foretold_by_how_much_tracing_stretches_one():
-    predicted = predict_step(step_laws(amdahl_traces(threads=(1, 2))), 8)
+    predicted = predict_step(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
     assert predicted.plain_seconds == pytest.approx(predicted.seconds / 1.05)
 
 
 def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
-    found = loss(step_laws(amdahl_traces(threads=(1, 2))), 8)
+    found = loss(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
     lost = {name: one / 1e3 * serial * 7 / 8 for name, (one, serial, _) in CONVOLUTIONAL.items()}
     total = sum(lost.values()) + (0.002 + 0.0005) * 7 / 8
     shares = {part.name: part.share.value for part in found.parts}
@@ -60,41 +60,41 @@ def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
 
 def test_a_loss_that_was_measured_is_not_foretold():
     slow = {**CONVOLUTIONAL, "Tile": (10.0, 3.0, 1)}  # gets slower with threads, which no law says
-    found = loss(step_laws([*amdahl_traces(slow, threads=(1, 2, 4))]), 4)
+    found = loss(laws_of(part_times([*amdahl_traces(slow, threads=(1, 2, 4))])), 4)
     assert found.measured
     assert found.parts[0].name == "Tile"
     assert found.parts[0].seconds == pytest.approx(0.010 * (3 - 2 / 4) - 0.010 / 4)
 
 
 def test_a_part_that_gets_slower_with_threads_is_named_and_stays_as_slow_as_it_is():
-    laws = step_laws(amdahl_traces({"Tile": (10.0, 3.0, 1), "MatMul": (90.0, 0.0, 1)}, threads=(1, 2)))
+    laws = laws_of(part_times(amdahl_traces({"Tile": (10.0, 3.0, 1), "MatMul": (90.0, 0.0, 1)}, threads=(1, 2))))
     assert [part.name for part in laws.parts if part.slower] == ["Tile"]
     tile = predict_step(laws, 16).parts[laws.times.names.index("Tile")]
     assert 0.010 < tile.seconds < 0.021
 
 
 def test_nothing_is_lost_where_everything_scales():
-    laws = step_laws(amdahl_traces({"MatMul": (90.0, 0.0, 1)}, threads=(1, 2), overhead=0.0, unexplained=0.0))
+    laws = laws_of(part_times(amdahl_traces({"MatMul": (90.0, 0.0, 1)}, threads=(1, 2), overhead=0.0, unexplained=0.0)))
     assert not loss(laws, 8).told
 
 
 def test_a_loss_that_may_be_noise_is_not_shared_out():
     ops = {"MatMul": (90.0, 0.001, 1), "Mul": (10.0, 0.001, 1)}
-    laws = step_laws(amdahl_traces(ops, threads=(1, 2), noise=0.05, overhead=0.0, unexplained=0.0))
+    laws = laws_of(part_times(amdahl_traces(ops, threads=(1, 2), noise=0.05, overhead=0.0, unexplained=0.0)))
     assert not loss(laws, 2).told
 
 
 def test_an_interval_holds_the_truth_about_as_often_as_it_says():
     inside = 0
     for trial in range(60):
-        laws = step_laws(amdahl_traces(threads=(1, 2), noise=0.01, workload=f"net{trial}"), size=400)
+        laws = laws_of(part_times(amdahl_traces(threads=(1, 2), noise=0.01, workload=f"net{trial}")), size=400)
         predicted = predict_step(laws, 4, units=10**9)
         inside += predicted.low <= seconds_on(4) <= predicted.high
     assert inside >= 52
 
 
 def test_noise_of_launches_makes_an_interval_and_the_op_that_is_unsure_is_named():
-    laws = step_laws(amdahl_traces(threads=(1, 2), noise=0.03))
+    laws = laws_of(part_times(amdahl_traces(threads=(1, 2), noise=0.03)))
     predicted = predict_step(laws, 16)
     assert predicted.low < predicted.seconds < predicted.high
     assert predicted.unsure
@@ -102,7 +102,7 @@ def test_noise_of_launches_makes_an_interval_and_the_op_that_is_unsure_is_named(
 
 
 def test_a_single_step_gives_a_value_without_an_interval():
-    laws = step_laws(amdahl_traces(threads=(1, 2), launches=1, steps=1))
+    laws = laws_of(part_times(amdahl_traces(threads=(1, 2), launches=1, steps=1)))
     predicted = predict_step(laws, 4)
     assert (predicted.low, predicted.high) == (None, None)
     assert predicted.seconds == pytest.approx(seconds_on(4))
@@ -114,7 +114,7 @@ def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
         trace(*(step({"MatMul": each / threads, "Mul": 0.1 * each}) for each in times), threads=threads)
         for threads in (1, 2)
     ]
-    laws = step_laws(traces)
+    laws = laws_of(part_times(traces))
     assert laws.times.of_steps
     assert predict_step(laws, 4).low < 0.35 < predict_step(laws, 4).high
 
@@ -138,9 +138,9 @@ def test_the_law_of_the_whole_step_is_the_sum_of_the_laws_of_its_parts():
 
 def test_one_number_of_threads_is_too_few():
     with pytest.raises(FitError, match="one number of threads only \\(1\\)"):
-        step_laws(amdahl_traces(threads=(1,)))
+        laws_of(part_times(amdahl_traces(threads=(1,))))
 
 
 def test_ops_that_overlap_are_refused():
     with pytest.raises(FitError, match="profile it with --inter 1"):
-        step_laws([replace(each, inter=2) for each in amdahl_traces()])
+        laws_of(part_times([replace(each, inter=2) for each in amdahl_traces()]))
