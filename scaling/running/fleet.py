@@ -130,22 +130,37 @@ def carried_out(lanes: Sequence[Lane]) -> Iterator[Event]:
 
 
 def _follow(lane: Lane, events: "SimpleQueue[Event | BaseException]") -> None:
-    """Carry a lane to its end, in a thread of its own; the pilots of a kind go when its runs are made."""
+    """Carry a lane to its end, in a thread of its own. Whatever happens, whoever waits for its end is told of it."""
+    try:
+        events.put(Ended(lane.name, _why_left(lane, events.put)))
+    except BaseException as error:  # a full disk or a mistake of ours, which the main thread shows
+        events.put(error)
+
+
+def _why_left(lane: Lane, tell: Callable[[Event], None]) -> str | None:
+    """Carry a lane to its end and send its pilots home; why it was left for now, None where it is complete."""
     left = None
     try:
-        lane.carry_out(events.put)
+        lane.carry_out(tell)
     except StoppedError:
         left = "interrupted"
     except ScalingError as error:
         left = str(error)
-    except BaseException as error:  # a mistake of ours, which the main thread shows
-        events.put(error)
-        return
     finally:
-        lane.close()
+        stays = _refusal_to_close(lane)
+    left = left or stays
     if left is not None:
         lane.journal.write("left", lane.name, note=left)
-    events.put(Ended(lane.name, left))
+    return left
+
+
+def _refusal_to_close(lane: Lane) -> str | None:
+    """Cancel the pilots of a kind whose runs are made; what the scheduler says where it does not."""
+    try:
+        lane.close()
+    except ScalingError as error:
+        return f"its pilots may still hold nodes: {error}"
+    return None
 
 
 def _digest(question: Question) -> str:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from scaling.errors import ClusterError, StoreError
 from scaling.results.cluster_folder import read_machine_facts
 from scaling.results.journal import Journal
 from scaling.results.rows import run_to_json
@@ -107,6 +108,33 @@ def test_a_mistake_of_ours_in_a_thread_is_not_swallowed(journal, tmp_path):
     one.store.append = full
     with pytest.raises(ZeroDivisionError, match="ours"):
         swept(one)
+
+
+def test_a_scheduler_that_does_not_cancel_pilots_leaves_their_kind_and_the_other_goes_on(journal, tmp_path):
+    one = lane(journal, tmp_path, "epyc")
+
+    def silent(numbers):
+        raise ClusterError("Slurm cannot be reached: scancel said nothing for 60 s; try later")
+
+    one.engine.pilots.dismiss = silent
+    events = swept(one, lane(journal, tmp_path, "arm"))
+    said = "its pilots may still hold nodes: Slurm cannot be reached: scancel said nothing for 60 s; try later"
+    assert Ended("epyc", said) in events
+    assert Ended("arm", None) in events
+    assert len(list(read_rows(tmp_path / "epyc"))) == len(RUNS)
+
+
+def test_a_journal_that_cannot_be_written_ends_the_sweep_instead_of_letting_it_wait(journal, tmp_path, monkeypatch):
+    sulking = lane(journal, tmp_path, "arm", lambda order, number: refused("study 'x': there are only 2 cores"))
+    sulking.prepare(retry_failed=False)
+    sulking.engine.begin()
+
+    def full(*told, **more):
+        raise StoreError("journal.jsonl cannot be written: No space left on device")
+
+    monkeypatch.setattr(journal, "write", full)
+    with pytest.raises(StoreError, match="No space left"):
+        list(carried_out([sulking]))
 
 
 def test_whoever_stops_listening_stops_every_kind(journal, tmp_path):
