@@ -138,7 +138,7 @@ class _ClusterFile(BaseModel):
 
     kinds: tuple[_KindTable, ...] = _key(..., "at least one [[kinds]] table", min_length=1)
     address: str | None = _key(None, "the IP address under which nodes reach this machine")
-    ports: tuple[Port, Port] = _key((54000, 55000), "two port numbers such as [54000, 55000]")
+    ports: tuple[Port, Port] = _key((54000, 55000), "two port numbers such as [54000, 55000], the lower first")
     shared: bool = _key(True, "true where nodes see the results folder, else false", strict=True)
     heartbeat_seconds: int = _key(5, "whole seconds from 1", ge=1, le=3600, strict=True)
     threshold_seconds: int = _key(30, "whole seconds, at least twice heartbeat_seconds", ge=2, le=7200, strict=True)
@@ -150,6 +150,13 @@ class _ClusterFile(BaseModel):
     def _an_address(cls, value: str | None) -> str | None:
         if value is not None:
             ipaddress.ip_address(value)
+        return value
+
+    @field_validator("ports")
+    @classmethod
+    def _a_range(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if value[0] >= value[1]:
+            raise ValueError("no port is in between")
         return value
 
     @model_validator(mode="after")

@@ -4,8 +4,11 @@ Parsl brings what is between driver and node: the batch script, the connection, 
 a node is lost. How many pilots there should be, and what a lost one means, is the engine's business.
 """
 
+import errno
+import ipaddress
 import logging
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -78,7 +81,15 @@ class ParslPilots:
 
     def start(self) -> None:
         """Open the door that pilots come in by."""
-        self._executor.start()
+        address, ports = self._executor.address, self._executor.worker_port_range
+        check_door(address, ports)
+        try:
+            self._executor.start()
+        except Exception as error:  # what Parsl raises is not ours to list
+            raise ClusterError(
+                f"kind '{self.kind.name}': Parsl does not start to listen on {address}, ports {ports[0]} to {ports[1]} "
+                f"({error}); what it said is in {self._folder}; set address and ports in the cluster file to free ones"
+            ) from error
 
     def ask(self) -> str:
         """Submit one more job; its number. Where hosts are named, they are asked for in turn."""
@@ -175,6 +186,27 @@ def own_address() -> str:
             f"this machine has several addresses, {told}; say in the cluster file which one nodes reach: address = …"
         )
     return next(iter(found), "127.0.0.1")
+
+
+def check_door(address: str, ports: tuple[int, int]) -> None:
+    """Refuse an address that this machine does not have, and a range of which every port is taken."""
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    for port in range(*ports):
+        try:
+            with socket.socket(family) as door:
+                door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                door.bind((address, port))
+            return
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise ClusterError(
+                    f"nothing can listen on address {address} of the cluster file: {error.strerror}; "
+                    "give an address of this machine"
+                ) from error
+    raise ClusterError(
+        f"every one of the ports {ports[0]} to {ports[1] - 1} of {address} is taken; give others in the cluster file: "
+        "ports = [from, to]"
+    )
 
 
 def _executor(kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:

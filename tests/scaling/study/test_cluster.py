@@ -46,6 +46,8 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         (KIND + KIND, "two kinds are called 'epyc'"),
         ('address = "login"\n' + KIND, "the IP address"),
         ("ports = [80, 81]\n" + KIND, "two port numbers"),
+        ("ports = [55000, 54000]\n" + KIND, "two port numbers such as [54000, 55000], the lower first"),
+        ("ports = [54000, 54000]\n" + KIND, "two port numbers such as [54000, 55000], the lower first"),
         ("heartbeat_seconds = 20\n" + KIND, "healthy nodes would be called lost"),
     ],
 )
