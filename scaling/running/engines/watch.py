@@ -16,6 +16,9 @@ from scaling.study.cluster import Kind
 # So many pilots in a row that ended without making a run: there is something wrong with all of them.
 MOST_FRUITLESS = 3
 
+# So many looks in a row at which the scheduler took no job, with none of the kind's left.
+MOST_REFUSALS = 3
+
 SECONDS_BETWEEN_SAYING_IT_AGAIN = 600.0
 
 
@@ -47,8 +50,9 @@ class Watch:
         self.jobs: list[str] = []
         self._next_look = now() + poll_seconds
         self._fruitless = 0
+        self._refusals = 0
         self._hopeless_since: float | None = None
-        self._said: tuple[str, float] = ("", 0.0)
+        self._said: dict[str, float] = {}
 
     def ask(self, count: int) -> None:
         """Submit so many jobs."""
@@ -69,7 +73,7 @@ class Watch:
     def made_something(self) -> None:
         """A node has answered, so pilots are worth having."""
         self._fruitless = 0
-        self._said = ("", 0.0)
+        self._said.clear()
 
     def do_without(self, job: str | None, why: str) -> None:
         """Send a pilot home whose node is of no use, and ask for none in its place."""
@@ -99,8 +103,21 @@ class Watch:
                 f"{self._fruitless} pilots have ended one after another without making a run"
                 + (f"; the last one's log ends: {words}" if words else "")
             )
-        self.ask(min(self.wanted, work) - len(alive))
+        self._replace(min(self.wanted, work) - len(alive))
         self._judge([found[job] for job in alive])
+
+    def _replace(self, count: int) -> None:
+        """Submit so many jobs in place of others; a scheduler that takes none just now is asked again at the next look,
+        and given up only when no job of the kind is left."""
+        try:
+            self.ask(count)
+        except ClusterError as error:
+            self._refusals += 1
+            if not self.jobs and self._refusals >= MOST_REFUSALS:
+                raise
+            self._say_once(str(error))
+        else:
+            self._refusals = 0
 
     def _judge(self, jobs: list[Job]) -> None:
         """Say what keeps a kind that has no node, and give up on one whose nodes are down."""
@@ -119,8 +136,7 @@ class Watch:
             raise KindLeftError(f"none of its nodes can be had: {reason}")
 
     def _say_once(self, text: str) -> None:
-        """Say something, and not again until it changes or has been so for long."""
-        said, at = self._said
-        if text != said or self.now() - at >= SECONDS_BETWEEN_SAYING_IT_AGAIN:
+        """Say something, and not again until a node has answered or it has been so for long."""
+        if self.now() - self._said.get(text, -float("inf")) >= SECONDS_BETWEEN_SAYING_IT_AGAIN:
             self.say(text)
-            self._said = (text, self.now())
+            self._said[text] = self.now()

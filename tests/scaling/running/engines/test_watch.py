@@ -114,3 +114,28 @@ def test_a_scheduler_that_does_not_answer_for_a_while_is_borne(watch):
     watch.look(2)
     assert watch.said == ["Slurm cannot be reached"]
     assert watch.jobs == ["1", "2"]
+
+
+def takes_no_job():
+    raise ClusterError("kind 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation")
+
+
+def test_a_job_that_the_scheduler_does_not_take_costs_no_healthy_pilot_and_is_asked_for_again(watch, monkeypatch):
+    del watch.pilots.jobs_there["1"]
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(watch.pilots, "ask", takes_no_job)
+        for _ in range(9):
+            watch.look(2)
+    assert watch.said == ["kind 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation"]
+    assert (watch.jobs, watch.pilots.dismissed) == (["2"], [])
+    watch.look(2)
+    assert watch.jobs == ["2", "3"]
+
+
+def test_a_scheduler_that_takes_no_job_again_and_again_is_given_up_when_no_pilot_is_left(watch, monkeypatch):
+    watch.pilots.jobs_there.clear()
+    monkeypatch.setattr(watch.pilots, "ask", takes_no_job)
+    watch.look(2)
+    watch.look(2)
+    with pytest.raises(ClusterError, match="Socket timed out"):
+        watch.look(2)
