@@ -108,19 +108,15 @@ class ParslEngine:
         """Ask a node what it is and what the study means there; `begun` is the study the folder already holds."""
         order = json.dumps({"study": self.question.toml, "source": self.question.source, "begun": begun})
         while True:
-            answered: SimpleQueue[Future[str]] = SimpleQueue()
-            future = self.pilots.submit(node.describe, order)
-            future.add_done_callback(answered.put)
-            future.add_done_callback(lambda _: self._answers.put(_NUDGE))
-            while answered.empty():
-                self._next()
             try:
-                told = _understood(answered.get())
+                told = _understood(self._asked(order))
             except (NodeLostError, WorkerLostError):
                 continue
-            break
+            if not told.get("sick"):
+                break
+            self.watch.do_without(told["job"], f"{_named(told)}: {told['refused']}")
         if told["refused"] is not None:
-            raise KindLeftError(f"node {told['node'] or 'without a name'} refuses: {told['refused']}")
+            raise KindLeftError(f"{_named(told)} refuses: {told['refused']}")
         self.watch.made_something()
         self.machine = machine or told["machine"]
         return Site(
@@ -130,6 +126,14 @@ class ParslEngine:
             findings=tuple(Finding(**each) for each in told["findings"]),
             another=told["another"],
         )
+
+    def _asked(self, order: str) -> "Future[str]":
+        """A node's answer to what it is, waited for; pilots are looked after meanwhile."""
+        future = self.pilots.submit(node.describe, order)
+        future.add_done_callback(lambda _: self._answers.put(_NUDGE))
+        while not future.done():
+            self._next()
+        return future
 
     def recovered(self, made: set[str]) -> Iterator[Row]:
         """Rows that nodes have left in the spool for attempts an earlier driver was waiting for; the rest is lost.
@@ -220,7 +224,7 @@ class ParslEngine:
             return None
         if told["refused"] is not None:
             self._write("lost", key, attempt, node=told["node"], note=told["refused"])
-            self.watch.do_without(told["job"], f"node {told['node'] or 'without a name'}: {told['refused']}")
+            self.watch.do_without(told["job"], f"{_named(told)}: {told['refused']}")
             return None
         self.watch.made_something()
         return row_from_json(told["row"])
@@ -265,6 +269,10 @@ def _understood(future: "Future[str]") -> dict[str, Any]:
         words = " ".join(str(error).split())[:LONGEST_WORDS]
         raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
     return told
+
+
+def _named(told: dict[str, Any]) -> str:
+    return f"node {told['node'] or 'without a name'}"
 
 
 def _row_in(text: str) -> Row | None:

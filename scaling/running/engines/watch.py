@@ -48,6 +48,7 @@ class Watch:
         self.now = now
         self.wanted = kind.nodes
         self.jobs: list[str] = []
+        self._sent_home: set[str] = set()
         self._next_look = now() + poll_seconds
         self._fruitless = 0
         self._refusals = 0
@@ -76,12 +77,17 @@ class Watch:
         self._said.clear()
 
     def do_without(self, job: str | None, why: str) -> None:
-        """Send a pilot home whose node is of no use, and ask for none in its place."""
+        """Send a pilot home whose node is of no use, and ask for none in its place.
+
+        Until it has gone it may answer once more, which costs no other node."""
+        if job in self._sent_home:
+            return
         self.wanted -= 1
         if self.wanted <= 0:
             raise KindLeftError(why)
         self.say(f"{why}; going on without it")
         if job in self.jobs:
+            self._sent_home.add(str(job))
             self.jobs.remove(str(job))
             self.pilots.dismiss([str(job)])
 

@@ -23,7 +23,14 @@ FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel":
 
 
 def site(**changed: object) -> str:
-    told = {"node": "n1", "job": "1", "refused": None, "machine": FACTS, "runs": [run_to_json(run) for run in RUNS]}
+    told = {
+        "node": "n1",
+        "job": "1",
+        "refused": None,
+        "sick": False,
+        "machine": FACTS,
+        "runs": [run_to_json(run) for run in RUNS],
+    }
     return json.dumps({**told, "notes": [], "findings": [], "another": None, **changed})
 
 
