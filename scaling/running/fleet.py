@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from scaling.errors import ScalingError
-from scaling.results.cluster_folder import read_machine_facts, unlike, write_machine_facts
+from scaling.results.cluster_folder import read_machine_facts, write_machine_facts
 from scaling.results.journal import Journal
 from scaling.results.ledger import run_key
 from scaling.results.rows import Row, launch_of
@@ -89,8 +89,6 @@ class Lane:
         site = self.engine.site(begun, machine)
         if site.another:
             raise KindLeftError(f"{self.folder} holds another study: {site.another}; choose another folder with -o")
-        if machine and (other := unlike(machine, site.machine)):
-            raise KindLeftError(f"{self.folder} holds the results of other nodes: {', '.join(other)}")
         self.store.write_study(self.engine.question.toml)
         if machine is None:
             write_machine_facts(self.folder, site.machine)

@@ -17,7 +17,7 @@ from typing import Any
 from scaling.analysis.witness import Witness
 from scaling.machine.findings import Finding
 from scaling.machine.identity import Machine
-from scaling.results.cluster_folder import Spooled, read_spool, spool_path
+from scaling.results.cluster_folder import Spooled, read_spool, spool_path, unlike
 from scaling.results.journal import Journal
 from scaling.results.ledger import What, run_key
 from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json
@@ -105,16 +105,20 @@ class ParslEngine:
         self._answers.put(None)
 
     def site(self, begun: str | None, machine: dict[str, Any] | None) -> Site:
-        """Ask a node what it is and what the study means there; `begun` is the study the folder already holds."""
+        """Ask a node what it is and what the study means there; nodes that are of no use are done without.
+
+        `begun` is the study the folder already holds, `machine` the first node of the kind, where there was one.
+        """
         order = json.dumps({"study": self.question.toml, "source": self.question.source, "begun": begun})
         while True:
             try:
                 told = _understood(self._asked(order))
             except (NodeLostError, WorkerLostError):
                 continue
-            if not told.get("sick"):
+            why = _unfit(told, machine)
+            if why is None:
                 break
-            self.watch.do_without(told["job"], f"{_named(told)}: {told['refused']}")
+            self.watch.do_without(told["job"], f"{_named(told)}: {why}")
         if told["refused"] is not None:
             raise KindLeftError(f"{_named(told)} refuses: {told['refused']}")
         self.watch.made_something()
@@ -269,6 +273,18 @@ def _understood(future: "Future[str]") -> dict[str, Any]:
         words = " ".join(str(error).split())[:LONGEST_WORDS]
         raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
     return told
+
+
+def _unfit(told: dict[str, Any], machine: dict[str, Any] | None) -> str | None:
+    """Why a node that has said what it is can make no runs of a kind that other nodes may make; None where it can."""
+    if told.get("sick"):
+        return str(told["refused"])
+    if told["refused"] is None and machine is not None and (other := unlike(machine, told["machine"])):
+        return (
+            f"it is not like the nodes whose results the folder holds: {', '.join(other)}; make it another kind in the "
+            "cluster file, or choose another folder with -o"
+        )
+    return None
 
 
 def _named(told: dict[str, Any]) -> str:

@@ -96,8 +96,26 @@ def test_another_study_and_other_nodes_are_refused_in_a_kinds_folder(journal, tm
     (ended,) = swept(another)
     assert "holds another study: seed was 1 and is now 2" in ended.left
     changed = {**FACTS, "fingerprint": "other"}
-    (ended,) = swept(lane(journal, tmp_path, "epyc", lambda *_: site(machine=changed), toml="launches = 9"))
-    assert "holds the results of other nodes: fingerprint is 'other' instead of" in ended.left
+    odd = lane(journal, tmp_path, "epyc", lambda order, n: site(machine=changed, node=f"n{n}", job=f"{n}"), "more")
+    (ended,) = swept(odd)
+    assert "node n2: it is not like the nodes whose results the folder holds: fingerprint is 'other' inst" in ended.left
+    assert "another kind in the cluster file, or choose another folder with -o" in ended.left
+
+
+def test_a_node_unlike_those_of_the_folder_is_done_without_and_the_next_goes_on(journal, tmp_path):
+    swept(lane(journal, tmp_path, "epyc"))
+    odd = site(machine={**FACTS, "fingerprint": "other"})
+    more = plan(study(launches="3"), machine(4)).runs
+
+    def verdict(order, number):
+        like = site(job="2", node="n2", runs=[run_to_json(run) for run in more])
+        return (odd if number == 1 else like) if "begun" in order else made(order)
+
+    again = lane(journal, tmp_path, "epyc", verdict, toml="launches = 3")
+    assert swept(again)[-1] == Ended("epyc", None)
+    assert again.engine.pilots.dismissed == ["1", "2"]
+    assert {row.run.key for row in read_rows(tmp_path / "epyc")} == {run.key for run in more}
+    assert read_machine_facts(tmp_path / "epyc") == FACTS
 
 
 def test_pilots_are_cancelled_when_their_kind_has_made_its_runs(journal, tmp_path):
