@@ -124,6 +124,11 @@ class _KindTable(BaseModel):
             raise ClusterError(f"no kind can be called '{value}', because results folders have a folder of that name")
         return value
 
+    @field_validator("hosts")
+    @classmethod
+    def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value))
+
     @model_validator(mode="after")
     def _hosts_for_nodes(self) -> "_KindTable":
         if self.hosts and (self.nodes or 1) > len(self.hosts):

@@ -45,8 +45,8 @@ class Pilots(Protocol):
     def start(self) -> None:
         """Open the door that pilots come in by."""
 
-    def ask(self) -> str:
-        """Submit one more job; its number."""
+    def ask(self, host: str | None) -> str:
+        """Submit one more job, for a host where one is named; its number."""
 
     def jobs(self, numbers: list[str]) -> dict[str, Job]:
         """Those of these jobs that have not ended."""
@@ -74,8 +74,8 @@ class ParslPilots:
         self._scripts = folder / "scripts"
         self._scripts.mkdir(parents=True, exist_ok=True)
         self._executor = _executor(kind, cluster, folder, drain_seconds)
-        self._providers = [provider(kind, cluster.shared, host) for host in kind.hosts or (None,)]
-        for each in self._providers:
+        self._providers = {host: provider(kind, cluster.shared, host) for host in kind.hosts or (None,)}
+        for each in self._providers.values():
             each.script_dir = str(self._scripts)
         self._asked = 0
 
@@ -91,13 +91,12 @@ class ParslPilots:
                 f"({error}); what it said is in {self._folder}; set address and ports in the cluster file to free ones"
             ) from error
 
-    def ask(self) -> str:
-        """Submit one more job; its number. Where hosts are named, they are asked for in turn."""
-        chosen = self._providers[self._asked % len(self._providers)]
+    def ask(self, host: str | None) -> str:
+        """Submit one more job, for a host where one is named; its number."""
         self._asked += 1
         command = self._executor.launch_cmd.format(block_id=self._asked)
         try:
-            number = chosen.submit(command, 1, f"scaling.{self.kind.name}")
+            number = self._providers[host].submit(command, 1, f"scaling.{self.kind.name}")
         except Exception as error:  # every provider has errors of its own
             words = " ".join((getattr(error, "stderr", None) or str(error)).split())[-LONGEST_WORDS:]
             raise ClusterError(f"kind '{self.kind.name}': the scheduler refuses the job: {words}") from error

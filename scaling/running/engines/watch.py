@@ -49,6 +49,8 @@ class Watch:
         self.wanted = kind.nodes
         self.jobs: list[str] = []
         self._sent_home: set[str] = set()
+        self._hosts = list(kind.hosts)
+        self._host_of: dict[str, str | None] = {}
         self._next_look = now() + poll_seconds
         self._fruitless = 0
         self._refusals = 0
@@ -58,9 +60,16 @@ class Watch:
     def ask(self, count: int) -> None:
         """Submit so many jobs."""
         for _ in range(count):
-            job = self.pilots.ask()
+            host = self._free_host()
+            job = self.pilots.ask(host)
             self.jobs.append(job)
+            self._host_of[job] = host
             self.journal.write("pilot", self.kind.name, job=job)
+
+    def _free_host(self) -> str | None:
+        """The first of the hosts that are named which has no job; None where none is named."""
+        taken = {self._host_of[job] for job in self.jobs}
+        return next((host for host in self._hosts if host not in taken), None)
 
     def dismiss_all(self) -> None:
         """Cancel every job."""
@@ -77,12 +86,15 @@ class Watch:
         self._said.clear()
 
     def do_without(self, job: str | None, why: str) -> None:
-        """Send a pilot home whose node is of no use, and ask for none in its place.
+        """Send a pilot home whose node is of no use, and ask for none in its place, unless another host is named.
 
         Until it has gone it may answer once more, which costs no other node."""
         if job in self._sent_home:
             return
-        self.wanted -= 1
+        host = self._host_of.get(str(job))
+        if host in self._hosts:
+            self._hosts.remove(host)
+        self.wanted = min(self.wanted, len(self._hosts)) if host else self.wanted - 1
         if self.wanted <= 0:
             raise KindLeftError(why)
         self.say(f"{why}; going on without it")

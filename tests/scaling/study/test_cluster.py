@@ -66,6 +66,8 @@ def test_a_walltime_is_read_as_people_and_schedulers_write_it(text, seconds):
 def test_named_hosts_are_as_many_nodes():
     (kind,) = cluster_from_toml(f'{KIND}hosts = ["n1", "n2"]', "cluster.toml").kinds
     assert kind.nodes == 2
+    (kind,) = cluster_from_toml(f'{KIND}hosts = ["n1", "n2", "n1"]', "cluster.toml").kinds
+    assert (kind.hosts, kind.nodes) == (("n1", "n2"), 2)
 
 
 def test_a_pilot_takes_no_run_that_its_time_limit_could_cut_off():

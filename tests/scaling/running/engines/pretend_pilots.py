@@ -32,12 +32,14 @@ class PretendPilots:
         self.jobs_there: dict[str, Job] = {}
         self.dismissed: list[str] = []
         self.asked = 0
+        self.hosts: list[str | None] = []
 
     def start(self) -> None:
         pass
 
-    def ask(self) -> str:
+    def ask(self, host: str | None) -> str:
         self.asked += 1
+        self.hosts.append(host)
         number = str(self.asked)
         self.jobs_there[number] = Job(number, "running", f"n{number}", "")
         return number
