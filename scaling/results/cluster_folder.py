@@ -62,6 +62,15 @@ def _has_rows(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
+def rows_kept(folder: Path) -> int:
+    """How many runs of a kind have a row: whole lines, for the last may just be written."""
+    path = folder / ROWS.file
+    if not path.exists():
+        return 0
+    with path.open("rb") as lines:
+        return sum(line.endswith(b"\n") for line in lines)
+
+
 def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Keep what the first node of a kind is."""
     replace_file(folder / MACHINE, json.dumps(facts, indent=1) + "\n")

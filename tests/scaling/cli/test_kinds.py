@@ -1,12 +1,15 @@
 """A cluster's folder in the commands that read results: kinds side by side, never joined."""
 
 import json
+import os
 import re
 from dataclasses import replace
 
 import pytest
 
 from scaling.cli import sweep
+from scaling.results.journal import Journal
+from scaling.results.ledger import run_key
 from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.pretend import HOST, AmdahlMachine, machine, study
@@ -111,6 +114,36 @@ def test_status_of_a_folder_that_no_cluster_has_written_is_one_sentence(tmp_path
     told = scaling("status", tmp_path)
     assert told.returncode == 2
     assert told.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
+
+
+@pytest.fixture
+def killed(folder):
+    """The journal of a driver that was killed: it had every run of a kind, and one of another under way."""
+    runs = plan(STUDY, machine(16)).runs
+    journal = Journal(folder)
+    journal.write("begun")
+    for kind in ("quick", "cheap"):
+        journal.write("planned", kind, runs=len(runs), study="s")
+    for run in runs:
+        journal.write("sent", "quick", key=run_key(run), attempt=1)
+        journal.write("result", "quick", key=run_key(run), attempt=1)
+    journal.write("sent", "cheap", key=run_key(runs[0]), attempt=1)
+    journal.close()
+    return folder
+
+
+def standing(folder, tmp_path):
+    """What status says of every kind; there is no scheduler here."""
+    told = json.loads(scaling("status", folder, "--json", env={**os.environ, "PATH": str(tmp_path)}).stdout)
+    return {each["kind"]: (each["planned"], each["done"], each["running"]) for each in told["kinds"]}
+
+
+def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, tmp_path):
+    runs = len(plan(STUDY, machine(16)).runs)
+    assert standing(killed, tmp_path) == {"quick": (runs, runs, 0), "cheap": (runs, runs, 0), "never": (None, 0, 0)}
+    rows = killed / "quick/rows.jsonl"
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[2:]))
+    assert standing(killed, tmp_path)["quick"] == (runs, runs - 2, 0)
 
 
 def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
