@@ -28,7 +28,7 @@ from scaling.study.cluster import Kind
 from scaling.study.planning import Run
 
 # How often a run may be lost with its node, and how often with the process that makes runs there: a run that takes that
-# process down twice does so by itself.
+# process down twice does so by itself. So may the question what a node is.
 MOST_LOST = 4
 MOST_KILLED = 2
 
@@ -110,10 +110,15 @@ class ParslEngine:
         `begun` is the study the folder already holds, `machine` the first node of the kind, where there was one.
         """
         order = json.dumps({"study": self.question.toml, "source": self.question.source, "begun": begun})
+        losses: list[type[Exception]] = []
         while True:
             try:
                 told = _understood(self._asked(order))
-            except (NodeLostError, WorkerLostError):
+            except (NodeLostError, WorkerLostError) as error:
+                losses.append(type(error))
+                if _too_many(losses):
+                    lost = self.watch.with_last_words(f"{error}, {len(losses)} times")
+                    raise KindLeftError(f"no node has said what it is: {lost}") from error
                 continue
             why = _unfit(told, machine)
             if why is None:
@@ -221,7 +226,7 @@ class ParslEngine:
             told = _understood(answer.future)
         except (NodeLostError, WorkerLostError) as error:
             self._losses[key].append(type(error))
-            if len(self._losses[key]) >= MOST_LOST or self._losses[key].count(WorkerLostError) >= MOST_KILLED:
+            if _too_many(self._losses[key]):
                 return self._failed(answer.run, f"{error}, in attempt {attempt}, which was the last")
             self._write("lost", key, attempt, note=str(error))
             self.watch.say(f"{error}; its run is sent again (attempt {attempt + 1})")
@@ -273,6 +278,10 @@ def _understood(future: "Future[str]") -> dict[str, Any]:
         words = " ".join(str(error).split())[:LONGEST_WORDS]
         raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
     return told
+
+
+def _too_many(losses: list[type[Exception]]) -> bool:
+    return len(losses) >= MOST_LOST or losses.count(WorkerLostError) >= MOST_KILLED
 
 
 def _unfit(told: dict[str, Any], machine: dict[str, Any] | None) -> str | None:

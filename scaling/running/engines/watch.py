@@ -103,6 +103,11 @@ class Watch:
             self.jobs.remove(str(job))
             self.pilots.dismiss([str(job)])
 
+    def with_last_words(self, sentence: str) -> str:
+        """A sentence about pilots that are gone, with the end of what the last of them wrote."""
+        words = self.pilots.last_words()
+        return f"{sentence}; the last one's log ends: {words}" if words else sentence
+
     def look(self, work: int) -> None:
         """See how the pilots are, with so many runs to be made at a time: replace those that have ended, say what
         keeps the others, and give the kind up where there is no hope."""
@@ -116,11 +121,8 @@ class Watch:
         self._fruitless += len(self.jobs) - len(alive)
         self.jobs = list(alive)
         if self._fruitless >= max(MOST_FRUITLESS, self.kind.nodes + 1):
-            words = self.pilots.last_words()
-            raise KindLeftError(
-                f"{self._fruitless} pilots have ended one after another without making a run"
-                + (f"; the last one's log ends: {words}" if words else "")
-            )
+            ended = f"{self._fruitless} pilots have ended one after another without making a run"
+            raise KindLeftError(self.with_last_words(ended))
         self._replace(min(self.wanted, work) - len(alive))
         self._judge([found[job] for job in alive])
 

@@ -204,3 +204,13 @@ def test_a_kind_of_which_every_node_is_sick_is_left_with_the_last_ones_words(jou
     pilots = PretendPilots(lambda order, number: refused("OSError: no space", job=str(number), sick=True))
     with pytest.raises(KindLeftError, match="node n2: OSError: no space"):
         engine(journal, pilots).site(None, None)
+
+
+@pytest.mark.parametrize(("error", "times"), [(NodeLostError, 4), (WorkerLostError, 2)])
+def test_a_kind_whose_nodes_are_lost_before_they_say_what_they_are_is_left(journal, error, times):
+    pilots = PretendPilots(lambda order, number: error("the node stopped answering"))
+    with pytest.raises(
+        KindLeftError, match=f"the node stopped answering, {times} times; .* python3: command not found"
+    ):
+        engine(journal, pilots).site(None, None)
+    assert len(pilots.orders) == times
