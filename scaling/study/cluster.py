@@ -1,6 +1,7 @@
 """A cluster as a frozen value, read from TOML and checked once: kinds of node, and how they are asked for. Pure."""
 
 import ipaddress
+import math
 import re
 import tomllib
 from dataclasses import dataclass, fields
@@ -43,9 +44,10 @@ class Kind:
         """How long after its start a pilot takes no more runs, so that its time limit never cuts one off."""
         left = self.walltime_seconds - longest_run_seconds - MARGIN_SECONDS
         if left < MARGIN_SECONDS:
+            enough = math.ceil((longest_run_seconds + 2 * MARGIN_SECONDS) / 60)
             raise ClusterError(
                 f"kind '{self.name}': a walltime of {self.walltime_seconds / 60:g} minutes leaves no room for a run "
-                f"that may take {longest_run_seconds:g} s; ask for {(longest_run_seconds + 120) / 60:.0f} minutes or "
+                f"that may take {longest_run_seconds:g} s; ask for {enough} minutes or "
                 "more, or lower timeout_seconds of the study"
             )
         return int(left)

@@ -75,3 +75,11 @@ def test_a_pilot_takes_no_run_that_its_time_limit_could_cut_off():
     assert kind.drain_seconds(600) == 540
     with pytest.raises(ClusterError, match="leaves no room for a run that may take 1190 s"):
         kind.drain_seconds(1190)
+
+
+def test_the_walltime_that_is_advised_is_long_enough():
+    (short,) = cluster_from_toml(f'{KIND}walltime = "12m"', "cluster.toml").kinds
+    with pytest.raises(ClusterError, match=r"a walltime of 12 minutes leaves no room .* ask for 13 minutes or more"):
+        short.drain_seconds(630)
+    (enough,) = cluster_from_toml(f'{KIND}walltime = "13m"', "cluster.toml").kinds
+    assert enough.drain_seconds(630) == 90
