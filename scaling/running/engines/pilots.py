@@ -30,6 +30,9 @@ POLL_MILLISECONDS = 200
 # What the scheduler's programs say when they refuse a job is worth this much of a sentence.
 LONGEST_WORDS = 300
 
+# What Parsl remarks of all kinds, in the folder that those of the kinds are in.
+DRIVER_LOG = "driver.log"
+
 
 class NodeLostError(Exception):
     """The node has stopped answering, or its pilot has ended."""
@@ -70,7 +73,7 @@ class ParslPilots:
 
     def __init__(self, kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
         self.kind = kind
-        self._folder = folder
+        self._log = folder.parent / DRIVER_LOG
         self._scripts = folder / "scripts"
         self._scripts.mkdir(parents=True, exist_ok=True)
         self._executor = _executor(kind, cluster, folder, drain_seconds)
@@ -88,7 +91,7 @@ class ParslPilots:
         except Exception as error:  # what Parsl raises is not ours to list
             raise ClusterError(
                 f"kind '{self.kind.name}': Parsl does not start to listen on {address}, ports {ports[0]} to {ports[1]} "
-                f"({error}); what it said is in {self._folder}; set address and ports in the cluster file to free ones"
+                f"({error}); what it said is in {self._log}; set address and ports in the cluster file to free ones"
             ) from error
 
     def ask(self, host: str | None) -> str:
@@ -102,7 +105,7 @@ class ParslPilots:
             raise ClusterError(f"kind '{self.kind.name}': the scheduler refuses the job: {words}") from error
         if not number:
             raise ClusterError(
-                f"kind '{self.kind.name}': the scheduler refuses the job; what it said is in {self._folder}/driver.log"
+                f"kind '{self.kind.name}': the scheduler refuses the job; what it said is in {self._log}"
             )
         return str(number)
 
@@ -152,7 +155,7 @@ def _hand_on(done: "Future[Any]", answer: "Future[str]") -> None:
 def start_log(folder: Path) -> None:
     """Have Parsl's own remarks in a file, and none of them on stderr."""
     folder.mkdir(parents=True, exist_ok=True)
-    handler = logging.FileHandler(folder / "driver.log")
+    handler = logging.FileHandler(folder / DRIVER_LOG)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     logger = logging.getLogger("parsl")
     logger.handlers[:] = [handler]

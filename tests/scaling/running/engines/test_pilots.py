@@ -1,11 +1,14 @@
 """What is refused before pilots are asked for; real ones are in `tests/scaling/cli/test_cluster.py`."""
 
+import logging
 import socket
+from copy import copy
+from pathlib import Path
 
 import pytest
 
 from scaling.errors import ClusterError
-from scaling.running.engines.pilots import ParslPilots, check_door
+from scaling.running.engines.pilots import ParslPilots, check_door, start_log
 from scaling.study.cluster import cluster_from_toml
 from tests.conftest import need
 
@@ -52,3 +55,18 @@ def test_what_keeps_parsl_from_listening_is_one_sentence_with_address_and_ports(
         ClusterError, match=r"listen on 127.0.0.1, ports 54000 to 55000 \(Interchange failed to start\)"
     ):
         pilots.start()
+
+
+def test_the_log_that_a_refused_job_is_explained_in_is_there(pilots, tmp_path, monkeypatch):
+    # A logger is the whole process's: what it had is put back.
+    parsl_logger = logging.getLogger("parsl")
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(parsl_logger, name, copy(getattr(parsl_logger, name)))
+    start_log(tmp_path / "parsl")
+    (handler,) = parsl_logger.handlers
+    handler.close()
+    pilots._executor.launch_cmd = ""
+    monkeypatch.setattr(pilots._providers[None], "submit", lambda *told: None)
+    with pytest.raises(ClusterError, match="the scheduler refuses the job; what it said is in") as refused:
+        pilots.ask(None)
+    assert Path(str(refused.value).rpartition(" in ")[2]).is_file()
