@@ -85,6 +85,13 @@ def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
     assert facts["kinds"]["quick"]["cost_per_million"] > 1.5 * facts["kinds"]["cheap"]["cost_per_million"]
 
 
+def test_one_price_for_every_kind_is_refused_and_taken_for_one_kind(folder):
+    told = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+    assert "--core-hour is the price of one kind of core" in told.stderr
+    assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
+
+
 def test_capacity_without_a_question_has_the_landmarks_of_every_kind(folder):
     names = [each["name"] for each in json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]]
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
