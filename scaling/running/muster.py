@@ -72,6 +72,8 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
             else:
                 say(kind.name, "all runs are there already")
         for lane in lanes:
+            lane.engine.open()
+        for lane in lanes:
             lane.engine.begin()
         yield lanes
 

@@ -88,9 +88,12 @@ class ParslEngine:
         self._losses: defaultdict[str, list[type[Exception]]] = defaultdict(list)
         self._waiting_for: set[str] = set()
 
-    def begin(self) -> None:
-        """Open the door and submit pilots; from the main thread."""
+    def open(self) -> None:
+        """Open the door that pilots come in by; from the main thread."""
         self.pilots.start()
+
+    def begin(self) -> None:
+        """Submit pilots."""
         self.watch.ask(self.kind.nodes)
 
     def close(self) -> None:

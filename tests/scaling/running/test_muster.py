@@ -25,15 +25,43 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def job(folder, toml: str = BEGUN, kinds: str = KINDS) -> ClusterJob:
+    return ClusterJob(study(toml), Question(toml, "test"), cluster_from_toml(kinds, "test"), kinds, folder, False)
+
+
 @pytest.mark.parametrize("kinds", [KINDS, KINDS.replace("epyc", "arm")])
 def test_another_study_is_refused_before_the_folder_is_touched(folder, kinds):
-    toml = BEGUN.replace("1", "2")
-    job = ClusterJob(study(toml), Question(toml, "test"), cluster_from_toml(kinds, "test"), kinds, folder, False)
     with (
         pytest.raises(StoreError, match="epyc holds another study: seed was 1 and is now 2; choose another folder"),
-        mustered(job, print),
+        mustered(job(folder, BEGUN.replace("1", "2"), kinds), print),
     ):
         pass
     assert (folder / "study.toml").read_text() == BEGUN
     assert (folder / "cluster.toml").read_text() == KINDS
     assert not (folder / "parsl").exists()
+
+
+def test_every_door_is_open_before_the_first_job_is_submitted(folder, monkeypatch):
+    happened = []
+
+    class Pretended:
+        def __init__(self, job, kind, journal, say):
+            self.engine, self.name = self, kind.name
+
+        def prepare(self, retry_failed):
+            return True
+
+        def open(self):
+            happened.append(f"{self.name} opens")
+
+        def begin(self):
+            happened.append(f"{self.name} begins")
+
+        def close(self):
+            happened.append(f"{self.name} closes")
+
+    monkeypatch.setattr(muster, "_lane", Pretended)
+    monkeypatch.setattr(muster, "start_log", lambda folder: None)
+    with mustered(job(folder, kinds=KINDS + KINDS.replace("epyc", "arm")), print):
+        pass
+    assert happened == ["epyc opens", "arm opens", "epyc begins", "arm begins", "arm closes", "epyc closes"]
