@@ -51,6 +51,13 @@ def measured_kinds(folder: Path) -> dict[str, Path]:
     return found
 
 
+def refuse_several_kinds(folder: Path) -> None:
+    """Refuse a cluster's folder where the rows of one machine are asked for, and name the folders of its kinds."""
+    if is_cluster_folder(folder):
+        kinds = " or ".join(str(path) for path in measured_kinds(folder).values())
+        raise StoreError(f"{folder} holds the results of a cluster, whose kinds are never joined; give {kinds}")
+
+
 def unmeasured_kinds(folder: Path) -> list[str]:
     """The names of a cluster's kinds that have no results yet."""
     found = kind_folders(folder)

@@ -161,6 +161,17 @@ def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(fo
     )
 
 
+@pytest.mark.parametrize("command", [("export", "--format", "csv"), ("compare", "{folder}/quick")])
+def test_commands_that_take_one_kind_name_the_kinds_of_a_clusters_folder(folder, command):
+    name, *more = (word.format(folder=folder) for word in command)
+    told = scaling(name, *more, folder)
+    assert (told.returncode, told.stderr) == (
+        2,
+        f"scaling: {folder} holds the results of a cluster, whose kinds are never joined; "
+        f"give {folder}/quick or {folder}/cheap\n",
+    )
+
+
 def test_plot_has_figures_of_every_kind_and_of_the_kinds_side_by_side(folder):
     drawn = scaling("plot", folder, "efficiency", "steps", "--format", "svg")
     assert drawn.returncode == 0, drawn.stderr
