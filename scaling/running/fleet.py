@@ -146,10 +146,11 @@ def _why_left(lane: Lane, tell: Callable[[Event], None]) -> str | None:
         left = str(error)
     finally:
         stays = _refusal_to_close(lane)
-    left = left or stays
-    if left is not None:
-        lane.journal.write("left", lane.name, note=left)
-    return left
+    if left is None and stays is None:
+        return None
+    why = "; ".join(filter(None, (left, stays)))
+    lane.journal.write("left", lane.name, note=why)
+    return why
 
 
 def _refusal_to_close(lane: Lane) -> str | None:

@@ -88,9 +88,12 @@ class Watch:
     def do_without(self, job: str | None, why: str) -> None:
         """Send a pilot home whose node is of no use, and ask for none in its place, unless another host is named.
 
-        Until it has gone it may answer once more, which costs no other node."""
+        Until it has gone it may answer once more, which costs no other node.
+        """
         if job in self._sent_home:
             return
+        if job in self._host_of:
+            self._sent_home.add(job)
         host = self._host_of.get(str(job))
         if host in self._hosts:
             self._hosts.remove(host)
@@ -99,7 +102,6 @@ class Watch:
             raise KindLeftError(why)
         self.say(f"{why}; going on without it")
         if job in self.jobs:
-            self._sent_home.add(str(job))
             self.jobs.remove(str(job))
             self.pilots.dismiss([str(job)])
 

@@ -137,15 +137,17 @@ def test_a_mistake_of_ours_in_a_thread_is_not_swallowed(journal, tmp_path):
 
 def test_a_scheduler_that_does_not_cancel_pilots_leaves_their_kind_and_the_other_goes_on(journal, tmp_path):
     one = lane(journal, tmp_path, "epyc")
+    two = lane(journal, tmp_path, "old", lambda order, number: refused("there are only 2 cores"))
 
     def silent(numbers):
         raise ClusterError("Slurm cannot be reached: scancel said nothing for 60 s; try later")
 
-    one.engine.pilots.dismiss = silent
-    events = swept(one, lane(journal, tmp_path, "arm"))
+    one.engine.pilots.dismiss = two.engine.pilots.dismiss = silent
+    events = swept(one, lane(journal, tmp_path, "arm"), two)
     said = "its pilots may still hold nodes: Slurm cannot be reached: scancel said nothing for 60 s; try later"
     assert Ended("epyc", said) in events
     assert Ended("arm", None) in events
+    assert Ended("old", f"node n1 refuses: there are only 2 cores; {said}") in events
     assert len(list(read_rows(tmp_path / "epyc"))) == len(RUNS)
 
 
