@@ -2,7 +2,8 @@ import pytest
 
 from scaling.cli import sweep
 from scaling.errors import StoreError
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.showing.page.invented import kept, laws, shared
 
 
@@ -12,7 +13,7 @@ def folder(tmp_path_factory):
 
 
 def test_the_page_lies_beside_the_rows_and_its_path_is_printed(folder):
-    told = scaling("report", folder)
+    told = program("report", folder)
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout == f"{folder / 'report.html'}\n"
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")

@@ -17,7 +17,7 @@ from scaling.showing.points import points_table
 from scaling.showing.result import result_of
 from scaling.showing.sizing import outlook_facts
 from tests.pretend import row
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
 from tests.scaling.showing.page.invented import kept, laws
 from tests.scaling.showing.results import EIGHT, folder_of, made, result
 
