@@ -189,12 +189,6 @@ def test_a_folder_without_results_is_refused(tmp_path, command):
     assert "no results in" in complaint(here.scaling(*command, tmp_path))
 
 
-def test_workloads_are_listed():
-    listed = {entry["name"]: entry for entry in json.loads(here.scaling("workloads", "--json").stdout)}
-    assert listed["calibrated"]["options"]["serial"] == 0.1
-    assert "calibrated" in here.scaling("workloads").stdout
-
-
 @pytest.mark.parametrize("command", ["topology", "place", "doctor", "workloads", "sweep", "show", "export"])
 def test_every_command_has_help_with_an_example(command):
     assert "Example: scaling " in here.scaling(command, "--help").stdout
