@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -23,6 +24,19 @@ def folder(tmp_path):
     return tmp_path / "results"
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """A small sweep, made once: what it said, and its folder."""
+    folder = tmp_path_factory.mktemp("swept") / "results"
+    return scaling("sweep", *SMALL, "-o", folder), folder
+
+
+@pytest.fixture
+def swept(first, folder):
+    """A copy of its folder."""
+    return shutil.copytree(first[1], folder)
+
+
 def test_a_sweep_ends_with_a_table_of_speedup_and_efficiency(folder):
     told = scaling("sweep", "quick", *SMALL, "-o", folder)
     assert told.returncode == 0, told.stderr
@@ -40,42 +54,38 @@ def test_a_sweep_ends_with_its_page(folder):
     assert "calibrated work=0.2" in (folder / "report.html").read_text()
 
 
-def test_progress_is_a_line_a_run_when_piped(folder):
-    told = scaling("sweep", *SMALL, "-o", folder)
+def test_progress_is_a_line_a_run_when_piped(first):
+    told, folder = first
     runs = [line for line in told.stderr.splitlines() if re.match(r"\[\d+/\d+\] ", line)]
     assert len(runs) == len(list(read_rows(folder)))
     assert "left)" in runs[0]
 
 
-def test_the_same_command_again_measures_nothing_twice(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    before = (folder / "rows.jsonl").read_bytes()
-    told = scaling("sweep", *SMALL, "-o", folder)
+def test_the_same_command_again_measures_nothing_twice(swept):
+    before = (swept / "rows.jsonl").read_bytes()
+    told = scaling("sweep", *SMALL, "-o", swept)
     assert told.returncode == 0
     assert "are there already" in told.stderr
-    assert (folder / "rows.jsonl").read_bytes() == before
+    assert (swept / "rows.jsonl").read_bytes() == before
 
 
-def test_a_new_value_on_an_axis_adds_only_its_runs(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    before = list(read_rows(folder))
-    assert scaling("sweep", *SMALL, "--set", 'modes=["train", "infer"]', "-o", folder).returncode == 0
-    after = list(read_rows(folder))
+def test_a_new_value_on_an_axis_adds_only_its_runs(swept):
+    before = list(read_rows(swept))
+    assert scaling("sweep", *SMALL, "--set", 'modes=["train", "infer"]', "-o", swept).returncode == 0
+    after = list(read_rows(swept))
     assert after[: len(before)] == before
     assert {row.run.point.mode for row in after[len(before) :]} == {"infer"}
 
 
-def test_a_changed_study_is_refused_with_the_difference(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    told = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", folder))
-    assert f"{folder} holds another study: seed was 1 and is now 2" in told
+def test_a_changed_study_is_refused_with_the_difference(swept):
+    told = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", swept))
+    assert f"{swept} holds another study: seed was 1 and is now 2" in told
 
 
-def test_another_machine_is_refused_with_the_difference(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    facts = json.loads((folder / "machine.json").read_text())
-    (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
-    told = complaint(scaling("sweep", *SMALL, "-o", folder))
+def test_another_machine_is_refused_with_the_difference(swept):
+    facts = json.loads((swept / "machine.json").read_text())
+    (swept / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
+    told = complaint(scaling("sweep", *SMALL, "-o", swept))
     assert "holds the results of another machine: host was 'elsewhere' and is now" in told
 
 
@@ -176,8 +186,8 @@ def test_a_study_that_cannot_be_read_is_refused(tmp_path):
     assert "cannot be read: No such file" in complaint(here.scaling("sweep", tmp_path / "none.toml"))
 
 
-def test_show_and_export_read_what_sweep_wrote(folder, tmp_path):
-    scaling("sweep", *SMALL, "-o", folder)
+def test_show_and_export_read_what_sweep_wrote(first, tmp_path):
+    _, folder = first
     points = json.loads(here.scaling("show", folder, "--json").stdout)["points"]
     assert points[0]["speedup"] == points[0]["efficiency"] == 1.0
     assert scaling("export", folder, "--format", "csv", "-o", tmp_path / "rows.csv").returncode == 0

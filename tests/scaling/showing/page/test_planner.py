@@ -58,8 +58,9 @@ def plain(folder_named):
     return folder_named("sixteen cores")
 
 
+@cache
 def fits(folder):
-    """What the command fits."""
+    """What the command fits, once a folder."""
     return fit_each(without_parts(read_series(folder, include_invalid=True)), resamples=0)[0]
 
 
