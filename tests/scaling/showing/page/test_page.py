@@ -12,6 +12,7 @@ from scaling.results.folder import Folder, read_folder
 from scaling.results.rows import Outcome
 from scaling.showing.facts import point_facts
 from scaling.showing.law_facts import fit_facts
+from scaling.showing.page.data import page_facts
 from scaling.showing.page.page import page
 from scaling.showing.points import points_table
 from scaling.showing.result import result_of
@@ -114,7 +115,7 @@ def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
 
 def test_a_study_of_very_many_series_says_which_the_planner_leaves_out(understood, monkeypatch):
     monkeypatch.setattr("scaling.showing.page.data.MOST_PLANNER_CHARACTERS", 200_000)
-    series = facts_of(page(understood[1]))["planner"]
+    series = page_facts(understood[1])["planner"]
     assert "laws" in series[0]
     assert series[-1]["refusal"] == "left out of this page to keep it small; ask `scaling capacity`"
 
