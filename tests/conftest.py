@@ -1,9 +1,55 @@
-"""What every test has: a lock of its own, so that tests neither wait for a sweep on this machine nor hold one up."""
+"""What every test has: a lock of its own, so that tests neither wait for a sweep on this machine nor hold one up.
+
+Tests that ask what real runs had of the machine, or that stop and kill them, are marked `alone`: nothing else should
+run beside them. All others may run several at a time:
+
+    pytest                                                  everything, one after another
+    pytest -n 2 -m "not alone" && pytest -m alone           the same sooner, as tox does
+"""
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
+
+TESTS = Path(__file__).parent
+ALONE = (
+    *(f"scaling/cli/test_{name}.py" for name in ("cluster", "sweep")),
+    *(
+        f"scaling/running/test_{name}.py"
+        for name in ("environment", "killed", "launcher", "lock", "scratch", "servers")
+    ),
+    "scaling/running/engines/test_node.py",
+    *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
+)
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # One of several such processes: each is a thread's worth of work. Set before any array library is loaded.
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
+
+
+def alone(path: Path) -> bool:
+    return path.relative_to(TESTS).as_posix() in ALONE
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if alone(item.path):
+            item.add_marker(pytest.mark.alone)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Where only one sort of test is asked for, the others are not even imported."""
+    wanted = {"alone": True, "not alone": False}.get(config.option.markexpr)
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and wanted is not None and alone(collection_path) != wanted else None
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Of a few tests that were asked for, all or none may be such as run alone; both is well."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.option.markexpr:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 def test_an_example_of_bringing_your_own_runs_as_it_stands(tmp_path, example, options, items, start):
     code = re.findall(r"```python\n(.*?)```", (DOCS / "bring-your-own.md").read_text(), flags=re.DOTALL)[example]
     (tmp_path / "mine.py").write_text(code)
-    rows = rows_of(f"{tmp_path}/mine.py:build {options}", cores="all", start=start)
+    rows = rows_of(f"{tmp_path}/mine.py:build {options}", cores="all", start=start, in_company=True)
     assert {row.outcome.reason for row in rows} == {None}
     assert {row.outcome.items_per_step for row in rows} == {items}
     assert {row.outcome.cautions for row in rows} == {()}

@@ -42,7 +42,8 @@ def ceiling_sentences(points: Sequence[Achieved]) -> list[str]:
             told.append(f"{ceilings.bytes_per_second / 1e9:.3g} GB/s")
         if told:
             ridge = f", which meet at {ceilings.ridge:.3g} FLOP/byte" if ceilings.ridge else ""
-            sentences.append(f"ceilings on {ceilings.cores} core(s): {' and '.join(told)}{ridge}")
+            doubt = f"; not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
+            sentences.append(f"ceilings on {ceilings.cores} core(s): {' and '.join(told)}{ridge}{doubt}")
     if any(each.ceilings.ridge is None for each in points):
         sentences.append(
             "not all core counts have both ceilings; `scaling sweep ceilings` measures them, and its folder can be "
@@ -71,6 +72,7 @@ def model_facts(each: Achieved) -> dict[str, Any]:
         "gflops_per_second_high": None if rate.high is None else rate.high / 1e9,
         "peak_gflops_per_second": _scaled(each.ceilings.flops_per_second, 1e9),
         "memory_gigabytes_per_second": _scaled(each.ceilings.bytes_per_second, 1e9),
+        "doubtful_ceilings": list(each.ceilings.doubtful),
         "share_of_peak": each.peak_share,
         "flops_per_byte": each.intensity,
         "bound_by": each.bound_by,

@@ -44,11 +44,12 @@ AllCounts = Mapping[tuple[str, str, str], StepCounts]
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What so many cores can do at best, as measured; None where it was not."""
+    """What so many cores can do at best, as measured; None where it was not. `doubtful` names what is not valid."""
 
     cores: int
     flops_per_second: float | None
     bytes_per_second: float | None
+    doubtful: tuple[str, ...] = ()
 
     def attainable(self, intensity: float) -> float | None:
         """The most operations a second at an intensity: the roof."""
@@ -108,14 +109,19 @@ class Achieved:
 
 def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
     """The ceilings by cores: the best that was measured on so many, whatever the other settings."""
-    flops: dict[int, float] = {}
-    moved: dict[int, float] = {}
+    best: dict[int, dict[str, tuple[float, bool]]] = {}
     for each in points:
-        found = {MATMUL: (flops, 1e9), STREAM: (moved, 1e6)}.get(each.point.workload)
-        if found and each.rate:
-            best, unit = found
-            best[each.point.cores] = max(best.get(each.point.cores, 0.0), each.rate.value * unit)
-    return {cores: Ceilings(cores, flops.get(cores), moved.get(cores)) for cores in sorted({*flops, *moved})}
+        unit = {MATMUL: 1e9, STREAM: 1e6}.get(each.point.workload)
+        if unit and each.rate:
+            seen = best.setdefault(each.point.cores, {})
+            rate = each.rate.value * unit, each.valid
+            seen[each.point.workload] = max(rate, seen.get(each.point.workload, rate))
+    return {cores: _ceilings(cores, best[cores]) for cores in sorted(best)}
+
+
+def _ceilings(cores: int, seen: Mapping[str, tuple[float, bool]]) -> Ceilings:
+    flops, moved = (seen[name][0] if name in seen else None for name in (MATMUL, STREAM))
+    return Ceilings(cores, flops, moved, tuple(name for name, (_, valid) in sorted(seen.items()) if not valid))
 
 
 def achieved(points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int, Ceilings]) -> list[Achieved]:

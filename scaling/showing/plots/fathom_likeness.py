@@ -38,6 +38,7 @@ def _figure(found: Sequence[Merge]) -> Figure:
         (name,): (0.0, float(place)) for place, name in enumerate(order)
     }
     widest = max(max(merge.distance for merge in found), 1e-3)
+    lower = {merge.right for merge in found}
     for merge in found:
         (left_x, left_y), (right_x, right_y) = places[merge.left], places[merge.right]
         axes.plot(
@@ -47,17 +48,19 @@ def _figure(found: Sequence[Merge]) -> Figure:
             linewidth=1.4,
             solid_joinstyle="miter",
         )
-        middle = (left_y + right_y) / 2.0
+        joined, middle = merge.left + merge.right, (left_y + right_y) / 2.0
+        # The next join may be nearer than a label is wide: its branch goes up from a lower group and down from an
+        # upper one, and the label is on the other side.
         axes.annotate(
             f"{merge.distance:.3f}",
             (merge.distance, middle),
-            xytext=(3, 1),
+            xytext=(3, -2.5 if joined in lower else 1),
             textcoords="offset points",
-            va="bottom",
+            va="top" if joined in lower else "bottom",
             ha="left",
             fontsize=SMALL_POINTS - 0.5,
         )
-        places[merge.left + merge.right] = (merge.distance, middle)
+        places[joined] = (merge.distance, middle)
     axes.set_yticks(range(len(order)), [wrapped(name, 22.0, 2) for name in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlim(0.0, 1.14 * widest)

@@ -1,4 +1,4 @@
-"""The program as a user runs it."""
+"""The program as a user runs it: the installed one, in a process of its own."""
 
 import subprocess
 import sys
@@ -10,3 +10,11 @@ SCALING = Path(sys.executable).with_name("scaling")
 def scaling(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     """What a command printed, and how it ended."""
     return subprocess.run([SCALING, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def complaint(told: subprocess.CompletedProcess[str]) -> str:
+    """The one line a command that was got wrong prints, with status 2."""
+    assert told.returncode == 2, told
+    assert told.stderr.startswith("scaling: ")
+    assert told.stderr.count("\n") == 1
+    return told.stderr

@@ -1,5 +1,4 @@
 import json
-import subprocess
 
 import pytest
 
@@ -7,7 +6,9 @@ from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.pretend import HOST, AmdahlMachine, machine, study
 from tests.published import CARPENTRY, NO_SINGLE, RAYTRACER
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import complaint
+from tests.scaling.cli.scaling import scaling as program
 
 
 @pytest.fixture
@@ -37,16 +38,8 @@ def facts(*arguments):
     return json.loads(told.stdout)
 
 
-def complaint(*arguments):
-    told = scaling(*arguments)
-    assert told.returncode == 2, told
-    assert told.stderr.startswith("scaling: ")
-    assert told.stderr.count("\n") == 1
-    return told.stderr
-
-
 def test_fit_puts_the_answer_first_and_cautions_beside(csv):
-    told = scaling("fit", csv(RAYTRACER))
+    told = program("fit", csv(RAYTRACER))
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("mine: Amdahl's law, serial fraction 5.66 %")
     assert "no clock was recorded" in told.stderr
@@ -94,7 +87,7 @@ def test_capacity_answers_in_counts_the_machine_has(folder):
 
 
 def test_capacity_where_the_answer_is_no_ends_with_one(csv):
-    told = scaling("capacity", csv(NO_SINGLE), "--throughput", 100)
+    told = program("capacity", csv(NO_SINGLE), "--throughput", 100)
     assert told.returncode == 1
     assert "no answer: no law fits" in told.stdout
     assert scaling("capacity", csv(RAYTRACER), "--throughput", 5000).returncode == 1
@@ -127,20 +120,21 @@ def test_several_series_make_a_table(tmp_path):
     ],
 )
 def test_questions_that_make_no_sense_are_refused(csv, options, words):
-    assert words in complaint("capacity", csv(RAYTRACER), *options)
+    assert words in complaint(scaling("capacity", csv(RAYTRACER), *options))
 
 
 def test_bad_input_is_one_sentence(csv, tmp_path):
-    assert "line 2, column seconds: 'x' is not a number" in complaint("fit", csv([(1, "x"), (2, 1)], "seconds"))
-    assert "no measurement on one core" in complaint("fit", csv(NO_SINGLE), "--method", "linearised")
-    assert "cannot be read" in complaint("fit", tmp_path / "none.csv")
-    assert "no results in" in complaint("fit", tmp_path)
+    assert "line 2, column seconds: 'x' is not a number" in complaint(
+        program("fit", csv([(1, "x"), (2, 1)], "seconds"))
+    )
+    assert "no measurement on one core" in complaint(scaling("fit", csv(NO_SINGLE), "--method", "linearised"))
+    assert "cannot be read" in complaint(scaling("fit", tmp_path / "none.csv"))
+    assert "no results in" in complaint(scaling("fit", tmp_path))
 
 
 def test_help_has_an_example():
     for command in ("fit", "capacity"):
-        told = subprocess.run([*scaling(command, "--help").args], capture_output=True, text=True)
-        assert f"Example: scaling {command}" in told.stdout
+        assert f"Example: scaling {command}" in scaling(command, "--help").stdout
 
 
 def test_points_that_are_not_valid_are_left_out_unless_asked_for(tmp_path):

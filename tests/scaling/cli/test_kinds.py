@@ -13,7 +13,8 @@ from scaling.results.ledger import run_key
 from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.pretend import HOST, AmdahlMachine, machine, study
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
 
 CLUSTER = """
 [[kinds]]
@@ -47,7 +48,7 @@ def folder(tmp_path):
 
 
 def test_show_has_a_table_a_kind_and_says_which_points_were_on_several_machines(folder):
-    told = scaling("show", folder)
+    told = program("show", folder)
     assert told.returncode == 0, told.stderr
     assert "quick, Amdahl 470, on quick:" in told.stdout
     assert "cheap, Amdahl 470, on cheap0, cheap1:" in told.stdout

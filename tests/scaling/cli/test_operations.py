@@ -3,14 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.showing.results import made, written
 
 SMALL = Path(__file__).parents[3] / "docs" / "examples" / "profiles-small"
 
 
 def test_a_kept_profile_tells_what_limits_each_network_and_foretells_its_steps():
-    told = scaling("profile", SMALL, "--predict", "4,8")
+    told = program("profile", SMALL, "--predict", "4,8")
     assert told.returncode == 0, told.stderr
     assert "what limits vgg train at 2 threads: efficiency " in told.stdout
     assert "centroid linkage: residual – vgg 0.00" in told.stdout

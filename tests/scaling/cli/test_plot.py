@@ -1,6 +1,7 @@
 import pytest
 
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.showing.results import made, written
 
 
@@ -10,7 +11,7 @@ def folder(tmp_path):
 
 
 def test_every_figure_is_written_beside_the_rows_and_its_files_are_printed(folder):
-    told = scaling("plot", folder)
+    told = program("plot", folder)
     assert told.returncode == 0, told.stderr
     paths = told.stdout.split()
     assert f"{folder}/figures/efficiency.png" in paths

@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from scaling.results.traces import read_traced_rows
-from tests.scaling.cli.scaling import SCALING, scaling
-from tests.scaling.cli.test_sweep import complaint
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import SCALING, complaint
+from tests.scaling.cli.scaling import scaling as program
 
 SMALL = ["--size", "small", "--items", "2", "--steps", "4"]
 
@@ -16,7 +17,7 @@ SMALL = ["--size", "small", "--items", "2", "--steps", "4"]
 def profiled(tmp_path_factory):
     """A profile as a user makes it: what the command said, and the folder it wrote."""
     folder = tmp_path_factory.mktemp("profiled") / "results"
-    return scaling("profile", "deepq", *SMALL, "-o", folder), folder
+    return program("profile", "deepq", *SMALL, "-o", folder), folder
 
 
 @pytest.fixture
@@ -66,11 +67,11 @@ def test_a_folder_of_traces_is_shown_again(profiled, folder):
 
 
 def test_a_folder_without_traces_is_refused(tmp_path):
-    assert "traces.jsonl cannot be read (No such file or directory)" in complaint("profile", tmp_path)
+    assert "traces.jsonl cannot be read (No such file or directory)" in complaint(scaling("profile", tmp_path))
 
 
 def test_another_number_of_steps_wants_another_folder(folder):
-    told = complaint("profile", "deepq", *SMALL, "--steps", "5", "-o", folder)
+    told = complaint(scaling("profile", "deepq", *SMALL, "--steps", "5", "-o", folder))
     assert "holds deepq train, 1 core" in told
     assert "with 4 traced steps, and 5 were asked for; choose another folder with -o" in told
 
@@ -78,13 +79,13 @@ def test_another_number_of_steps_wants_another_folder(folder):
 def test_another_machine_is_refused_with_the_difference(folder):
     facts = json.loads((folder / "machine.json").read_text())
     (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
-    told = complaint("profile", "deepq", *SMALL, "-o", folder)
+    told = complaint(scaling("profile", "deepq", *SMALL, "-o", folder))
     assert "holds the results of another machine: host was 'elsewhere' and is now" in told
 
 
 def test_a_torn_last_line_is_traced_again(folder):
     (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
-    told = scaling("profile", "deepq", *SMALL, "-o", folder)
+    told = program("profile", "deepq", *SMALL, "-o", folder)
     assert told.returncode == 0, told.stderr
     assert "a torn last line of" in told.stderr
     assert len(list(read_traced_rows(folder))) == 1
@@ -93,10 +94,10 @@ def test_a_torn_last_line_is_traced_again(folder):
 def test_a_run_that_fails_is_kept_with_its_reason_and_the_answer_is_no(tmp_path):
     (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
     folder = tmp_path / "results"
-    told = scaling("profile", f"{tmp_path}/mine.py:build", "-o", folder)
+    told = program("profile", f"{tmp_path}/mine.py:build", "-o", folder)
     assert told.returncode == 1
     assert "failed: MemoryError: too large (mine.py line 2)" in told.stderr
-    again = scaling("profile", f"{tmp_path}/mine.py:build", "-o", folder, "--retry-failed")
+    again = program("profile", f"{tmp_path}/mine.py:build", "-o", folder, "--retry-failed")
     assert "1 failed run set aside to be made again" in again.stderr
 
 
@@ -135,11 +136,11 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
     ],
 )
 def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, told):
-    assert told in complaint("profile", *arguments, "-o", tmp_path / "results")
+    assert told in complaint(scaling("profile", *arguments, "-o", tmp_path / "results"))
     assert not (tmp_path / "results").exists()
 
 
 def test_a_study_with_jit_is_refused(tmp_path):
     (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
-    told = complaint("profile", tmp_path / "mine.toml", "-o", tmp_path / "results")
+    told = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
     assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in told

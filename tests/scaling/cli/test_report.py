@@ -2,8 +2,10 @@ import pytest
 
 from scaling.cli import sweep
 from scaling.errors import StoreError
-from tests.scaling.cli.scaling import scaling
-from tests.scaling.showing.page.invented import kept, laws, shared
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
+from tests.scaling.showing.page.invented import kept, shared
+from tests.scaling.showing.results import made, written
 
 
 @pytest.fixture(scope="module")
@@ -12,22 +14,28 @@ def folder(tmp_path_factory):
 
 
 def test_the_page_lies_beside_the_rows_and_its_path_is_printed(folder):
-    told = scaling("report", folder)
+    told = program("report", folder)
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout == f"{folder / 'report.html'}\n"
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
 
 
-def test_the_page_may_lie_elsewhere_and_take_in_what_is_not_valid(folder, tmp_path):
-    told = scaling("report", folder, "-o", tmp_path / "mine.html", "--include-invalid")
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """As little as makes a page."""
+    return written(made("cores = [1, 2]\nlaunches = 3"), tmp_path_factory.mktemp("report") / "small")
+
+
+def test_the_page_may_lie_elsewhere_and_take_in_what_is_not_valid(small, tmp_path):
+    told = scaling("report", small, "-o", tmp_path / "mine.html", "--include-invalid")
     assert told.stdout == f"{tmp_path / 'mine.html'}\n"
     assert "--include-invalid" in (tmp_path / "mine.html").read_text()
     assert list(tmp_path.iterdir()) == [tmp_path / "mine.html"]
 
 
 @pytest.mark.parametrize(("output", "words"), [("no/where.html", "cannot be written"), ("", "cannot be written")])
-def test_a_page_that_cannot_be_written_is_one_sentence_and_leaves_nothing(folder, tmp_path, output, words):
-    told = scaling("report", folder, "-o", tmp_path / output)
+def test_a_page_that_cannot_be_written_is_one_sentence_and_leaves_nothing(small, tmp_path, output, words):
+    told = scaling("report", small, "-o", tmp_path / output)
     assert told.returncode == 2
     assert told.stderr.startswith("scaling: ")
     assert words in told.stderr
@@ -48,7 +56,7 @@ def test_help_has_an_example():
 
 
 def test_a_sweep_says_where_its_page_is(tmp_path):
-    note = sweep._report_note(kept(laws()[:120], tmp_path / "swept"))
+    note = sweep._report_note(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept"))
     assert note == f"the page that shows them is {tmp_path / 'swept' / 'report.html'}"
 
 

@@ -8,7 +8,8 @@ import pytest
 from scaling.results.rows import Row, row_to_json
 from scaling.study.planning import plan
 from tests.pretend import AmdahlMachine, first_run, machine, row, study
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
 
 
 def folder_of(path: Path, rows: Iterable[Row | str]) -> Path:
@@ -41,7 +42,7 @@ def test_every_figure_comes_with_its_interval_and_verdict(tmp_path):
 
 
 def test_the_table_has_intervals_and_a_verdict_a_line(tmp_path):
-    told = scaling("show", folder_of(tmp_path / "a", swept()))
+    told = program("show", folder_of(tmp_path / "a", swept()))
     header, *lines = told.stdout.splitlines()
     assert header.split()[-2:] == ["launches", "verdict"]
     assert all(line.endswith("valid") for line in lines)
@@ -95,7 +96,7 @@ def test_a_row_that_cannot_be_is_refused_with_its_line(tmp_path, name):
 
 
 def test_an_empty_folder_is_a_sentence(tmp_path):
-    told = scaling("show", folder_of(tmp_path / "a", []))
+    told = program("show", folder_of(tmp_path / "a", []))
     assert (told.returncode, told.stderr.count("\n")) == (2, 1)
     assert "no rows in" in told.stderr
 
@@ -108,7 +109,7 @@ def test_the_same_program_twice_shows_no_difference(tmp_path):
 
 def test_a_slower_program_is_found_and_said_with_status_one(tmp_path):
     a, b = folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", swept(one_core_seconds=1.02, seed=2))
-    told = scaling("compare", a, b)
+    told = program("compare", a, b)
     assert told.returncode == 1
     assert told.stdout.startswith("3 of 3 points differ; the most: calibrated train, ")
     assert "slower" in told.stdout

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -11,7 +12,8 @@ from scaling.cli.options import seconds_in
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
 from tests.conftest import need
-from tests.scaling.cli.scaling import SCALING, scaling
+from tests.scaling.cli import here
+from tests.scaling.cli.scaling import SCALING, complaint, scaling
 
 CORES = len(read_topology().cores)
 SMALL = ["--no-report", "--set", "workloads=calibrated work=0.2", "--set", "max_seconds=0.05", "--set", "launches=1"]
@@ -22,13 +24,17 @@ def folder(tmp_path):
     return tmp_path / "results"
 
 
-def complaint(*arguments: object, **options: object) -> str:
-    """The one line a command that was got wrong prints, with status 2."""
-    told = scaling(*arguments, **options)
-    assert told.returncode == 2, told
-    assert told.stderr.startswith("scaling: ")
-    assert told.stderr.count("\n") == 1
-    return told.stderr
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """A small sweep, made once: what it said, and its folder."""
+    folder = tmp_path_factory.mktemp("swept") / "results"
+    return scaling("sweep", *SMALL, "-o", folder), folder
+
+
+@pytest.fixture
+def swept(first, folder):
+    """A copy of its folder."""
+    return shutil.copytree(first[1], folder)
 
 
 def test_a_sweep_ends_with_a_table_of_speedup_and_efficiency(folder):
@@ -48,42 +54,38 @@ def test_a_sweep_ends_with_its_page(folder):
     assert "calibrated work=0.2" in (folder / "report.html").read_text()
 
 
-def test_progress_is_a_line_a_run_when_piped(folder):
-    told = scaling("sweep", *SMALL, "-o", folder)
+def test_progress_is_a_line_a_run_when_piped(first):
+    told, folder = first
     runs = [line for line in told.stderr.splitlines() if re.match(r"\[\d+/\d+\] ", line)]
     assert len(runs) == len(list(read_rows(folder)))
     assert "left)" in runs[0]
 
 
-def test_the_same_command_again_measures_nothing_twice(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    before = (folder / "rows.jsonl").read_bytes()
-    told = scaling("sweep", *SMALL, "-o", folder)
+def test_the_same_command_again_measures_nothing_twice(swept):
+    before = (swept / "rows.jsonl").read_bytes()
+    told = scaling("sweep", *SMALL, "-o", swept)
     assert told.returncode == 0
     assert "are there already" in told.stderr
-    assert (folder / "rows.jsonl").read_bytes() == before
+    assert (swept / "rows.jsonl").read_bytes() == before
 
 
-def test_a_new_value_on_an_axis_adds_only_its_runs(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    before = list(read_rows(folder))
-    assert scaling("sweep", *SMALL, "--set", 'modes=["train", "infer"]', "-o", folder).returncode == 0
-    after = list(read_rows(folder))
+def test_a_new_value_on_an_axis_adds_only_its_runs(swept):
+    before = list(read_rows(swept))
+    assert scaling("sweep", *SMALL, "--set", 'modes=["train", "infer"]', "-o", swept).returncode == 0
+    after = list(read_rows(swept))
     assert after[: len(before)] == before
     assert {row.run.point.mode for row in after[len(before) :]} == {"infer"}
 
 
-def test_a_changed_study_is_refused_with_the_difference(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    told = complaint("sweep", *SMALL, "--set", "seed=2", "-o", folder)
-    assert f"{folder} holds another study: seed was 1 and is now 2" in told
+def test_a_changed_study_is_refused_with_the_difference(swept):
+    told = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", swept))
+    assert f"{swept} holds another study: seed was 1 and is now 2" in told
 
 
-def test_another_machine_is_refused_with_the_difference(folder):
-    scaling("sweep", *SMALL, "-o", folder)
-    facts = json.loads((folder / "machine.json").read_text())
-    (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
-    told = complaint("sweep", *SMALL, "-o", folder)
+def test_another_machine_is_refused_with_the_difference(swept):
+    facts = json.loads((swept / "machine.json").read_text())
+    (swept / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
+    told = complaint(scaling("sweep", *SMALL, "-o", swept))
     assert "holds the results of another machine: host was 'elsewhere' and is now" in told
 
 
@@ -95,7 +97,7 @@ def test_the_study_is_kept_as_it_was_given(folder, tmp_path):
 
 
 def test_a_dry_run_prints_every_run_with_its_cpus_and_makes_none(folder):
-    told = scaling("sweep", "calibrated", "--set", "launches=2", "-o", folder, "--dry-run")
+    told = here.scaling("sweep", "calibrated", "--set", "launches=2", "-o", folder, "--dry-run")
     *runs, summary = told.stdout.splitlines()
     assert len(runs) == 2 * CORES + 1
     assert all("on CPUs" in line for line in runs)
@@ -141,7 +143,7 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
     command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as first:
         first.stderr.readline()
-        told = complaint("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait")
+        told = complaint(scaling("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait"))
         first.send_signal(signal.SIGINT)
         first.stderr.read()
     assert "another sweep is measuring on this machine: study 'quick' of user" in told
@@ -160,17 +162,16 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
     ],
 )
 def test_an_impossible_study_is_refused_before_its_first_run(folder, settings, told):
-    assert told in complaint("sweep", *(word for each in settings for word in ("--set", each)), "-o", folder)
+    words = [word for each in settings for word in ("--set", each)]
+    assert told in complaint(here.scaling("sweep", *words, "-o", folder))
     assert not folder.exists()
 
 
 def test_a_list_outside_the_mask_is_refused(folder):
     need(CORES > 1, "two cores")
     first, second = sorted(read_topology().allowed)[:2]
-    told = complaint(
-        "sweep", *SMALL, "--set", f"placements=cpus:{second}", "-o", folder,
-        preexec_fn=lambda: os.sched_setaffinity(0, {first}),
-    )  # fmt: skip
+    asked = [*SMALL, "--set", f"placements=cpus:{second}", "-o", folder]
+    told = complaint(scaling("sweep", *asked, preexec_fn=lambda: os.sched_setaffinity(0, {first})))
     assert f"CPU {second} is outside the CPUs this process may use, {first}" in told
 
 
@@ -182,12 +183,12 @@ def test_a_mask_makes_the_machine_smaller(folder):
 
 
 def test_a_study_that_cannot_be_read_is_refused(tmp_path):
-    assert "cannot be read: No such file" in complaint("sweep", tmp_path / "none.toml")
+    assert "cannot be read: No such file" in complaint(here.scaling("sweep", tmp_path / "none.toml"))
 
 
-def test_show_and_export_read_what_sweep_wrote(folder, tmp_path):
-    scaling("sweep", *SMALL, "-o", folder)
-    points = json.loads(scaling("show", folder, "--json").stdout)["points"]
+def test_show_and_export_read_what_sweep_wrote(first, tmp_path):
+    _, folder = first
+    points = json.loads(here.scaling("show", folder, "--json").stdout)["points"]
     assert points[0]["speedup"] == points[0]["efficiency"] == 1.0
     assert scaling("export", folder, "--format", "csv", "-o", tmp_path / "rows.csv").returncode == 0
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == len(list(read_rows(folder))) + 1
@@ -195,18 +196,12 @@ def test_show_and_export_read_what_sweep_wrote(folder, tmp_path):
 
 @pytest.mark.parametrize("command", [["show"], ["export", "--format", "csv"]])
 def test_a_folder_without_results_is_refused(tmp_path, command):
-    assert "no results in" in complaint(*command, tmp_path)
-
-
-def test_workloads_are_listed():
-    listed = {entry["name"]: entry for entry in json.loads(scaling("workloads", "--json").stdout)}
-    assert listed["calibrated"]["options"]["serial"] == 0.1
-    assert "calibrated" in scaling("workloads").stdout
+    assert "no results in" in complaint(here.scaling(*command, tmp_path))
 
 
 @pytest.mark.parametrize("command", ["topology", "place", "doctor", "workloads", "sweep", "show", "export"])
 def test_every_command_has_help_with_an_example(command):
-    assert "Example: scaling " in scaling(command, "--help").stdout
+    assert "Example: scaling " in here.scaling(command, "--help").stdout
 
 
 @pytest.fixture
@@ -238,7 +233,7 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
     def join() -> None:
         (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
 
-    told = complaint("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join)
+    told = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
     assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in told
     told = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
     assert "so the study goes up to 1 core(s)" in told.stderr
@@ -256,7 +251,7 @@ def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
 
 @pytest.mark.parametrize("text", ["soon", "-5m", "0", "10 years", ""])
 def test_a_budget_that_is_no_time_is_refused(text):
-    assert "write it such as 90s, 10m or 1h30m" in complaint("sweep", f"--budget={text}")
+    assert "write it such as 90s, 10m or 1h30m" in complaint(here.scaling("sweep", f"--budget={text}"))
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("45s", 45), ("10m", 600), ("1h30m", 5400), ("1.5 h", 5400)])

@@ -1,24 +1,18 @@
-"""`scaling topology` and `scaling place` as a user runs them: the installed program on an invented machine."""
+"""`scaling topology` and `scaling place` as a user runs them, on an invented machine."""
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from scaling.machine.cpulist import parse_list
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.machine.invented import HYBRID, POWER9, files, regular, write
 
-PROGRAM = Path(sys.executable).with_name("scaling")
-
-
-def scaling(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The program's answer on a pipe, without what a CI service may have said about colours and widths."""
-    plain = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, env=plain, check=False)
+# Without what a CI service may have said about colours and widths.
+BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +26,7 @@ def hybrid(tmp_path_factory):
 
 
 def test_topology_tells_the_facts_as_json(power9):
-    answer = scaling("topology", "--json", "--root", power9)
+    answer = program("topology", "--json", "--root", power9, env=BARE)
     facts = json.loads(answer.stdout)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert (facts["online"], facts["possible"], facts["sockets"], facts["cores"]) == ("0-15,88-103", "0-175", 2, 8)
@@ -41,11 +35,11 @@ def test_topology_tells_the_facts_as_json(power9):
 
 
 def test_topology_of_this_machine_needs_no_root():
-    assert json.loads(scaling("topology", "--json").stdout)["n_online"] >= 1
+    assert json.loads(program("topology", "--json", env=BARE).stdout)["n_online"] >= 1
 
 
 def test_place_answers_as_json(power9):
-    answer = scaling("place", "--json", "--root", power9, "--cores", 2, "--smt", 4, "--placement", "scatter")
+    answer = program("place", "--json", "--root", power9, "--cores", 2, "--smt", 4, "--placement", "scatter", env=BARE)
     facts = json.loads(answer.stdout)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert facts["cpus"] == [[0, 1, 2, 3], [88, 89, 90, 91]]
@@ -83,7 +77,7 @@ def test_a_refusal_is_status_2_and_one_line_that_names_the_numbers(power9, argum
 
 @pytest.mark.parametrize("command", [["topology"], ["place", "--cores", 1]])
 def test_a_folder_that_holds_no_machine_is_refused_in_one_line(tmp_path, command):
-    answer = scaling(*command, "--root", tmp_path)
+    answer = program(*command, "--root", tmp_path, env=BARE)
     assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (2, "", 1)
     assert "no CPUs found" in answer.stderr
 
@@ -91,7 +85,7 @@ def test_a_folder_that_holds_no_machine_is_refused_in_one_line(tmp_path, command
 @pytest.mark.parametrize("command", [["topology"], ["place", "--cores", 2, "--placement", "scatter"]])
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_pipe_gets_no_colour(power9, command, form):
-    answer = scaling(*command, *form, "--root", power9)
+    answer = program(*command, *form, "--root", power9, env=BARE)
     assert answer.returncode == 0
     assert answer.stdout
     assert "\x1b" not in answer.stdout + answer.stderr

@@ -12,7 +12,7 @@ from scaling.machine.cpulist import parse_list
 from scaling.machine.findings import STATES, Finding, verdict, worst_first
 from scaling.machine.procfs import read_vitals
 from scaling.machine.vitals import Clock
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
 from tests.scaling.machine.examined import EVERYTHING, HEALTHY, PLANTED, WHOLE, Fault, examine
 from tests.scaling.machine.invented import GB10, HYBRID, TWO_SOCKETS, files, machines, many_trees, told, write
 

@@ -30,6 +30,13 @@ def test_ceilings_are_gigaflops_and_megabytes_a_second_by_cores():
     assert found[2].ridge is None
 
 
+def test_a_ceiling_whose_launches_disagree_is_doubtful():
+    one, two, three = launches("matmul", 0.5, 50)
+    apart = ceilings_of(by_point([one, two, replace(three, seconds=0.7), *launches("stream", 0.1, 1000)]))
+    assert apart[1].doubtful == ("matmul",)
+    assert ceilings()[1].doubtful == ()
+
+
 @pytest.mark.parametrize(("intensity", "roof"), [(1.0, 10e9), (5.0, 50e9), (10.0, 100e9), (1000.0, 100e9)])
 def test_the_roof_is_memory_below_the_ridge_and_multiplying_above_it(intensity, roof):
     assert Ceilings(1, 100e9, 10e9).attainable(intensity) == pytest.approx(roof)

@@ -1,5 +1,6 @@
 """Tracing on real networks; each trap of TensorFlow's tracer that would spoil a profile has its test."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from scaling.machine.sysfs import read_topology
 from scaling.results.traces import TracedRow, trace_of
 from scaling.running.frameworks import tracing
 from tests.conftest import need
-from tests.runs import traced_of
+from tests.runs import traced, traced_of, traced_run
+
+LATE = ("memnet", "seq2seq", "speech")
 
 
 @pytest.fixture
@@ -35,8 +38,8 @@ def tiny_step(calls: list[int]):
     return step
 
 
-def executions(traced: TracedRow) -> list[dict[str, int]]:
-    return [{op.type: op.executions for op in step.ops} for step in traced.steps]
+def executions(made: TracedRow) -> list[dict[str, int]]:
+    return [{op.type: op.executions for op in step.ops} for step in made.steps]
 
 
 def test_a_step_is_called_once_to_be_built_and_first_and_last_are_dropped(scratch):
@@ -89,9 +92,17 @@ def test_no_level_of_detail_is_asked_for_because_none_is_heeded(scratch, monkeyp
     assert asked == [(str(scratch),), (str(scratch),)]
 
 
-@pytest.mark.parametrize("name", ["memnet", "seq2seq", "speech"])
+@cache
+def forked() -> dict[str, TracedRow]:
+    """Runs of several networks, all forked from one server: TensorFlow is imported once."""
+    runs = [traced_run(name, 32, items=2, start="fork") for name in LATE]
+    runs += [traced_run("autoenc", 5, start="fork"), traced_run("deepq", 3, modes="infer", items=2, start="fork")]
+    return {each.row.run.point.workload: each for each in traced(runs)}
+
+
+@pytest.mark.parametrize("name", LATE)
 def test_a_late_step_has_every_op_of_an_early_one(name):
-    counts = executions(traced_of(name, steps=32, items=2))
+    counts = executions(forked()[name])
     assert len(counts) == 30
     assert counts[2] == counts[29]
     assert sum(counts[2].values()) > 200
@@ -107,9 +118,9 @@ def test_fused_kernels_and_those_of_onednn_go_by_their_op(monkeypatch, onednn):
 
 
 def test_parts_of_a_real_step_add_up_and_one_thread_has_one_op_at_a_time():
-    traced = traced_of("autoenc", steps=5)
-    assert traced.row.outcome.reason is None
-    for step in traced.steps:
+    made = forked()["autoenc"]
+    assert made.row.outcome.reason is None
+    for step in made.steps:
         assert step.op_seconds + step.overhead_seconds + step.unexplained_seconds == pytest.approx(step.wall_seconds)
         assert step.overlap_seconds == 0
         assert min(step.op_seconds, step.overhead_seconds, step.unexplained_seconds) > 0
@@ -124,8 +135,8 @@ def test_ops_that_overlap_are_marked_and_never_more_than_the_wall_time():
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_a_traced_run_is_a_run_like_any_other(start):
-    traced = traced_of("memnet", steps=4, start=start)
-    row, trace = traced.row, trace_of(traced)
+    made = traced_of("memnet", steps=4, start=start)
+    row, trace = made.row, trace_of(made)
     cpus = str(row.run.flat_cpus[0])
     assert (row.witness.cpus_at_start, row.witness.cpus_at_end, row.witness.intra_pool) == (cpus, cpus, 1)
     assert row.outcome.cautions == ()
@@ -136,14 +147,14 @@ def test_a_traced_run_is_a_run_like_any_other(start):
 
 
 def test_inference_is_traced_as_well():
-    counts = executions(traced_of("deepq", steps=3, modes="infer", items=2))[0]
+    counts = executions(forked()["deepq"])[0]
     assert counts["Conv2D"] == 3
     assert not [name for name in counts if "Backprop" in name or "Apply" in name]
 
 
 def test_what_takes_its_steps_by_itself_has_no_ops():
     faulty = Path(__file__).parents[1] / "faulty.py"
-    traced = traced_of(f"{faulty}:brief", steps=3)
-    assert traced.steps == ()
-    assert traced.row.outcome.status == "failed"
-    assert "only a network has ops to trace" in traced.row.outcome.reason
+    made = traced_of(f"{faulty}:brief", steps=3)
+    assert made.steps == ()
+    assert made.row.outcome.status == "failed"
+    assert "only a network has ops to trace" in made.row.outcome.reason

@@ -15,7 +15,7 @@ from scaling.showing.page.page import page
 from scaling.showing.result import result_of
 from tests.pretend import HOST
 from tests.scaling.showing.page.invented import kept, laws
-from tests.scaling.showing.page.test_page import degenerate
+from tests.scaling.showing.page.test_page import DEGENERATE
 from tests.scaling.showing.results import EIGHT, folder_of, made, result
 
 WIDTHS = (1280, 390)
@@ -252,7 +252,7 @@ def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text)
     "name", ["one point", "all failed", "two counts", "a hundred and twenty-eight cores", "no machine"]
 )
 def test_a_study_with_next_to_nothing_in_it_opens_as_well(opened, tmp_path, name):
-    browser = opened(result_of(degenerate(tmp_path)[name]))
+    browser = opened(result_of(DEGENERATE[name](tmp_path)))
     assert browser.complaints() == []
     for width in WIDTHS:
         browser.resize(width)

@@ -12,12 +12,13 @@ from scaling.results.folder import Folder, read_folder
 from scaling.results.rows import Outcome
 from scaling.showing.facts import point_facts
 from scaling.showing.law_facts import fit_facts
+from scaling.showing.page.data import page_facts
 from scaling.showing.page.page import page
 from scaling.showing.points import points_table
 from scaling.showing.result import result_of
 from scaling.showing.sizing import outlook_facts
 from tests.pretend import row
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
 from tests.scaling.showing.page.invented import kept, laws
 from tests.scaling.showing.results import EIGHT, folder_of, made, result
 
@@ -114,7 +115,7 @@ def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
 
 def test_a_study_of_very_many_series_says_which_the_planner_leaves_out(understood, monkeypatch):
     monkeypatch.setattr("scaling.showing.page.data.MOST_PLANNER_CHARACTERS", 200_000)
-    series = facts_of(page(understood[1]))["planner"]
+    series = page_facts(understood[1])["planner"]
     assert "laws" in series[0]
     assert series[-1]["refusal"] == "left out of this page to keep it small; ask `scaling capacity`"
 
@@ -123,22 +124,24 @@ FAILED = Outcome("failed", "killed by signal 9 (out of memory?)", stderr_tail="n
 LONG = "a program whose name is as long as sixty characters can be, x"
 
 
-def degenerate(tmp_path):
-    """Studies with next to nothing in them."""
-    full = made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    return {
-        "one point": folder_of([row()], tmp_path),
-        "all failed": folder_of([replace(each, outcome=FAILED) for each in full], tmp_path),
-        "one workload": folder_of(full, tmp_path),
-        "two counts": folder_of(made("cores = [1, 2]\nlaunches = 3"), tmp_path),
-        "a hundred and twenty-eight cores": folder_of(
-            made('cores = "doubling"\nlaunches = 3', 128, 2), tmp_path / "b", 128, 2
-        ),
-        "long names": folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 3", renamed=[LONG]), tmp_path),
-        "no machine": folder_of(full, tmp_path / "none", told=False),
-        "a study that is none": replace(folder_of(full, tmp_path), study_toml="cores = = 1"),
-        "no clock on the wall": folder_of([replace(each, started_at="yesterday") for each in full], tmp_path),
-    }
+def full():
+    return made("cores = [1, 2, 4, 8]\nlaunches = 3")
+
+
+# Studies with next to nothing in them.
+DEGENERATE = {
+    "one point": lambda path: folder_of([row()], path),
+    "all failed": lambda path: folder_of([replace(each, outcome=FAILED) for each in full()], path),
+    "one workload": lambda path: folder_of(full(), path),
+    "two counts": lambda path: folder_of(made("cores = [1, 2]\nlaunches = 3"), path),
+    "a hundred and twenty-eight cores": lambda path: folder_of(
+        made('cores = "doubling"\nlaunches = 3', 128, 2), path, 128, 2
+    ),
+    "long names": lambda path: folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 3", renamed=[LONG]), path),
+    "no machine": lambda path: folder_of(full(), path, told=False),
+    "a study that is none": lambda path: replace(folder_of(full(), path), study_toml="cores = = 1"),
+    "no clock on the wall": lambda path: folder_of([replace(each, started_at="yesterday") for each in full()], path),
+}
 
 
 SENTENCES = {
@@ -156,14 +159,14 @@ SENTENCES = {
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_study_with_next_to_nothing_in_it_gives_a_page_with_a_sentence(tmp_path, name):
-    text = page(result_of(degenerate(tmp_path)[name]))
+    text = page(result_of(DEGENERATE[name](tmp_path)))
     words = " ".join(unescape(re.sub(r"<script.*?</script>|<[^>]+>", " ", text, flags=re.S)).split())
     assert SENTENCES[name] in words
     assert facts_of(text)["points"]
 
 
 def test_failed_runs_are_listed_with_their_reasons_and_what_they_wrote(tmp_path):
-    words = text_of(page(result_of(degenerate(tmp_path)["all failed"])), "origin")
+    words = text_of(page(result_of(DEGENERATE["all failed"](tmp_path))), "origin")
     assert "1 core, compact , launch 1-4: failed: killed by signal 9 (out of memory?)" in words
     assert "no memory left" in words
 

@@ -23,7 +23,7 @@ from scaling.showing.page.page import page
 from scaling.showing.result import result_of
 from scaling.showing.sizing import answer_facts
 from scaling.showing.words import duration
-from tests.scaling.cli.scaling import scaling
+from tests.scaling.cli.here import scaling
 from tests.scaling.showing.page.invented import kept, laws, shared
 
 KINDS = ("throughput", "latency", "efficiency", "budget", "cheapest")
@@ -58,8 +58,9 @@ def plain(folder_named):
     return folder_named("sixteen cores")
 
 
+@cache
 def fits(folder):
-    """What the command fits."""
+    """What the command fits, once a folder."""
     return fit_each(without_parts(read_series(folder, include_invalid=True)), resamples=0)[0]
 
 

@@ -1,5 +1,6 @@
 """What a figure holds, read back from its artists."""
 
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -126,6 +127,7 @@ def outside(figure: Figure) -> list[str]:
     ]
 
 
+@lru_cache(maxsize=1)  # two questions are asked of a figure one after the other, and laying it out takes a while
 def _boxes(figure: Figure):
     return [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
 

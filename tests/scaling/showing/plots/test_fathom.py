@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from scaling.analysis.figures import Figure
 from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
@@ -19,6 +20,7 @@ from scaling.showing.plots.roofline import roofline
 from scaling.showing.plots.saving import page_svg
 from scaling.showing.plots.style import DARK, LIGHT
 from scaling.showing.result import result_of
+from tests.fathom import FIGURE_3
 from tests.traced import CONVOLUTIONAL, amdahl_traces, point, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
@@ -83,6 +85,18 @@ def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
     [merge] = result.merges("centroid")
     assert leaves([merge]) == ("alexnet", "speech")
     assert f"{merge.distance:.3f}" in words(pictures["op-likeness"])
+
+
+def test_no_distance_is_written_across_a_branch_however_close_two_joins_are():
+    alike = op_result([trace(step(ops), workload=name) for name, ops in FIGURE_3.items()])
+    [picture] = op_pictures(alike, ["op-likeness"])
+    canvas = FigureCanvasAgg(picture.figure)
+    canvas.draw()
+    axes = picture.figure.axes[0]
+    labels = [each.get_window_extent(canvas.get_renderer()) for each in axes.texts]
+    branches = [line.get_path().transformed(line.get_transform()) for line in axes.lines]
+    assert len(labels) == len(branches) == 7
+    assert not [each for each in labels for branch in branches if branch.intersects_bbox(each, filled=False)]
 
 
 def test_modes_are_stacked_bars_in_percent_of_training(pictures):

@@ -1,0 +1,25 @@
+"""The program's commands without starting it: the same words and the same status, and no libraries to load again.
+
+What only a process of its own shows (signals, masks, groups, an environment, what starting up imports) is asked of
+`tests.scaling.cli.scaling`, which starts the installed program.
+"""
+
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from subprocess import CompletedProcess
+from unittest import mock
+
+from scaling.cli.main import main
+
+
+def scaling(*arguments: object) -> CompletedProcess[str]:
+    """What a command printed, and how it ended."""
+    words = ["scaling", *map(str, arguments)]
+    out, err, status = StringIO(), StringIO(), 0
+    with mock.patch.object(sys, "argv", words), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code or 0
+    return CompletedProcess(words, status, out.getvalue(), err.getvalue())

@@ -1,0 +1,50 @@
+import json
+import os
+
+import pytest
+
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
+from tests.workloads.test_networks import NETWORKS
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def listed(cache):
+    """What there is by name, counted where nothing has been counted yet."""
+    told = program("workloads", "--json", env={**os.environ, "XDG_CACHE_HOME": cache})
+    return {entry["name"]: entry for entry in json.loads(told.stdout)}
+
+
+def test_workloads_are_listed_with_their_options(listed):
+    assert listed["calibrated"]["options"]["serial"] == 0.1
+
+
+def test_workloads_are_listed_for_people_from_what_was_counted_before(listed, cache, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    monkeypatch.setattr("subprocess.run", None)
+    told = scaling("workloads").stdout
+    assert "calibrated" in told
+    assert "vgg" in told
+
+
+def test_the_catalogue_counts_what_the_papers_say(listed):
+    parameters = {name: listed[name]["parameters"] for name in NETWORKS}
+    assert parameters == {
+        "alexnet": 60_965_224,
+        "autoenc": 815_824,
+        "deepq": 1_686_180,
+        "memnet": 4 * 20 * (20 + 50),
+        "residual": 21_797_672,
+        "seq2seq": 34_633_792,
+        "speech": 25_356_350,
+        "vgg": 143_667_240,
+    }
+    gmacs = {name: listed[name]["gmacs_per_item"] for name in ("alexnet", "vgg", "residual")}
+    # AlexNet's is published as 0.7, to one digit; 0.724 is what its layers come to.
+    assert gmacs == pytest.approx({"alexnet": 0.724, "vgg": 19.6, "residual": 3.66}, rel=0.02)
+    assert listed["calibrated"]["parameters"] is None
