@@ -1,7 +1,6 @@
 """A cluster's folder in the commands that read results: kinds side by side, never joined."""
 
 import json
-import os
 import re
 from dataclasses import replace
 
@@ -140,18 +139,19 @@ def killed(folder):
     return folder
 
 
-def standing(folder, tmp_path):
-    """What status says of every kind; there is no scheduler here."""
-    told = json.loads(scaling("status", folder, "--json", env={**os.environ, "PATH": str(tmp_path)}).stdout)
+def standing(folder):
+    """What status says of every kind."""
+    told = json.loads(scaling("status", folder, "--json").stdout)
     return {each["kind"]: (each["planned"], each["done"], each["running"]) for each in told["kinds"]}
 
 
-def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, tmp_path):
+def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, monkeypatch):
+    monkeypatch.setenv("PATH", str(killed))  # without a scheduler
     runs = len(plan(STUDY, machine(16)).runs)
-    assert standing(killed, tmp_path) == {"quick": (runs, runs, 0), "cheap": (runs, runs, 0), "never": (None, 0, 0)}
+    assert standing(killed) == {"quick": (runs, runs, 0), "cheap": (runs, runs, 0), "never": (None, 0, 0)}
     rows = killed / "quick/rows.jsonl"
     rows.write_text("".join(rows.read_text().splitlines(keepends=True)[2:]))
-    assert standing(killed, tmp_path)["quick"] == (runs, runs - 2, 0)
+    assert standing(killed)["quick"] == (runs, runs - 2, 0)
 
 
 def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
