@@ -17,6 +17,7 @@ from scaling.cli.sources import (
     read_series,
 )
 from scaling.errors import FitError
+from scaling.results.cluster_folder import is_cluster_folder
 
 if TYPE_CHECKING:
     from scaling.analysis.fitting import SeriesFit
@@ -39,8 +40,9 @@ def capacity(
     ] = None,
     cheapest: Annotated[bool, typer.Option("--cheapest", help="The lowest cost per unit of work.")] = False,
     core_hour: Annotated[
-        float, typer.Option("--core-hour", metavar="PRICE", help="Price of a core for an hour.")
-    ] = 1.0,
+        float | None,
+        typer.Option("--core-hour", metavar="PRICE", help="Price of a core for an hour; 1 if left out."),
+    ] = None,
     replica_hour: Annotated[
         float, typer.Option("--replica-hour", metavar="PRICE", help="Price of a replica for an hour, cores aside.")
     ] = 0.0,
@@ -58,7 +60,12 @@ def capacity(
     Example: scaling capacity results/minsky --throughput 120
     """
     asked = {"throughput": throughput, "latency": latency, "efficiency": efficiency, "budget": budget}
-    question = _question(asked, cheapest, assurance, core_hour, replica_hour)
+    if core_hour is not None and is_cluster_folder(source):
+        raise FitError(
+            f"--core-hour is the price of one kind of core, but {source} holds the kinds of a cluster, each with a "
+            "core_hour of its own in cluster.toml; change it there, or ask of one kind: its folder takes --core-hour"
+        )
+    question = _question(asked, cheapest, assurance, 1.0 if core_hour is None else core_hour, replica_hour)
     found = from_places(source, lambda place: _fits(place, physical, include_invalid))
     fits = [(place, each) for place, fits in found for each in fits]
     if question is None:

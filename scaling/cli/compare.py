@@ -11,6 +11,7 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.cli.show import MOST_REMARKS
 from scaling.errors import StoreError
+from scaling.results.cluster_folder import refuse_several_kinds
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.showing.facts import comparison_facts
@@ -56,6 +57,7 @@ def compare(
 
 def _read(folder: Path) -> tuple[list[Summary], set[str]]:
     """The points of a folder, and the machines they were measured on."""
+    refuse_several_kinds(folder)
     machines: set[str] = set()
     launches = []
     for row in read_rows(folder):

@@ -50,10 +50,11 @@ def interruptible(folder: Path, made: Callable[[], tuple[int, int]]) -> Iterator
 
 
 def stop_like_ctrl_c(*signals: signal.Signals) -> None:
-    """Have these signals raise what Ctrl-C raises."""
+    """Have these signals raise what Ctrl-C raises, but for those that are ignored already, as under nohup."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     for each in signals:
-        signal.signal(each, interrupt)
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, interrupt)

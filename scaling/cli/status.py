@@ -1,5 +1,6 @@
 """`scaling status`: how far a sweep on a cluster has come, from any shell."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +9,9 @@ import typer
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import ClusterError
-from scaling.results.cluster_folder import read_cluster
+from scaling.results.cluster_folder import read_cluster, rows_kept
 from scaling.results.journal import being_written, read_journal
-from scaling.results.ledger import Ledger
+from scaling.results.ledger import Ledger, Tally
 from scaling.running.engines.queues import read_jobs
 from scaling.showing.standing import Pilot, Standing, pilots_table, standing_facts, standing_table
 from scaling.study.cluster import Kind
@@ -26,8 +27,10 @@ def status(
     """
     cluster = read_cluster(folder)
     ledger = Ledger(read_journal(folder))
-    standings = [Standing(kind.name, ledger.tally(kind.name), _pilots(kind, ledger)) for kind in cluster.kinds]
     running = being_written(folder)
+    standings = [
+        Standing(kind.name, _tally(folder, kind, ledger, running), _pilots(kind, ledger)) for kind in cluster.kinds
+    ]
     if as_json:
         print_json(standing_facts(standings, running))
         return
@@ -38,6 +41,13 @@ def status(
         print_table(pilots)
     if not running and any(each.tally.done != each.tally.planned for each in standings):
         print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
+
+
+def _tally(folder: Path, kind: Kind, ledger: Ledger, running: bool) -> Tally:
+    """How far a kind has come: the rows say what is done, since failed ones may have been set aside; and what a driver
+    had under way when it was killed is under way no more."""
+    told = ledger.tally(kind.name)
+    return replace(told, done=rows_kept(folder / kind.name), running=told.running if running else 0)
 
 
 def _pilots(kind: Kind, ledger: Ledger) -> tuple[Pilot, ...] | None:

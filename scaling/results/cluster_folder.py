@@ -51,6 +51,13 @@ def measured_kinds(folder: Path) -> dict[str, Path]:
     return found
 
 
+def refuse_several_kinds(folder: Path) -> None:
+    """Refuse a cluster's folder where the rows of one machine are asked for, and name the folders of its kinds."""
+    if is_cluster_folder(folder):
+        kinds = " or ".join(str(path) for path in measured_kinds(folder).values())
+        raise StoreError(f"{folder} holds the results of a cluster, whose kinds are never joined; give {kinds}")
+
+
 def unmeasured_kinds(folder: Path) -> list[str]:
     """The names of a cluster's kinds that have no results yet."""
     found = kind_folders(folder)
@@ -60,6 +67,15 @@ def unmeasured_kinds(folder: Path) -> list[str]:
 def _has_rows(path: Path) -> bool:
     """Whether a file of rows is there and not empty, as it is while its kind has no node."""
     return path.exists() and path.stat().st_size > 0
+
+
+def rows_kept(folder: Path) -> int:
+    """How many runs of a kind have a row: whole lines, for the last may just be written."""
+    path = folder / ROWS.file
+    if not path.exists():
+        return 0
+    with path.open("rb") as lines:
+        return sum(line.endswith(b"\n") for line in lines)
 
 
 def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:

@@ -99,6 +99,7 @@ class Ledger:
         """Take an entry in."""
         if entry.what in ("begun", "ended"):
             self.running = entry.what == "begun"
+        if entry.what == "begun":
             self._left.clear()
         if entry.kind is None:
             return

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from scaling.errors import ScalingError
-from scaling.results.cluster_folder import read_machine_facts, unlike, write_machine_facts
+from scaling.results.cluster_folder import read_machine_facts, write_machine_facts
 from scaling.results.journal import Journal
 from scaling.results.ledger import run_key
 from scaling.results.rows import Row, launch_of
@@ -89,8 +89,6 @@ class Lane:
         site = self.engine.site(begun, machine)
         if site.another:
             raise KindLeftError(f"{self.folder} holds another study: {site.another}; choose another folder with -o")
-        if machine and (other := unlike(machine, site.machine)):
-            raise KindLeftError(f"{self.folder} holds the results of other nodes: {', '.join(other)}")
         self.store.write_study(self.engine.question.toml)
         if machine is None:
             write_machine_facts(self.folder, site.machine)
@@ -130,22 +128,38 @@ def carried_out(lanes: Sequence[Lane]) -> Iterator[Event]:
 
 
 def _follow(lane: Lane, events: "SimpleQueue[Event | BaseException]") -> None:
-    """Carry a lane to its end, in a thread of its own; the pilots of a kind go when its runs are made."""
+    """Carry a lane to its end, in a thread of its own. Whatever happens, whoever waits for its end is told of it."""
+    try:
+        events.put(Ended(lane.name, _why_left(lane, events.put)))
+    except BaseException as error:  # a full disk or a mistake of ours, which the main thread shows
+        events.put(error)
+
+
+def _why_left(lane: Lane, tell: Callable[[Event], None]) -> str | None:
+    """Carry a lane to its end and send its pilots home; why it was left for now, None where it is complete."""
     left = None
     try:
-        lane.carry_out(events.put)
+        lane.carry_out(tell)
     except StoppedError:
         left = "interrupted"
     except ScalingError as error:
         left = str(error)
-    except BaseException as error:  # a mistake of ours, which the main thread shows
-        events.put(error)
-        return
     finally:
+        stays = _refusal_to_close(lane)
+    if left is None and stays is None:
+        return None
+    why = "; ".join(filter(None, (left, stays)))
+    lane.journal.write("left", lane.name, note=why)
+    return why
+
+
+def _refusal_to_close(lane: Lane) -> str | None:
+    """Cancel the pilots of a kind whose runs are made; what the scheduler says where it does not."""
+    try:
         lane.close()
-    if left is not None:
-        lane.journal.write("left", lane.name, note=left)
-    events.put(Ended(lane.name, left))
+    except ScalingError as error:
+        return f"its pilots may still hold nodes: {error}"
+    return None
 
 
 def _digest(question: Question) -> str:

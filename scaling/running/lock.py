@@ -25,13 +25,10 @@ class MachineLock:
         self.fd = _opened(path)
         try:
             self._take(path, wait, say)
+            self._sign(purpose)
         except BaseException:
             os.close(self.fd)
             raise
-        holder = {"pid": os.getpid(), "user": getpass.getuser(), "purpose": purpose}
-        text = json.dumps({**holder, "since": datetime.now().astimezone().isoformat(timespec="seconds")}).encode()
-        os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, text, 0)
 
     def _take(self, path: Path, wait: bool, say: Callable[[str], None]) -> None:
         try:
@@ -41,6 +38,13 @@ class MachineLock:
                 raise BusyError(f"{_holder(path)}; leave out --no-wait to wait for it") from None
             say(f"{_holder(path)}; waiting for it to end")
             fcntl.flock(self.fd, fcntl.LOCK_EX)
+
+    def _sign(self, purpose: str) -> None:
+        """Say who holds it."""
+        holder = {"pid": os.getpid(), "user": getpass.getuser(), "purpose": purpose}
+        text = json.dumps({**holder, "since": datetime.now().astimezone().isoformat(timespec="seconds")}).encode()
+        os.ftruncate(self.fd, 0)
+        os.pwrite(self.fd, text, 0)
 
     def release(self) -> None:
         """Let the next sweep begin; a child that shares the lock still holds it until it ends."""

@@ -17,8 +17,9 @@ from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
 from scaling.running.engines.queues import cancel_jobs, read_jobs
 from scaling.running.engines.watch import Watch
 from scaling.running.fleet import Lane
+from scaling.study import growth
 from scaling.study.cluster import Cluster, Kind
-from scaling.study.spec import Study
+from scaling.study.spec import Study, study_from_toml
 
 # How long pilots of an earlier driver may take to leave once they have been cancelled.
 SECONDS_TO_LEAVE = 120.0
@@ -54,6 +55,7 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
     with ExitStack() as undo:
         journal = Journal(job.folder)
         undo.callback(journal.close)
+        _refuse_another(job)
         replace_file(job.folder / CLUSTER, job.cluster_toml)
         replace_file(job.folder / STUDY, job.question.toml)
         start_log(job.folder / PARSL)
@@ -70,8 +72,18 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
             else:
                 say(kind.name, "all runs are there already")
         for lane in lanes:
+            lane.engine.open()
+        for lane in lanes:
             lane.engine.begin()
         yield lanes
+
+
+def _refuse_another(job: ClusterJob) -> None:
+    """Refuse a folder of which a kind, of this cluster file or an earlier one, was begun with another study."""
+    for path in sorted(job.folder.glob(f"*/{STUDY}")):
+        why = growth.refusal_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
+        if why:
+            raise StoreError(f"{path.parent} holds another study: {why}; choose another folder with -o")
 
 
 def _lane(job: ClusterJob, kind: Kind, journal: Journal, say: Callable[[str], None]) -> Lane:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
 from scaling.showing.law_words import figure, label
+from scaling.showing.sizing import size_words
 from scaling.showing.tables import Table
 from scaling.showing.words import count
 
@@ -27,8 +28,8 @@ def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
         least, fewest = cheapest(offers), fewest_cores(offers)
         cost = f"{figure(offers[least].cost_per_million)} per million"
         sentences.append(
-            f"{label(series)}: cheapest on {least}, {cost} with {count(offers[least].cores, 'core')}; "
-            f"fewest cores on {' and '.join(fewest)}, {offers[fewest[0]].cores}"
+            f"{label(series)}: cheapest on {least}, {cost} with {_given(offers[least])}; "
+            f"fewest {counted(offers)} on {' and '.join(fewest)}, {size_words(offers[fewest[0]])}"
         )
     return sentences
 
@@ -40,7 +41,7 @@ def side_by_side_table(answers: Sequence[KindAnswer]) -> Table:
         for place, (kind, offer) in enumerate(offers.items()):
             rate = "-" if offer.rate.value is None else figure(offer.rate.value)
             name = label(series) if place == 0 else ""
-            rows.append((name, kind, str(offer.cores), rate, figure(offer.cost_per_million)))
+            rows.append((name, kind, size_words(offer), rate, figure(offer.cost_per_million)))
     return Table(("series", "kind", ">cores", ">per s", ">cost per million"), rows)
 
 
@@ -52,7 +53,12 @@ def side_by_side_facts(answers: Sequence[KindAnswer]) -> list[dict[str, object]]
             "cheapest": cheapest(offers),
             "fewest_cores": fewest_cores(offers)[0],
             "kinds": {
-                kind: {"cores": offer.cores, "cost_per_million": offer.cost_per_million, "rate": offer.rate.value}
+                kind: {
+                    "cores": offer.cores,
+                    "threads": offer.threads,
+                    "cost_per_million": offer.cost_per_million,
+                    "rate": offer.rate.value,
+                }
                 for kind, offer in offers.items()
             },
         }
@@ -78,3 +84,12 @@ def fewest_cores(offers: Mapping[str, Offer]) -> list[str]:
     """The kinds whose size has the fewest cores, counting those twice whose both threads are used."""
     needed = {kind: (offer.cores * offer.threads, offer.cores) for kind, offer in offers.items()}
     return [kind for kind, cores in needed.items() if cores == min(needed.values())]
+
+
+def counted(offers: Mapping[str, Offer]) -> str:
+    """What sizes are compared by: cores, or hardware threads where a size uses more than one of a core."""
+    return "cores" if all(offer.threads == 1 for offer in offers.values()) else "hardware threads"
+
+
+def _given(offer: Offer) -> str:
+    return count(offer.cores, "core") if offer.threads == 1 else f"{size_words(offer)} hardware threads"

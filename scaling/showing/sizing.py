@@ -86,7 +86,7 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
         words = spread_words(needed, beyond=f"beyond {figure(farthest(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
-        str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}",
+        size_words(offer),
         "-" if offer.assurance is None else f"{100 * offer.assurance:.1f} %",
         spread_words(offer.rate),
         spread_words(offer.efficiency, as_percent=True),
@@ -94,6 +94,11 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
         figure(offer.cost_per_million),
         remark,
     )
+
+
+def size_words(offer: Offer) -> str:
+    """How many cores a size has; times the threads that are used of each, where that is more than one."""
+    return str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}"
 
 
 def outlook_sentence(outlook: Outlook) -> str:

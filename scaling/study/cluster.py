@@ -1,6 +1,7 @@
 """A cluster as a frozen value, read from TOML and checked once: kinds of node, and how they are asked for. Pure."""
 
 import ipaddress
+import math
 import re
 import tomllib
 from dataclasses import dataclass, fields
@@ -43,9 +44,10 @@ class Kind:
         """How long after its start a pilot takes no more runs, so that its time limit never cuts one off."""
         left = self.walltime_seconds - longest_run_seconds - MARGIN_SECONDS
         if left < MARGIN_SECONDS:
+            enough = math.ceil((longest_run_seconds + 2 * MARGIN_SECONDS) / 60)
             raise ClusterError(
                 f"kind '{self.name}': a walltime of {self.walltime_seconds / 60:g} minutes leaves no room for a run "
-                f"that may take {longest_run_seconds:g} s; ask for {(longest_run_seconds + 120) / 60:.0f} minutes or "
+                f"that may take {longest_run_seconds:g} s; ask for {enough} minutes or "
                 "more, or lower timeout_seconds of the study"
             )
         return int(left)
@@ -124,6 +126,11 @@ class _KindTable(BaseModel):
             raise ClusterError(f"no kind can be called '{value}', because results folders have a folder of that name")
         return value
 
+    @field_validator("hosts")
+    @classmethod
+    def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value))
+
     @model_validator(mode="after")
     def _hosts_for_nodes(self) -> "_KindTable":
         if self.hosts and (self.nodes or 1) > len(self.hosts):
@@ -138,7 +145,7 @@ class _ClusterFile(BaseModel):
 
     kinds: tuple[_KindTable, ...] = _key(..., "at least one [[kinds]] table", min_length=1)
     address: str | None = _key(None, "the IP address under which nodes reach this machine")
-    ports: tuple[Port, Port] = _key((54000, 55000), "two port numbers such as [54000, 55000]")
+    ports: tuple[Port, Port] = _key((54000, 55000), "two port numbers such as [54000, 55000], the lower first")
     shared: bool = _key(True, "true where nodes see the results folder, else false", strict=True)
     heartbeat_seconds: int = _key(5, "whole seconds from 1", ge=1, le=3600, strict=True)
     threshold_seconds: int = _key(30, "whole seconds, at least twice heartbeat_seconds", ge=2, le=7200, strict=True)
@@ -150,6 +157,13 @@ class _ClusterFile(BaseModel):
     def _an_address(cls, value: str | None) -> str | None:
         if value is not None:
             ipaddress.ip_address(value)
+        return value
+
+    @field_validator("ports")
+    @classmethod
+    def _a_range(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if value[0] >= value[1]:
+            raise ValueError("no port is in between")
         return value
 
     @model_validator(mode="after")

@@ -23,6 +23,22 @@ def refusal(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[
     return None
 
 
+def refusal_anywhere(old: Study, new: Study) -> str | None:
+    """What stands in the way on every machine; what words such as "doubling" come to is known only on one."""
+    dropped = [key for key in AXES if _is_shorter(getattr(old, key), getattr(new, key), key)]
+    dropped += ["launches"] if new.launches < old.launches else []
+    return refusal(old, new, (), ()) or (
+        f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None
+    )
+
+
+def _is_shorter(old: object, new: object, key: str) -> bool:
+    """Whether a list of values has lost one; one core is measured whether it is listed or not."""
+    if not (isinstance(old, tuple) and isinstance(new, tuple)):
+        return False
+    return bool({*old} - {*new} - ({1} if key == "cores" else set()))
+
+
 def _differences(old: Study, new: Study, keys: list[str]) -> str:
     return ", ".join(f"{key} was {_shown(getattr(old, key))} and is now {_shown(getattr(new, key))}" for key in keys)
 

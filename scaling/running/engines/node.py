@@ -2,7 +2,7 @@
 
 The two functions below are called by Parsl's worker, with an order as JSON and an answer as JSON. Nothing is planned
 elsewhere: cores and SMT of a study mean those of the node, as far as the job may use them. Whatever a node cannot do is
-a refusal in one sentence, never an exception.
+a refusal in one sentence, never an exception: one of the study, or, where the node is *sick*, of this node alone.
 """
 
 import json
@@ -57,11 +57,14 @@ def make(order: str) -> str:
 
 def _answered(work: Any, order: dict[str, Any]) -> str:
     environment = os.environ
-    answer = {"node": _first(environment, NODE_VARIABLES), "job": _first(environment, JOB_VARIABLES), "refused": None}
+    answer = {"node": _first(environment, NODE_VARIABLES), "job": _first(environment, JOB_VARIABLES)}
     try:
-        return json.dumps({**answer, **work(order)}, allow_nan=False)
+        return json.dumps({**answer, "refused": None, "sick": False, **work(order)}, allow_nan=False)
     except ScalingError as error:
-        return json.dumps({**answer, "refused": str(error)})
+        return json.dumps({**answer, "refused": str(error), "sick": False})
+    except Exception as error:  # a full disk, a user it does not know: whatever it is, other nodes may not have it
+        words = " ".join(str(error).split())
+        return json.dumps({**answer, "refused": f"{type(error).__name__}: {words}", "sick": True})
 
 
 def _described(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +113,11 @@ def session(toml: str, source: str) -> Session:
     """The session for a study, begun with its first run."""
     study, topology = _study(toml, source), _topology()
     lock = _locked(f"study '{study.name}' of a cluster")
-    return Session(LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,)), lock)
+    try:
+        return Session(LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,)), lock)
+    except BaseException:
+        lock.release()
+        raise
 
 
 def _locked(purpose: str) -> MachineLock:

@@ -17,7 +17,7 @@ from typing import Any
 from scaling.analysis.witness import Witness
 from scaling.machine.findings import Finding
 from scaling.machine.identity import Machine
-from scaling.results.cluster_folder import Spooled, read_spool, spool_path
+from scaling.results.cluster_folder import Spooled, read_spool, spool_path, unlike
 from scaling.results.journal import Journal
 from scaling.results.ledger import What, run_key
 from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json
@@ -28,7 +28,7 @@ from scaling.study.cluster import Kind
 from scaling.study.planning import Run
 
 # How often a run may be lost with its node, and how often with the process that makes runs there: a run that takes that
-# process down twice does so by itself.
+# process down twice does so by itself. So may the question what a node is.
 MOST_LOST = 4
 MOST_KILLED = 2
 
@@ -88,9 +88,12 @@ class ParslEngine:
         self._losses: defaultdict[str, list[type[Exception]]] = defaultdict(list)
         self._waiting_for: set[str] = set()
 
-    def begin(self) -> None:
-        """Open the door and submit pilots; from the main thread."""
+    def open(self) -> None:
+        """Open the door that pilots come in by; from the main thread."""
         self.pilots.start()
+
+    def begin(self) -> None:
+        """Submit pilots."""
         self.watch.ask(self.kind.nodes)
 
     def close(self) -> None:
@@ -105,22 +108,27 @@ class ParslEngine:
         self._answers.put(None)
 
     def site(self, begun: str | None, machine: dict[str, Any] | None) -> Site:
-        """Ask a node what it is and what the study means there; `begun` is the study the folder already holds."""
+        """Ask a node what it is and what the study means there; nodes that are of no use are done without.
+
+        `begun` is the study the folder already holds, `machine` the first node of the kind, where there was one.
+        """
         order = json.dumps({"study": self.question.toml, "source": self.question.source, "begun": begun})
+        losses: list[type[Exception]] = []
         while True:
-            answered: SimpleQueue[Future[str]] = SimpleQueue()
-            future = self.pilots.submit(node.describe, order)
-            future.add_done_callback(answered.put)
-            future.add_done_callback(lambda _: self._answers.put(_NUDGE))
-            while answered.empty():
-                self._next()
             try:
-                told = _understood(answered.get())
-            except (NodeLostError, WorkerLostError):
+                told = _understood(self._asked(order))
+            except (NodeLostError, WorkerLostError) as error:
+                losses.append(type(error))
+                if _too_many(losses):
+                    lost = self.watch.with_last_words(f"{error}, {len(losses)} times")
+                    raise KindLeftError(f"no node has said what it is: {lost}") from error
                 continue
-            break
+            why = _unfit(told, machine)
+            if why is None:
+                break
+            self.watch.do_without(told["job"], f"{_named(told)}: {why}")
         if told["refused"] is not None:
-            raise KindLeftError(f"node {told['node'] or 'without a name'} refuses: {told['refused']}")
+            raise KindLeftError(f"{_named(told)} refuses: {told['refused']}")
         self.watch.made_something()
         self.machine = machine or told["machine"]
         return Site(
@@ -130,6 +138,14 @@ class ParslEngine:
             findings=tuple(Finding(**each) for each in told["findings"]),
             another=told["another"],
         )
+
+    def _asked(self, order: str) -> "Future[str]":
+        """A node's answer to what it is, waited for; pilots are looked after meanwhile."""
+        future = self.pilots.submit(node.describe, order)
+        future.add_done_callback(lambda _: self._answers.put(_NUDGE))
+        while not future.done():
+            self._next()
+        return future
 
     def recovered(self, made: set[str]) -> Iterator[Row]:
         """Rows that nodes have left in the spool for attempts an earlier driver was waiting for; the rest is lost.
@@ -213,14 +229,14 @@ class ParslEngine:
             told = _understood(answer.future)
         except (NodeLostError, WorkerLostError) as error:
             self._losses[key].append(type(error))
-            if len(self._losses[key]) >= MOST_LOST or self._losses[key].count(WorkerLostError) >= MOST_KILLED:
+            if _too_many(self._losses[key]):
                 return self._failed(answer.run, f"{error}, in attempt {attempt}, which was the last")
             self._write("lost", key, attempt, note=str(error))
             self.watch.say(f"{error}; its run is sent again (attempt {attempt + 1})")
             return None
         if told["refused"] is not None:
             self._write("lost", key, attempt, node=told["node"], note=told["refused"])
-            self.watch.do_without(told["job"], f"node {told['node'] or 'without a name'}: {told['refused']}")
+            self.watch.do_without(told["job"], f"{_named(told)}: {told['refused']}")
             return None
         self.watch.made_something()
         return row_from_json(told["row"])
@@ -265,6 +281,26 @@ def _understood(future: "Future[str]") -> dict[str, Any]:
         words = " ".join(str(error).split())[:LONGEST_WORDS]
         raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
     return told
+
+
+def _too_many(losses: list[type[Exception]]) -> bool:
+    return len(losses) >= MOST_LOST or losses.count(WorkerLostError) >= MOST_KILLED
+
+
+def _unfit(told: dict[str, Any], machine: dict[str, Any] | None) -> str | None:
+    """Why a node that has said what it is can make no runs of a kind that other nodes may make; None where it can."""
+    if told.get("sick"):
+        return str(told["refused"])
+    if told["refused"] is None and machine is not None and (other := unlike(machine, told["machine"])):
+        return (
+            f"it is not like the nodes whose results the folder holds: {', '.join(other)}; make it another kind in the "
+            "cluster file, or choose another folder with -o"
+        )
+    return None
+
+
+def _named(told: dict[str, Any]) -> str:
+    return f"node {told['node'] or 'without a name'}"
 
 
 def _row_in(text: str) -> Row | None:

@@ -4,8 +4,11 @@ Parsl brings what is between driver and node: the batch script, the connection, 
 a node is lost. How many pilots there should be, and what a lost one means, is the engine's business.
 """
 
+import errno
+import ipaddress
 import logging
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +30,9 @@ POLL_MILLISECONDS = 200
 # What the scheduler's programs say when they refuse a job is worth this much of a sentence.
 LONGEST_WORDS = 300
 
+# What Parsl remarks of all kinds, in the folder that those of the kinds are in.
+DRIVER_LOG = "driver.log"
+
 
 class NodeLostError(Exception):
     """The node has stopped answering, or its pilot has ended."""
@@ -42,8 +48,8 @@ class Pilots(Protocol):
     def start(self) -> None:
         """Open the door that pilots come in by."""
 
-    def ask(self) -> str:
-        """Submit one more job; its number."""
+    def ask(self, host: str | None) -> str:
+        """Submit one more job, for a host where one is named; its number."""
 
     def jobs(self, numbers: list[str]) -> dict[str, Job]:
         """Those of these jobs that have not ended."""
@@ -67,32 +73,39 @@ class ParslPilots:
 
     def __init__(self, kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
         self.kind = kind
-        self._folder = folder
+        self._log = folder.parent / DRIVER_LOG
         self._scripts = folder / "scripts"
         self._scripts.mkdir(parents=True, exist_ok=True)
         self._executor = _executor(kind, cluster, folder, drain_seconds)
-        self._providers = [provider(kind, cluster.shared, host) for host in kind.hosts or (None,)]
-        for each in self._providers:
+        self._providers = {host: provider(kind, cluster.shared, host) for host in kind.hosts or (None,)}
+        for each in self._providers.values():
             each.script_dir = str(self._scripts)
         self._asked = 0
 
     def start(self) -> None:
         """Open the door that pilots come in by."""
-        self._executor.start()
+        address, ports = self._executor.address, self._executor.worker_port_range
+        check_door(address, ports)
+        try:
+            self._executor.start()
+        except Exception as error:  # what Parsl raises is not ours to list
+            raise ClusterError(
+                f"kind '{self.kind.name}': Parsl does not start to listen on {address}, ports {ports[0]} to {ports[1]} "
+                f"({error}); what it said is in {self._log}; set address and ports in the cluster file to free ones"
+            ) from error
 
-    def ask(self) -> str:
-        """Submit one more job; its number. Where hosts are named, they are asked for in turn."""
-        chosen = self._providers[self._asked % len(self._providers)]
+    def ask(self, host: str | None) -> str:
+        """Submit one more job, for a host where one is named; its number."""
         self._asked += 1
         command = self._executor.launch_cmd.format(block_id=self._asked)
         try:
-            number = chosen.submit(command, 1, f"scaling.{self.kind.name}")
+            number = self._providers[host].submit(command, 1, f"scaling.{self.kind.name}")
         except Exception as error:  # every provider has errors of its own
             words = " ".join((getattr(error, "stderr", None) or str(error)).split())[-LONGEST_WORDS:]
             raise ClusterError(f"kind '{self.kind.name}': the scheduler refuses the job: {words}") from error
         if not number:
             raise ClusterError(
-                f"kind '{self.kind.name}': the scheduler refuses the job; what it said is in {self._folder}/driver.log"
+                f"kind '{self.kind.name}': the scheduler refuses the job; what it said is in {self._log}"
             )
         return str(number)
 
@@ -142,7 +155,7 @@ def _hand_on(done: "Future[Any]", answer: "Future[str]") -> None:
 def start_log(folder: Path) -> None:
     """Have Parsl's own remarks in a file, and none of them on stderr."""
     folder.mkdir(parents=True, exist_ok=True)
-    handler = logging.FileHandler(folder / "driver.log")
+    handler = logging.FileHandler(folder / DRIVER_LOG)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     logger = logging.getLogger("parsl")
     logger.handlers[:] = [handler]
@@ -175,6 +188,27 @@ def own_address() -> str:
             f"this machine has several addresses, {told}; say in the cluster file which one nodes reach: address = …"
         )
     return next(iter(found), "127.0.0.1")
+
+
+def check_door(address: str, ports: tuple[int, int]) -> None:
+    """Refuse an address that this machine does not have, and a range of which every port is taken."""
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    for port in range(*ports):
+        try:
+            with socket.socket(family) as door:
+                door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                door.bind((address, port))
+            return
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise ClusterError(
+                    f"nothing can listen on address {address} of the cluster file: {error.strerror}; "
+                    "give an address of this machine"
+                ) from error
+    raise ClusterError(
+        f"every one of the ports {ports[0]} to {ports[1] - 1} of {address} is taken; give others in the cluster file: "
+        "ports = [from, to]"
+    )
 
 
 def _executor(kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:

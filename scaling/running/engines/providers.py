@@ -4,6 +4,7 @@ A pilot is one node for itself, all of its memory, never started anew behind our
 has every CPU the job was given. Slurm's scripts have been run; LSF's and PBS's were held against their documents only.
 """
 
+import math
 from typing import Any
 
 from scaling.study.cluster import Kind
@@ -72,5 +73,6 @@ def _block(mark: str, lines: list[str]) -> str:
 
 
 def _clock(seconds: int) -> str:
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+    """A time in whole minutes, upwards: Parsl cuts the rest off for Slurm and LSF, and runs count on it."""
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours:02}:{minutes:02}:00"

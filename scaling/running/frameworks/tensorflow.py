@@ -3,6 +3,7 @@
 import math
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +74,7 @@ class CompiledStep:
         self.network = network
         self.items_per_step = network.items_per_step
         self.losses: list[float] = []
+        self.taken = 0
         function = _training(network) if mode == "train" else _inference(network)
         self.name = function.__name__
         self._function = tf.function(function, jit_compile=jit)
@@ -91,12 +93,13 @@ class CompiledStep:
     def step(self) -> None:
         """Take a step; a loss that is no number ends the run, since what follows it is no training."""
         result = tf.nest.flatten(self._graph(*self._batch))[0].numpy()
+        self.taken += 1
         if self._trains:
             self._keep(float(result))
 
     def _keep(self, loss: float) -> None:
         if not math.isfinite(loss):
-            raise ArithmeticError(f"the loss is {loss} after {len(self.losses) + 1} steps")
+            raise ArithmeticError(f"the loss is {loss} after {self.taken} steps")
         self.losses[1:] = [loss] if self.losses else []
         self.losses = self.losses or [loss]
 
@@ -124,7 +127,8 @@ def _inference(network: Any) -> Any:
 def _thread_names() -> Counter[str]:
     names: Counter[str] = Counter()
     for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/comm") as comm:
+        # One that has ended since it was listed is no thread any more.
+        with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/self/task/{thread}/comm") as comm:
             names[comm.read().strip()] += 1
     return names
 

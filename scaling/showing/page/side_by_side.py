@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scaling.analysis.sizing.question import Answer, Offer
 from scaling.showing.between import between_facts, between_table
 from scaling.showing.kind_results import KindResult, SameWork, same_work, series_names
-from scaling.showing.kinds import cheapest, fewest_cores, offers_by_series, side_by_side, side_by_side_facts
+from scaling.showing.kinds import cheapest, counted, fewest_cores, offers_by_series, side_by_side, side_by_side_facts
 from scaling.showing.law_facts import fit_facts
 from scaling.showing.law_words import figure, label
 from scaling.showing.page import origin
@@ -15,7 +15,7 @@ from scaling.showing.page.drawn import as_drawn
 from scaling.showing.page.page import taken_in, totals
 from scaling.showing.page.sheet import written
 from scaling.showing.plots import side_by_side as figures_of
-from scaling.showing.sizing import outlook_facts, spread_words
+from scaling.showing.sizing import outlook_facts, size_words, spread_words
 from scaling.showing.words import count, share
 
 NOT_SAID = Words("–")
@@ -119,7 +119,9 @@ def kind_lines(series: str, kinds: Sequence[KindResult]) -> list[KindLine]:
 def asked(work: SameWork) -> list[Asked]:
     """What every kind answers when all are asked for the same."""
     offers = offers_by_series(work.answers).get(work.series, {})
-    first = {"cheapest": [cheapest(offers)], "fewest cores": fewest_cores(offers)} if len(offers) > 1 else {}
+    first = (
+        {"cheapest": [cheapest(offers)], f"fewest {counted(offers)}": fewest_cores(offers)} if len(offers) > 1 else {}
+    )
     return [
         Asked(
             kind=each.kind,
@@ -132,9 +134,8 @@ def asked(work: SameWork) -> list[Asked]:
 
 
 def _cells(offer: Offer) -> tuple[str, ...]:
-    cores = str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}"
     sure = "-" if offer.assurance is None else share(offer.assurance)
-    return cores, sure, spread_words(offer.rate), _cost(offer)
+    return size_words(offer), sure, spread_words(offer.rate), _cost(offer)
 
 
 def _reason(answer: Answer) -> str:

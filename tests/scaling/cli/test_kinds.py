@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scaling.cli import sweep
+from scaling.results.journal import Journal
+from scaling.results.ledger import run_key
 from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.pretend import HOST, AmdahlMachine, machine, study
@@ -83,6 +85,13 @@ def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
     assert facts["kinds"]["quick"]["cost_per_million"] > 1.5 * facts["kinds"]["cheap"]["cost_per_million"]
 
 
+def test_one_price_for_every_kind_is_refused_and_taken_for_one_kind(folder):
+    told = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+    assert "--core-hour is the price of one kind of core" in told.stderr
+    assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
+
+
 def test_capacity_without_a_question_has_the_landmarks_of_every_kind(folder):
     names = [each["name"] for each in json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]]
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
@@ -114,11 +123,53 @@ def test_status_of_a_folder_that_no_cluster_has_written_is_one_sentence(tmp_path
     assert told.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
 
 
+@pytest.fixture
+def killed(folder):
+    """The journal of a driver that was killed: it had every run of a kind, and one of another under way."""
+    runs = plan(STUDY, machine(16)).runs
+    journal = Journal(folder)
+    journal.write("begun")
+    for kind in ("quick", "cheap"):
+        journal.write("planned", kind, runs=len(runs), study="s")
+    for run in runs:
+        journal.write("sent", "quick", key=run_key(run), attempt=1)
+        journal.write("result", "quick", key=run_key(run), attempt=1)
+    journal.write("sent", "cheap", key=run_key(runs[0]), attempt=1)
+    journal.close()
+    return folder
+
+
+def standing(folder):
+    """What status says of every kind."""
+    told = json.loads(scaling("status", folder, "--json").stdout)
+    return {each["kind"]: (each["planned"], each["done"], each["running"]) for each in told["kinds"]}
+
+
+def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, monkeypatch):
+    monkeypatch.setenv("PATH", str(killed))  # without a scheduler
+    runs = len(plan(STUDY, machine(16)).runs)
+    assert standing(killed) == {"quick": (runs, runs, 0), "cheap": (runs, runs, 0), "never": (None, 0, 0)}
+    rows = killed / "quick/rows.jsonl"
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[2:]))
+    assert standing(killed)["quick"] == (runs, runs - 2, 0)
+
+
 def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
     here = scaling("sweep", "quick", "-o", folder)
     assert (here.returncode, here.stderr) == (
         2,
         f"scaling: {folder} holds the results of a cluster; give --cluster, or another folder with -o\n",
+    )
+
+
+@pytest.mark.parametrize("command", [("export", "--format", "csv"), ("compare", "{folder}/quick")])
+def test_commands_that_take_one_kind_name_the_kinds_of_a_clusters_folder(folder, command):
+    name, *more = (word.format(folder=folder) for word in command)
+    told = scaling(name, *more, folder)
+    assert (told.returncode, told.stderr) == (
+        2,
+        f"scaling: {folder} holds the results of a cluster, whose kinds are never joined; "
+        f"give {folder}/quick or {folder}/cheap\n",
     )
 
 

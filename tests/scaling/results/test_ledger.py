@@ -60,6 +60,14 @@ def test_a_tally_says_how_far_a_kind_has_come():
     assert Ledger([begun, *sent, Entry("ended", "now")]).tally("epyc").running == 0
 
 
+def test_why_a_kind_was_left_is_known_until_a_driver_begins_anew():
+    begun, ended = Entry("begun", "now"), Entry("ended", "now")
+    ledger = Ledger([begun, Entry("left", "now", "epyc", note="none of its nodes can be had"), ended])
+    assert ledger.tally("epyc").left == "none of its nodes can be had"
+    ledger.note(begun)
+    assert ledger.tally("epyc").left is None
+
+
 @given(st.lists(st.tuples(st.sampled_from(["sent", "lost", "result"]), st.integers(1, 4)), max_size=12))
 def test_no_more_than_one_attempt_is_ever_waited_for(history):
     ledger = Ledger(entry(what, attempt=attempt) for what, attempt in history)

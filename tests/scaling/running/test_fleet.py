@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from scaling.errors import ClusterError, StoreError
 from scaling.results.cluster_folder import read_machine_facts
 from scaling.results.journal import Journal
 from scaling.results.rows import run_to_json
@@ -22,7 +23,14 @@ FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel":
 
 
 def site(**changed: object) -> str:
-    told = {"node": "n1", "job": "1", "refused": None, "machine": FACTS, "runs": [run_to_json(run) for run in RUNS]}
+    told = {
+        "node": "n1",
+        "job": "1",
+        "refused": None,
+        "sick": False,
+        "machine": FACTS,
+        "runs": [run_to_json(run) for run in RUNS],
+    }
     return json.dumps({**told, "notes": [], "findings": [], "another": None, **changed})
 
 
@@ -88,8 +96,26 @@ def test_another_study_and_other_nodes_are_refused_in_a_kinds_folder(journal, tm
     (ended,) = swept(another)
     assert "holds another study: seed was 1 and is now 2" in ended.left
     changed = {**FACTS, "fingerprint": "other"}
-    (ended,) = swept(lane(journal, tmp_path, "epyc", lambda *_: site(machine=changed), toml="launches = 9"))
-    assert "holds the results of other nodes: fingerprint is 'other' instead of" in ended.left
+    odd = lane(journal, tmp_path, "epyc", lambda order, n: site(machine=changed, node=f"n{n}", job=f"{n}"), "more")
+    (ended,) = swept(odd)
+    assert "node n2: it is not like the nodes whose results the folder holds: fingerprint is 'other' inst" in ended.left
+    assert "another kind in the cluster file, or choose another folder with -o" in ended.left
+
+
+def test_a_node_unlike_those_of_the_folder_is_done_without_and_the_next_goes_on(journal, tmp_path):
+    swept(lane(journal, tmp_path, "epyc"))
+    odd = site(machine={**FACTS, "fingerprint": "other"})
+    more = plan(study(launches="3"), machine(4)).runs
+
+    def verdict(order, number):
+        like = site(job="2", node="n2", runs=[run_to_json(run) for run in more])
+        return (odd if number == 1 else like) if "begun" in order else made(order)
+
+    again = lane(journal, tmp_path, "epyc", verdict, toml="launches = 3")
+    assert swept(again)[-1] == Ended("epyc", None)
+    assert again.engine.pilots.dismissed == ["1", "2"]
+    assert {row.run.key for row in read_rows(tmp_path / "epyc")} == {run.key for run in more}
+    assert read_machine_facts(tmp_path / "epyc") == FACTS
 
 
 def test_pilots_are_cancelled_when_their_kind_has_made_its_runs(journal, tmp_path):
@@ -107,6 +133,35 @@ def test_a_mistake_of_ours_in_a_thread_is_not_swallowed(journal, tmp_path):
     one.store.append = full
     with pytest.raises(ZeroDivisionError, match="ours"):
         swept(one)
+
+
+def test_a_scheduler_that_does_not_cancel_pilots_leaves_their_kind_and_the_other_goes_on(journal, tmp_path):
+    one = lane(journal, tmp_path, "epyc")
+    two = lane(journal, tmp_path, "old", lambda order, number: refused("there are only 2 cores"))
+
+    def silent(numbers):
+        raise ClusterError("Slurm cannot be reached: scancel said nothing for 60 s; try later")
+
+    one.engine.pilots.dismiss = two.engine.pilots.dismiss = silent
+    events = swept(one, lane(journal, tmp_path, "arm"), two)
+    said = "its pilots may still hold nodes: Slurm cannot be reached: scancel said nothing for 60 s; try later"
+    assert Ended("epyc", said) in events
+    assert Ended("arm", None) in events
+    assert Ended("old", f"node n1 refuses: there are only 2 cores; {said}") in events
+    assert len(list(read_rows(tmp_path / "epyc"))) == len(RUNS)
+
+
+def test_a_journal_that_cannot_be_written_ends_the_sweep_instead_of_letting_it_wait(journal, tmp_path, monkeypatch):
+    sulking = lane(journal, tmp_path, "arm", lambda order, number: refused("study 'x': there are only 2 cores"))
+    sulking.prepare(retry_failed=False)
+    sulking.engine.begin()
+
+    def full(*told, **more):
+        raise StoreError("journal.jsonl cannot be written: No space left on device")
+
+    monkeypatch.setattr(journal, "write", full)
+    with pytest.raises(StoreError, match="No space left"):
+        list(carried_out([sulking]))
 
 
 def test_whoever_stops_listening_stops_every_kind(journal, tmp_path):

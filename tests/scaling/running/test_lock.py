@@ -69,3 +69,14 @@ def test_a_lock_in_no_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALING_LOCK", str(tmp_path / "nowhere" / "lock"))
     with pytest.raises(BusyError, match="SCALING_LOCK"):
         MachineLock("study 'mine'", False, print)
+
+
+def test_a_lock_that_cannot_be_signed_is_given_back(monkeypatch):
+    def full(fd, text, place):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="No space left"):
+            MachineLock("study 'mine'", False, print)
+    MachineLock("study 'mine'", False, print).release()

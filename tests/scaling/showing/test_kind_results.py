@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
 from scaling.showing.kind_results import same_work, series_names
-from scaling.showing.kinds import side_by_side, side_by_side_facts
+from scaling.showing.kinds import KindAnswer, side_by_side, side_by_side_facts, side_by_side_table
+from scaling.showing.page.side_by_side import asked
 from tests.scaling.showing.kinds import kind
 
 SERIES = "calibrated train compact smt1"
@@ -80,3 +83,19 @@ def test_kinds_that_need_as_few_cores_are_all_named(tmp_path):
     assert "cheapest on a, " in sentence
     assert "fewest cores on a and b, " in sentence
     assert side_by_side_facts(work.answers)[0]["fewest_cores"] == "a"
+
+
+def test_sizes_that_use_both_threads_of_a_core_are_compared_by_hardware_threads(kinds):
+    (work,) = same_work(kinds)
+    offer = replace(work.answers[0].answer.offer, cores=8, threads=2, cost_per_million=0.0)
+    answers = [
+        KindAnswer(name, SERIES, replace(work.answers[0].answer, offer=each))
+        for name, each in (("wide", replace(offer, cores=12, threads=1, cost_per_million=1.0)), ("narrow", offer))
+    ]
+    (sentence,) = side_by_side(answers)
+    assert "cheapest on narrow, 0 per million with 8×2 hardware threads" in sentence
+    assert sentence.endswith("fewest hardware threads on wide, 12")
+    assert [row[2] for row in side_by_side_table(answers).rows] == ["12", "8×2"]
+    (facts,) = side_by_side_facts(answers)
+    assert [(each["cores"], each["threads"]) for each in facts["kinds"].values()] == [(12, 1), (8, 2)]
+    assert asked(replace(work, answers=tuple(answers)))[0].marks == ("fewest hardware threads",)

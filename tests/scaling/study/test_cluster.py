@@ -46,6 +46,8 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         (KIND + KIND, "two kinds are called 'epyc'"),
         ('address = "login"\n' + KIND, "the IP address"),
         ("ports = [80, 81]\n" + KIND, "two port numbers"),
+        ("ports = [55000, 54000]\n" + KIND, "two port numbers such as [54000, 55000], the lower first"),
+        ("ports = [54000, 54000]\n" + KIND, "two port numbers such as [54000, 55000], the lower first"),
         ("heartbeat_seconds = 20\n" + KIND, "healthy nodes would be called lost"),
     ],
 )
@@ -64,6 +66,8 @@ def test_a_walltime_is_read_as_people_and_schedulers_write_it(text, seconds):
 def test_named_hosts_are_as_many_nodes():
     (kind,) = cluster_from_toml(f'{KIND}hosts = ["n1", "n2"]', "cluster.toml").kinds
     assert kind.nodes == 2
+    (kind,) = cluster_from_toml(f'{KIND}hosts = ["n1", "n2", "n1"]', "cluster.toml").kinds
+    assert (kind.hosts, kind.nodes) == (("n1", "n2"), 2)
 
 
 def test_a_pilot_takes_no_run_that_its_time_limit_could_cut_off():
@@ -71,3 +75,11 @@ def test_a_pilot_takes_no_run_that_its_time_limit_could_cut_off():
     assert kind.drain_seconds(600) == 540
     with pytest.raises(ClusterError, match="leaves no room for a run that may take 1190 s"):
         kind.drain_seconds(1190)
+
+
+def test_the_walltime_that_is_advised_is_long_enough():
+    (short,) = cluster_from_toml(f'{KIND}walltime = "12m"', "cluster.toml").kinds
+    with pytest.raises(ClusterError, match=r"a walltime of 12 minutes leaves no room .* ask for 13 minutes or more"):
+        short.drain_seconds(630)
+    (enough,) = cluster_from_toml(f'{KIND}walltime = "13m"', "cluster.toml").kinds
+    assert enough.drain_seconds(630) == 90

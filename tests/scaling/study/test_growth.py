@@ -1,4 +1,6 @@
-from scaling.study.growth import refusal
+import pytest
+
+from scaling.study.growth import refusal, refusal_anywhere
 from scaling.study.planning import plan
 from tests.pretend import machine, study
 
@@ -41,3 +43,18 @@ def test_a_changed_key_is_named():
 
 def test_another_way_of_starting_processes_is_another_study():
     assert told("", 'start = "fork"') == "start was 'spawn' and is now 'fork'"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("", "seed = 2", "seed was 1 and is now 2"),
+        ("cores = [1, 2, 4]", "cores = [2]", "cores was [1, 2, 4] and is now [2], which drops some of its runs"),
+        ("launches = 3", "launches = 2", "launches was 3 and is now 2, which drops some of its runs"),
+        ("cores = [1, 2]", "cores = [2, 4]", None),
+        ("cores = [2, 4]", 'cores = "doubling"', None),
+        ('smt = "all"', "smt = [1]", None),
+    ],
+)
+def test_what_no_machine_would_go_on_with_is_known_without_one(old, new, why):
+    assert refusal_anywhere(study(old), study(new)) == why

@@ -17,9 +17,9 @@ def made(order: dict, node: str = "n1") -> str:
     return json.dumps({"node": node, "job": "1", "refused": None, "row": row_to_json(row(run_from_json(order["run"])))})
 
 
-def refused(why: str, job: str = "1") -> str:
-    """The answer of a node that will not."""
-    return json.dumps({"node": "n1", "job": job, "refused": why})
+def refused(why: str, job: str = "1", sick: bool = False) -> str:
+    """The answer of a node that will not, or cannot because it is sick."""
+    return json.dumps({"node": f"n{job}", "job": job, "refused": why, "sick": sick})
 
 
 class PretendPilots:
@@ -32,12 +32,14 @@ class PretendPilots:
         self.jobs_there: dict[str, Job] = {}
         self.dismissed: list[str] = []
         self.asked = 0
+        self.hosts: list[str | None] = []
 
     def start(self) -> None:
         pass
 
-    def ask(self) -> str:
+    def ask(self, host: str | None) -> str:
         self.asked += 1
+        self.hosts.append(host)
         number = str(self.asked)
         self.jobs_there[number] = Job(number, "running", f"n{number}", "")
         return number

@@ -88,3 +88,29 @@ def test_a_node_on_which_somebody_measures_refuses_after_a_while(monkeypatch):
     finally:
         lock.release()
     assert "another sweep is measuring on this machine: something else" in refused
+
+
+def test_whatever_is_wrong_with_a_node_is_a_refusal_of_its_own(monkeypatch):
+    def nobody():
+        raise KeyError("getpwuid(): uid not found:\n4711")
+
+    told = described()
+    assert not told["sick"]
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("getpass.getuser", nobody)
+        answer = json.loads(node.make(order(told)))
+    assert (answer["node"], answer["sick"]) == ("n7", True)
+    assert answer["refused"].startswith("KeyError: 'getpwuid(): uid not found:")
+    assert "\n" not in answer["refused"]
+    assert json.loads(node.make(order(told)))["refused"] is None
+
+
+def test_a_node_that_cannot_start_making_runs_gives_its_lock_back(monkeypatch):
+    def full(*told, **more):
+        raise OSError(28, "No space left on device")
+
+    told = described()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(node, "LocalEngine", full)
+        assert json.loads(node.make(order(told)))["refused"] == "OSError: [Errno 28] No space left on device"
+    MachineLock("something else", False, print).release()

@@ -168,10 +168,15 @@ def test_a_late_answer_by_the_socket_is_refused_too(journal, tmp_path):
     assert ("result", 1) not in entries(tmp_path)
 
 
+def described(**changed: object) -> str:
+    """What a node says of itself."""
+    told = {"node": "n1", "job": "1", "refused": None, "sick": False, "machine": FACTS, "notes": ["a note"]}
+    runs = [run_to_json(run) for run in RUNS]
+    return json.dumps({**told, "runs": runs, "findings": [], "another": None, **changed})
+
+
 def test_the_site_is_what_the_first_node_says(journal):
-    told = {"node": "n1", "job": "1", "refused": None, "machine": FACTS, "runs": [run_to_json(run) for run in RUNS]}
-    answer = json.dumps({**told, "notes": ["a note"], "findings": [], "another": None})
-    pilots = PretendPilots(lambda order, number: NodeLostError("gone") if number == 1 else answer)
+    pilots = PretendPilots(lambda order, number: NodeLostError("gone") if number == 1 else described())
     site = engine(journal, pilots).site(None, None)
     assert (site.runs, site.notes, site.machine) == (RUNS, ("a note",), FACTS)
 
@@ -180,3 +185,32 @@ def test_a_node_that_cannot_do_the_study_leaves_the_kind_with_its_sentence(journ
     pilots = PretendPilots(lambda order, number: refused("study 'x': 4 cores were asked for, but there are 2"))
     with pytest.raises(KindLeftError, match="node n1 refuses: study 'x': 4 cores"):
         engine(journal, pilots).site(None, None)
+
+
+def test_a_sick_node_is_done_without_and_another_is_asked_what_it_is(journal):
+    said = []
+    answers = [
+        refused("OSError: No space left on device", job="1", sick=True),
+        refused("OSError: it has not gone yet", job="1", sick=True),
+        described(node="n2", job="2"),
+    ]
+    pilots = PretendPilots(lambda order, number: answers[number - 1])
+    assert engine(journal, pilots, said=said).site(None, None).runs == RUNS
+    assert said == ["node n1: OSError: No space left on device; going on without it"]
+    assert pilots.dismissed == ["1"]
+
+
+def test_a_kind_of_which_every_node_is_sick_is_left_with_the_last_ones_words(journal):
+    pilots = PretendPilots(lambda order, number: refused("OSError: no space", job=str(number), sick=True))
+    with pytest.raises(KindLeftError, match="node n2: OSError: no space"):
+        engine(journal, pilots).site(None, None)
+
+
+@pytest.mark.parametrize(("error", "times"), [(NodeLostError, 4), (WorkerLostError, 2)])
+def test_a_kind_whose_nodes_are_lost_before_they_say_what_they_are_is_left(journal, error, times):
+    pilots = PretendPilots(lambda order, number: error("the node stopped answering"))
+    with pytest.raises(
+        KindLeftError, match=f"the node stopped answering, {times} times; .* python3: command not found"
+    ):
+        engine(journal, pilots).site(None, None)
+    assert len(pilots.orders) == times

@@ -19,7 +19,7 @@ partition = "long"
 account = "physics"
 hosts = ["n7"]
 options = ["{option}"]
-walltime = "4h"
+walltime = "{walltime}"
 setup = "module load python"
 """
 
@@ -32,13 +32,13 @@ def parsl():
         need(False, "Parsl, from pip install 'cpu-scaling[cluster]'")
 
 
-def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", option="-V", shared=True):
+def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", option="-V", shared=True, walltime="4h"):
     """The script a provider writes, the command it submits it with, and the number it understands."""
     program = {"slurm": "sbatch", "lsf": "bsub", "pbs": "qsub"}[scheduler]
     stub(tmp_path, program, printed=answer)
     stub(tmp_path, "sacct", status=1)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    toml = KIND.format(scheduler=scheduler, constraint=constraint, option=option)
+    toml = KIND.format(scheduler=scheduler, constraint=constraint, option=option, walltime=walltime)
     (kind,) = cluster_from_toml(toml, "test").kinds
     made = provider(kind, shared, "n7")
     made.script_dir = str(tmp_path)
@@ -69,6 +69,11 @@ def test_slurm_is_asked_for_a_node_for_itself_that_is_never_started_anew(tmp_pat
         "exec pool",
     ]
     assert not [line for line in script if "srun" in line]
+
+
+def test_a_walltime_is_rounded_up_to_the_minutes_that_schedulers_know(tmp_path, monkeypatch):
+    script, _, _ = submitted(tmp_path, monkeypatch, "slurm", "Submitted batch job 42\n", walltime="119m30s")
+    assert "#SBATCH --time=120" in script
 
 
 def test_without_a_shared_folder_slurm_writes_no_log_where_the_node_has_none(tmp_path, monkeypatch):

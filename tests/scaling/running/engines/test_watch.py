@@ -23,9 +23,15 @@ def clock():
 
 
 @pytest.fixture
-def watch(tmp_path, clock):
+def keys():
+    """What the kind is told besides its name and two nodes."""
+    return ""
+
+
+@pytest.fixture
+def watch(tmp_path, clock, keys):
     journal = Journal(tmp_path)
-    (kind,) = cluster_from_toml('[[kinds]]\nname = "epyc"\nnodes = 2', "test").kinds
+    (kind,) = cluster_from_toml(f'[[kinds]]\nname = "epyc"\nnodes = 2\n{keys}', "test").kinds
     said: list[str] = []
     made = Watch(kind, PretendPilots(lambda *_: None), journal, 30, 100, said.append, clock)
     made.said = said
@@ -114,3 +120,44 @@ def test_a_scheduler_that_does_not_answer_for_a_while_is_borne(watch):
     watch.look(2)
     assert watch.said == ["Slurm cannot be reached"]
     assert watch.jobs == ["1", "2"]
+
+
+def takes_no_job(host):
+    raise ClusterError("kind 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation")
+
+
+def test_a_job_that_the_scheduler_does_not_take_costs_no_healthy_pilot_and_is_asked_for_again(watch, monkeypatch):
+    del watch.pilots.jobs_there["1"]
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(watch.pilots, "ask", takes_no_job)
+        for _ in range(9):
+            watch.look(2)
+    assert watch.said == ["kind 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation"]
+    assert (watch.jobs, watch.pilots.dismissed) == (["2"], [])
+    watch.look(2)
+    assert watch.jobs == ["2", "3"]
+
+
+def test_a_scheduler_that_takes_no_job_again_and_again_is_given_up_when_no_pilot_is_left(watch, monkeypatch):
+    watch.pilots.jobs_there.clear()
+    monkeypatch.setattr(watch.pilots, "ask", takes_no_job)
+    watch.look(2)
+    watch.look(2)
+    with pytest.raises(ClusterError, match="Socket timed out"):
+        watch.look(2)
+
+
+@pytest.mark.parametrize("keys", ['hosts = ["n1", "n2", "n3"]'])
+def test_a_pilot_is_replaced_on_a_host_that_has_none_and_not_on_one_that_was_refused(watch):
+    assert watch.pilots.hosts == ["n1", "n2"]
+    del watch.pilots.jobs_there["1"]
+    watch.look(2)
+    assert watch.pilots.hosts == ["n1", "n2", "n1"]
+    watch.do_without("2", "node n2: not like the first")
+    watch.look(2)
+    assert watch.pilots.hosts == ["n1", "n2", "n1", "n3"]
+    watch.do_without("3", "node n1: no space")
+    watch.look(2)
+    assert (watch.pilots.hosts, watch.jobs) == (["n1", "n2", "n1", "n3"], ["4"])
+    with pytest.raises(KindLeftError, match="node n3: no space"):
+        watch.do_without("4", "node n3: no space")

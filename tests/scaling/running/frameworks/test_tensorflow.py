@@ -1,0 +1,37 @@
+import os
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from scaling.running.frameworks.tensorflow import CompiledStep, _thread_names
+
+
+def diverging() -> SimpleNamespace:
+    """A network of one weight that a step makes two million times as large."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")])
+    return SimpleNamespace(
+        model=model,
+        optimizer=keras.optimizers.SGD(1e6),
+        loss=lambda found, wanted: tf.reduce_mean((found - wanted) ** 2),
+        data=lambda: (np.ones((1, 1), np.float32), np.zeros((1, 1), np.float32)),
+        items_per_step=1,
+        infer=None,
+    )
+
+
+def test_a_loss_that_is_no_number_says_after_how_many_steps_it_came():
+    step = CompiledStep(diverging(), "train", jit=False)
+    step.prepare()
+    for _ in range(4):
+        step.step()
+    with pytest.raises(ArithmeticError, match="the loss is inf after 5 steps"):
+        step.step()
+
+
+def test_a_thread_that_ends_while_threads_are_counted_is_not_counted(monkeypatch):
+    ended = "0"
+    monkeypatch.setattr(os, "listdir", lambda path: [str(os.getpid()), ended])
+    assert _thread_names().total() == 1

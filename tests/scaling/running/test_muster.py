@@ -1,0 +1,67 @@
+"""What is refused before anything is written or submitted."""
+
+import pytest
+
+from scaling.errors import StoreError
+from scaling.running import muster
+from scaling.running.engines.parsl import Question
+from scaling.running.muster import ClusterJob, mustered
+from scaling.study.cluster import cluster_from_toml
+from tests.pretend import study
+
+BEGUN = 'workloads = ["calibrated"]\nseed = 1\n'
+KINDS = '[[kinds]]\nname = "epyc"\n'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder in which a kind was begun, and a scheduler that answers."""
+    monkeypatch.setattr(muster, "check_parsl", lambda: None)
+    monkeypatch.setattr(muster, "read_jobs", lambda scheduler, numbers: {})
+    (tmp_path / "epyc").mkdir()
+    for file in ("study.toml", "epyc/study.toml"):
+        (tmp_path / file).write_text(BEGUN)
+    (tmp_path / "cluster.toml").write_text(KINDS)
+    return tmp_path
+
+
+def job(folder, toml: str = BEGUN, kinds: str = KINDS) -> ClusterJob:
+    return ClusterJob(study(toml), Question(toml, "test"), cluster_from_toml(kinds, "test"), kinds, folder, False)
+
+
+@pytest.mark.parametrize("kinds", [KINDS, KINDS.replace("epyc", "arm")])
+def test_another_study_is_refused_before_the_folder_is_touched(folder, kinds):
+    with (
+        pytest.raises(StoreError, match="epyc holds another study: seed was 1 and is now 2; choose another folder"),
+        mustered(job(folder, BEGUN.replace("1", "2"), kinds), print),
+    ):
+        pass
+    assert (folder / "study.toml").read_text() == BEGUN
+    assert (folder / "cluster.toml").read_text() == KINDS
+    assert not (folder / "parsl").exists()
+
+
+def test_every_door_is_open_before_the_first_job_is_submitted(folder, monkeypatch):
+    happened = []
+
+    class Pretended:
+        def __init__(self, job, kind, journal, say):
+            self.engine, self.name = self, kind.name
+
+        def prepare(self, retry_failed):
+            return True
+
+        def open(self):
+            happened.append(f"{self.name} opens")
+
+        def begin(self):
+            happened.append(f"{self.name} begins")
+
+        def close(self):
+            happened.append(f"{self.name} closes")
+
+    monkeypatch.setattr(muster, "_lane", Pretended)
+    monkeypatch.setattr(muster, "start_log", lambda folder: None)
+    with mustered(job(folder, kinds=KINDS + KINDS.replace("epyc", "arm")), print):
+        pass
+    assert happened == ["epyc opens", "arm opens", "epyc begins", "arm begins", "arm closes", "epyc closes"]
