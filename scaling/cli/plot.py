@@ -1,6 +1,6 @@
 """`scaling plot`: the figures of a results folder, as files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,18 +85,30 @@ def plot(
 
 
 def _write(pictures: "Iterator[Picture | Nothing]", where: Path, formats: list[Format] | None) -> None:
-    """Figures as files, and for each that is none the reason."""
+    """Figures as files whose paths are printed, and for each that is none the reason."""
     from scaling.showing.plots.picture import Nothing
+
+    for drawn in written(pictures, where, formats):
+        if isinstance(drawn, Nothing):
+            print_note(f"no figure '{drawn.kind}': {drawn.reason}")
+
+
+def written(
+    pictures: "Iterable[Picture | Nothing]", where: Path, formats: Sequence[Format] | None = None
+) -> "Iterator[Picture | Nothing]":
+    """The same pictures, each once it has been written to a folder and its paths printed."""
+    from scaling.showing.plots.picture import Picture
     from scaling.showing.plots.saving import write
 
     for drawn in pictures:
-        if isinstance(drawn, Nothing):
-            print_note(f"no figure '{drawn.kind}': {drawn.reason}")
-            continue
-        try:
-            print(*write(drawn, where, [str(each) for each in dict.fromkeys(formats or Format)]), sep="\n")
-        except OSError as error:
-            raise StoreError(f"{where} cannot be written: {error.strerror}; choose another folder with -o") from error
+        if isinstance(drawn, Picture):
+            try:
+                print(*write(drawn, where, [str(each) for each in dict.fromkeys(formats or Format)]), sep="\n")
+            except OSError as error:
+                raise StoreError(
+                    f"{where} cannot be written: {error.strerror}; choose another folder with -o"
+                ) from error
+        yield drawn
 
 
 def _side_by_side(

@@ -1,16 +1,21 @@
 """`scaling report`: one self-contained page from a results folder."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
 
+from scaling.cli.plot import FIGURES, written
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import FitError
 from scaling.results.cluster_folder import is_cluster_folder, unmeasured_kinds
 from scaling.results.lines import replace_file
 from scaling.results.store import read_study_toml
+
+if TYPE_CHECKING:
+    from scaling.showing.plots.picture import Nothing, Picture
 
 REPORT = "report.html"
 
@@ -25,6 +30,10 @@ def report(
         float | None,
         typer.Option("--target", metavar="X", help="Units a second that the kinds of a cluster are compared at."),
     ] = None,
+    figures: Annotated[
+        bool,
+        typer.Option("--figures", help="Write its figures as files too, as `scaling plot` does; each is drawn once."),
+    ] = False,
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
@@ -40,7 +49,7 @@ def report(
             f"--target is what the kinds of a cluster are compared at, and {folder} is of one machine; "
             "ask the planner of its page"
         )
-    print(*write_reports(folder, output, include_invalid, target), sep="\n")
+    print(*write_reports(folder, output, include_invalid, target, figures), sep="\n")
 
 
 def write_report(folder: Path) -> Path:
@@ -49,25 +58,40 @@ def write_report(folder: Path) -> Path:
 
 
 def write_reports(
-    folder: Path, output: Path | None = None, include_invalid: bool = False, target: float | None = None
+    folder: Path,
+    output: Path | None = None,
+    include_invalid: bool = False,
+    target: float | None = None,
+    figures: bool = False,
 ) -> list[Path]:
-    """Every page of a folder on the disk, each whole or not at all; where they are."""
+    """Every page of a folder on the disk, each whole or not at all, its figures too if asked for; where pages are."""
     # Array, plotting and template libraries take seconds to import, which no other command should pay for.
     from scaling.results.folder import read_folder
     from scaling.showing.page.page import page
+    from scaling.showing.plots.kinds import pictures
     from scaling.showing.result import result_of
 
+    path = output or folder / REPORT
+    where = path.parent / FIGURES if figures else None
     if is_cluster_folder(folder):
-        return _write_kinds(folder, output, include_invalid, target)
+        return _write_kinds(folder, output, include_invalid, target, where)
     result = result_of(read_folder(folder), include_invalid)
-    return [_kept(output or folder / REPORT, page(result, include_invalid=include_invalid))]
+    return [_kept(path, page(result, _drawn(pictures(result), where), include_invalid=include_invalid))]
 
 
-def _write_kinds(folder: Path, output: Path | None, include_invalid: bool, target: float | None) -> list[Path]:
+def _drawn(found: "Iterable[Picture | Nothing]", where: Path | None) -> "Iterable[Picture | Nothing]":
+    return written(found, where) if where else found
+
+
+def _write_kinds(
+    folder: Path, output: Path | None, include_invalid: bool, target: float | None, where: Path | None
+) -> list[Path]:
     """A page for every kind of a cluster, then the one that sets them side by side and has links to them."""
     from scaling.cli.kind_results import read_kind_results
     from scaling.showing.page.page import page
     from scaling.showing.page.side_by_side import side_by_side_page
+    from scaling.showing.plots.kinds import pictures
+    from scaling.showing.plots.side_by_side import side_by_side
 
     kinds, path = read_kind_results(folder, include_invalid), output or folder / REPORT
     places = {
@@ -75,12 +99,14 @@ def _write_kinds(folder: Path, output: Path | None, include_invalid: bool, targe
         for kind in kinds
     }
     for kind in kinds:
-        _kept(places[kind.name], page(kind.result, include_invalid=include_invalid))
+        found = _drawn(pictures(kind.result), where / kind.name if where else None)
+        _kept(places[kind.name], page(kind.result, found, include_invalid=include_invalid))
     text = side_by_side_page(
         folder.resolve().name,
         read_study_toml(folder),
         kinds,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in places.items()},
+        _drawn(side_by_side(kinds, target=target), where),
         unmeasured=unmeasured_kinds(folder),
         target=target,
         include_invalid=include_invalid,

@@ -6,9 +6,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from scaling.showing.plots.kinds import Nothing, Picture, pictures
+from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.saving import page_svg
-from scaling.showing.result import Result
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -21,11 +20,6 @@ class Drawn:
     title: str
     caption: str
     svg: Markup
-
-
-def drawn_figures(result: Result) -> tuple[list[Drawn], list[Nothing]]:
-    """Every figure there is something to draw for, and for the others the reason there is not."""
-    return as_drawn(pictures(result))
 
 
 def as_drawn(found: Iterable[Picture | Nothing]) -> tuple[list[Drawn], list[Nothing]]:

@@ -1,14 +1,17 @@
 """The page of one results folder: answers, a planner, figures, every point, the machine, and where it comes from."""
 
+from collections.abc import Iterable
+
 from scaling.machine.findings import worst_first
 from scaling.showing.examination import headline
 from scaling.showing.page import origin
 from scaling.showing.page.answers import answer_lines
 from scaling.showing.page.chips import boxes, described
 from scaling.showing.page.data import page_facts
-from scaling.showing.page.drawn import drawn_figures
+from scaling.showing.page.drawn import as_drawn
 from scaling.showing.page.point_rows import point_columns, point_rows
 from scaling.showing.page.sheet import written
+from scaling.showing.plots.kinds import Nothing, Picture, pictures
 from scaling.showing.result import Result
 from scaling.showing.words import count
 
@@ -21,12 +24,12 @@ SCRIPTS = (
 LARGE = 32
 
 
-def page(result: Result, *, include_invalid: bool = False) -> str:
-    """The whole page."""
+def page(result: Result, found: Iterable[Picture | Nothing] | None = None, *, include_invalid: bool = False) -> str:
+    """The whole page, with these figures of the result, or else with every kind there is."""
     folder, machine = result.folder, result.folder.machine
     study = origin.study_of(folder.study_toml, folder.name)
     failed = origin.failures(folder.rows)
-    figures, undrawn = drawn_figures(result)
+    figures, undrawn = as_drawn(pictures(result) if found is None else found)
     return written(
         "page.html",
         SCRIPTS,

@@ -1,6 +1,6 @@
 """The page of a cluster's folder: its kinds of node side by side, with links to the page of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
@@ -15,6 +15,7 @@ from scaling.showing.page.drawn import as_drawn
 from scaling.showing.page.page import taken_in, totals
 from scaling.showing.page.sheet import written
 from scaling.showing.plots import side_by_side as figures_of
+from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.sizing import outlook_facts, size_words, spread_words
 from scaling.showing.words import count, share
 
@@ -46,18 +47,19 @@ def side_by_side_page(
     study_toml: str | None,
     kinds: Sequence[KindResult],
     pages: Mapping[str, str],
+    found: Iterable[Picture | Nothing] | None = None,
     *,
     unmeasured: Sequence[str] = (),
     target: float | None = None,
     include_invalid: bool = False,
 ) -> str:
-    """The whole page; `pages` are the addresses of the kinds' own, as seen from this one.
+    """The whole page; `pages` are the addresses of the kinds' own, as seen from this one; figures as `page` has them.
 
     Kinds are compared at a target, units a second, or at a throughput that each should reach.
     """
     study = origin.study_of(study_toml, name)
     works = same_work(kinds, target)
-    figures, undrawn = as_drawn(figures_of.side_by_side(kinds, target=target))
+    figures, undrawn = as_drawn(figures_of.side_by_side(kinds, target=target) if found is None else found)
     rows = [row for kind in kinds for row in kind.result.folder.rows]
     machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.result.folder.rows}
     return written(
@@ -76,7 +78,7 @@ def side_by_side_page(
         works=[(label(work.series), f"{work.target:g}", asked(work)) for work in works],
         figures=figures,
         undrawn=undrawn,
-        between=[(kind.name, between_table(found)) for kind in kinds if (found := kind.between)],
+        between=[(kind.name, between_table(points)) for kind in kinds if (points := kind.between)],
         kinds=[(kind.name, _told(kind)) for kind in kinds],
         study=study_toml,
         commands=origin.cluster_commands(name, include_invalid, works[0].target if works else None),

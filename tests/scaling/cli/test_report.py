@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from scaling.cli import sweep
@@ -31,6 +33,15 @@ def test_the_page_may_lie_elsewhere_and_take_in_what_is_not_valid(small, tmp_pat
     assert told.stdout == f"{tmp_path / 'mine.html'}\n"
     assert "--include-invalid" in (tmp_path / "mine.html").read_text()
     assert list(tmp_path.iterdir()) == [tmp_path / "mine.html"]
+
+
+def test_its_figures_may_be_written_too_and_are_those_of_plot(small, tmp_path):
+    told = scaling("report", small, "-o", tmp_path / "mine.html", "--figures").stdout.splitlines()
+    drawn = scaling("plot", small, "-o", tmp_path / "plotted").stdout.splitlines()
+    assert told == [*(path.replace("plotted", "figures") for path in drawn), str(tmp_path / "mine.html")]
+    svgs = [path for path in drawn if path.endswith(".svg")]
+    assert svgs
+    assert all(Path(path).read_text() == (tmp_path / "figures" / Path(path).name).read_text() for path in svgs)
 
 
 @pytest.mark.parametrize(("output", "words"), [("no/where.html", "cannot be written"), ("", "cannot be written")])
