@@ -122,6 +122,7 @@ def _turns(job: _Job, turns: int) -> None:
         turn = number % len(makers)
         for name in [*makers][turn:] + [*makers][:turn]:
             sides[name].append(makers[name]())
+        print(f"turn {number + 1}:", *(f"{1e3 * times[-1]:.3f}" for times in sides.values()), "ms", flush=True)
     print("\n| process medians | ours | pyperf | pyperf, warm | plain loop | ours / pyperf | ours / pyperf, warm | "
           "ours / loop |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
     for words, level in (("median", 0.5), ("fastest quarter", 0.25)):
