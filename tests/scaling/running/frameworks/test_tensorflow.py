@@ -31,6 +31,22 @@ def test_a_loss_that_is_no_number_says_after_how_many_steps_it_came():
         step.step()
 
 
+def test_the_parts_of_a_nested_batch_come_where_they_belong():
+    parts = {"wide": np.full((1, 3), 2.0, np.float32), "bent": (np.float32(5.0), np.full((1, 3), 3.0, np.float32))}
+    network = SimpleNamespace(
+        **vars(diverging()) | {"data": lambda: (parts, np.float32(100.0)), "model": None, "infer": _weighted}
+    )
+    step = CompiledStep(network, "infer", jit=False)
+    step.prepare()
+    step.step()
+    assert float(step._graph()[0]) == 2 * 3 + 10 * 5 + 100 * 9
+
+
+def _weighted(inputs):
+    scale, other = inputs["bent"]
+    return tf.reduce_sum(inputs["wide"]) + 10 * scale + 100 * tf.reduce_sum(other)
+
+
 def test_a_thread_that_ends_while_threads_are_counted_is_not_counted(monkeypatch):
     ended = "0"
     monkeypatch.setattr(os, "listdir", lambda path: [str(os.getpid()), ended])
