@@ -61,9 +61,11 @@ def own_lock(tmp_path_factory, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible():
-    """Programs that tests start can be interrupted, also where tests run in the background of a script."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Programs that tests start can be told to end, also where tests run in the background of a script or under nohup."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
+    for each, handler in usual.items():
+        if signal.getsignal(each) is signal.SIG_IGN:
+            signal.signal(each, handler)
 
 
 def need(present: bool, what: str) -> None:
