@@ -61,7 +61,7 @@ def own_lock(tmp_path_factory, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible():
-    """Programs that tests start can be told to end, also where tests run in the background of a script or under nohup."""
+    """Programs that tests start can be told to end, also in the background of a script or under nohup."""
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
     for each, handler in usual.items():
         if signal.getsignal(each) is signal.SIG_IGN:
