@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.errors import StudyError
+from scaling.errors import FitError, StudyError
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Root = Annotated[
@@ -30,3 +30,9 @@ def seconds_in(text: str) -> float:
     if "".join(number + unit for number, unit in parts) != re.sub(r"\s", "", text) or seconds <= 0:
         raise StudyError(f"--budget {text}: that is no time above 0; write it such as 90s, 10m or 1h30m")
     return seconds
+
+
+def check_target(target: float | None) -> None:
+    """Refuse a throughput that is none."""
+    if target is not None and not 0.0 < target < float("inf"):
+        raise FitError(f"--target is {target:g}, but it must be a number above 0")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scaling.cli.options import check_target
 from scaling.cli.printing import print_note
 from scaling.cli.sources import IncludeInvalid
-from scaling.errors import FitError, StoreError
+from scaling.errors import StoreError
 from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
 from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
@@ -78,8 +79,7 @@ def plot(
     has_rows = (folder / ROWS.file).exists() or not traced
     usual = (*(KINDS if has_rows else ()), *(OP_KINDS if traced else ()))
     chosen = _chosen(kinds or usual, (*KINDS, *OP_KINDS, ROOFLINE))
-    if target is not None and not 0.0 < target < float("inf"):
-        raise FitError(f"--target is {target:g}, but it must be a number above 0")
+    check_target(target)
     measured = [folder, *([ceilings] if ceilings else [])]
     _write(_pictures(measured, chosen, target, include_invalid), where, formats)
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import typer
 
+from scaling.cli.options import check_target
 from scaling.cli.plot import FIGURES, written
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import FitError
@@ -42,8 +43,7 @@ def report(
 
     Example: scaling report results/quick
     """
-    if target is not None and not 0.0 < target < float("inf"):
-        raise FitError(f"--target is {target:g}, but it must be a number above 0")
+    check_target(target)
     if target is not None and not is_cluster_folder(folder):
         raise FitError(
             f"--target is what the kinds of a cluster are compared at, and {folder} is of one machine; "

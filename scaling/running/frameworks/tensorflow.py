@@ -87,8 +87,8 @@ class CompiledStep:
         self._batch = (inputs, targets) if self._trains else (inputs,)
 
     @cached_property
-    def _graph(self) -> Callable[[], Any]:
-        """The step on this very batch, built by the first call.
+    def _call(self) -> Callable[[], Any]:
+        """Take the step on this very batch; the graph is built when this is first asked for.
 
         Its tensors are put in order once: to look the graph up and match arguments cost half a millisecond a step.
         """
@@ -99,8 +99,8 @@ class CompiledStep:
     def step(self) -> None:
         """Take a step; a loss that is no number ends the run, since what follows it is no training."""
         with tf.profiler.experimental.Trace(self.name):
-            result = self._graph()[0]
-        result = result.numpy()
+            outputs = self._call()
+        result = outputs[0].numpy()
         self.taken += 1
         if self._trains:
             self._keep(float(result))

@@ -39,7 +39,7 @@ def test_the_parts_of_a_nested_batch_come_where_they_belong():
     step = CompiledStep(network, "infer", jit=False)
     step.prepare()
     step.step()
-    assert float(step._graph()[0]) == 2 * 3 + 10 * 5 + 100 * 9
+    assert float(step._call()[0]) == 2 * 3 + 10 * 5 + 100 * 9
 
 
 def _weighted(inputs):
