@@ -9,7 +9,7 @@ from scaling.study.planning import Run
 # What a program needs to find itself, its libraries and its language. Everything else, thread variables above all,
 # would make a run depend on the shell it was started from.
 KEPT = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"),
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"),
     *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
 )
 INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
@@ -20,13 +20,16 @@ ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 PADDING = "SCALING_PADDING"
 
+# Where a run puts what it needs for a moment: a folder that is emptied for it, since it leaves without tidying up.
+SCRATCH = "TMPDIR"
+
 # The size of the environment shifts the stack, and with it cache and alignment luck by several percent; a different
 # length every launch turns that bias into noise that repeated launches can see.
 LONGEST_PADDING = 4096
 
 
 def environment(
-    run: Run, inherited: Mapping[str, str], mark: str, arch: str, generation: int | None = None
+    run: Run, inherited: Mapping[str, str], mark: str, arch: str, scratch: str, generation: int | None = None
 ) -> dict[str, str]:
     """The variables of a run's process; a forked one has those of its server, alike in all runs of a generation."""
     kept = {name: value for name, value in inherited.items() if name in KEPT or name.startswith("LC_")}
@@ -41,11 +44,12 @@ def environment(
         **({name: str(intra) for name in INTRA_VARIABLES} if intra else {}),
         **({name: str(inter) for name in INTER_VARIABLES} if inter else {}),
         MARK: mark,
+        SCRATCH: scratch,
         PADDING: "x" * length,
     }
 
 
 def recorded(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The variables as a row keeps them: the padding by its length, the mark not at all."""
+    """The variables as a row keeps them: the padding by its length, what only this sweep has not at all."""
     told = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
-    return tuple((name, told[name]) for name in sorted(told) if name != MARK)
+    return tuple((name, told[name]) for name in sorted(told) if name not in (MARK, SCRATCH))

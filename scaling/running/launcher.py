@@ -50,7 +50,6 @@ class Order:
     timeout_seconds: float
     environment: Mapping[str, str]
     traced: int | None = None
-    scratch: str = ""
 
     def told(self) -> dict[str, Any]:
         """What the child is told, however it is born; the rest it inherits."""
@@ -65,7 +64,6 @@ class Order:
             "max_seconds": self.max_seconds,
             "steps": self.steps,
             "traced": self.traced,
-            "scratch": self.scratch,
         }
 
 

@@ -65,7 +65,7 @@ def carry_out(order: dict[str, Any], born: int) -> dict[str, Any]:
     workload.prepare()
     traced: list[dict[str, Any]] = []
     if order["traced"]:
-        first, traced = framework.traced(workload, order["traced"], order["scratch"])
+        first, traced = framework.traced(workload, order["traced"])
         steps: list[float] = []
     else:
         first, *steps = _timed(workload.step)

@@ -61,19 +61,16 @@ class LocalEngine:
 
     def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
         """Make each run and hand on its row with the steps that were traced in it."""
-        for run in runs:
-            try:
-                yield self._made(run)
-            finally:
-                shutil.rmtree(self.scratch, ignore_errors=True)  # a run that was ended had no time to tidy up
+        return map(self._made, runs)
 
     def _made(self, run: Run) -> TracedRow:
         cpus = frozenset(run.flat_cpus)
         # We keep off the measured CPUs where there are others to be on.
         _move_to(self.own_cpus - cpus or self.own_cpus)
+        self._empty_scratch()
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         generation = self.servers.generation_for(run.point) if run.start == "fork" else None
-        variables = environment(run, os.environ, self.mark, self.machine.arch, generation)
+        variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch), generation)
         launched = self._launched(run, self._order(run, cpus, variables))
         row = Row(
             run=run,
@@ -85,6 +82,11 @@ class LocalEngine:
             environment=recorded(variables),
         )
         return TracedRow(row, launched.traced)
+
+    def _empty_scratch(self) -> None:
+        """A run leaves at once, and with it whatever its framework meant to remove at the end."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(mode=0o700, exist_ok=True)
 
     def _launched(self, run: Run, order: Order) -> Launched:
         if run.start == "spawn":
@@ -123,7 +125,6 @@ class LocalEngine:
             timeout_seconds=self.study.timeout_seconds,
             environment=variables,
             traced=run.traced,
-            scratch=str(self.scratch),
         )
 
     def _idle_siblings(self, cpus: CpuSet) -> CpuSet:

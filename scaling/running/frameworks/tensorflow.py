@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -40,12 +39,12 @@ class TensorFlow:
         """The step of a network."""
         return CompiledStep(network, mode, jit)
 
-    def traced(self, step: "CompiledStep", steps: int, scratch: str) -> tuple[float, list[dict[str, Any]]]:
+    def traced(self, step: "CompiledStep", steps: int) -> tuple[float, list[dict[str, Any]]]:
         """Seconds of the first call of a step that was never called before, and its traced steps as plain values."""
         # Only here: a run that is not traced should not pay for what reads traces.
         from scaling.running.frameworks.tracing import trace
 
-        first, traced = trace(step.step, step.name, steps, Path(scratch))
+        first, traced = trace(step.step, step.name, steps)
         return first, list(map(asdict, traced))
 
     def pool_sizes(self) -> dict[str, int]:

@@ -5,10 +5,10 @@ whose every run was traced teaches it nothing, so all ops stay in the trace, whi
 first call and why the plain steps come after. Levels of detail would settle it, but the tracer takes none.
 """
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
@@ -24,18 +24,18 @@ HOST = "/host:CPU"
 LARGEST_FILE_BYTES = 64 * 2**20
 
 
-def trace(step: Callable[[], None], call: str, steps: int, scratch: Path) -> tuple[float, list[TracedStep]]:
+def trace(step: Callable[[], None], call: str, steps: int) -> tuple[float, list[TracedStep]]:
     """Seconds of the first call, which builds the step, then so many traced steps, less the first and the last.
 
-    `call` is the name of the compiled function. Nothing is left in the scratch folder.
+    `call` is the name of the compiled function. Nothing is left on the disk.
     """
-    with _Session(scratch) as session:
+    with _Session() as session:
         start = time.perf_counter()
         step()
         first = time.perf_counter() - start
     traced: list[TracedStep] = []
     for count in sessions(steps, session.file_bytes):
-        with _Session(scratch) as session:
+        with _Session() as session:
             for number in range(count):
                 with tf.profiler.experimental.Trace(MARKER, step_num=number, _r=1):
                     step()
@@ -56,21 +56,20 @@ def sessions(steps: int, bytes_a_step: int) -> Iterator[int]:
 class _Session:
     """One stretch of tracing; what it recorded is in memory, and off the disk, once it is over."""
 
-    def __init__(self, scratch: Path) -> None:
-        self._scratch = scratch
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory()
         self._recorded = b""
 
     def __enter__(self) -> "_Session":
-        self._scratch.mkdir(mode=0o700, exist_ok=True)
-        tf.profiler.experimental.start(str(self._scratch))
+        tf.profiler.experimental.start(self._folder.name)
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
             tf.profiler.experimental.stop()
-            self._recorded = b"".join(path.read_bytes() for path in self._scratch.rglob("*.xplane.pb"))
+            self._recorded = b"".join(path.read_bytes() for path in Path(self._folder.name).rglob("*.xplane.pb"))
         finally:
-            shutil.rmtree(self._scratch)
+            self._folder.cleanup()
 
     @property
     def file_bytes(self) -> int:

@@ -9,42 +9,42 @@ SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND"
 
 
 def test_only_an_allow_list_of_the_shell_reaches_a_run():
-    variables = environment(first_run(), SHELL, "mark", "x86_64")
+    variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
     assert {name for name in variables if name in SHELL} == {"PATH", "LC_ALL"}
 
 
 def test_the_framework_is_told_what_to_use_and_the_shells_choice_of_kernels_is_kept():
-    variables = environment(first_run(), SHELL, "mark", "x86_64")
+    variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
     assert (variables["KERAS_BACKEND"], variables["TF_ENABLE_ONEDNN_OPTS"]) == ("tensorflow", "1")
-    assert environment(first_run(), SHELL, "mark", "aarch64")["TF_ENABLE_ONEDNN_OPTS"] == "0"
+    assert environment(first_run(), SHELL, "mark", "aarch64", "/scratch")["TF_ENABLE_ONEDNN_OPTS"] == "0"
     chosen = {**SHELL, "TF_ENABLE_ONEDNN_OPTS": "0"}
-    assert environment(first_run(), chosen, "mark", "x86_64")["TF_ENABLE_ONEDNN_OPTS"] == "0"
+    assert environment(first_run(), chosen, "mark", "x86_64", "/scratch")["TF_ENABLE_ONEDNN_OPTS"] == "0"
 
 
 def test_threads_asked_for_are_set_and_automatic_ones_are_not():
-    variables = environment(first_run("intra = 2\ninter = 3"), SHELL, "mark", "x86_64")
+    variables = environment(first_run("intra = 2\ninter = 3"), SHELL, "mark", "x86_64", "/scratch")
     assert variables["OMP_NUM_THREADS"] == variables["TF_NUM_INTRAOP_THREADS"] == "2"
     assert variables["TF_NUM_INTEROP_THREADS"] == "3"
 
 
 def test_the_padding_differs_from_run_to_run_and_not_from_time_to_time():
     one, other = first_run("launches = 2"), first_run("launches = 2\nseed = 5")
-    assert environment(one, {}, "a", "x86_64") == environment(one, {}, "a", "x86_64")
-    assert environment(one, {}, "a", "x86_64") != environment(other, {}, "a", "x86_64")
+    assert environment(one, {}, "a", "x86_64", "/scratch") == environment(one, {}, "a", "x86_64", "/scratch")
+    assert environment(one, {}, "a", "x86_64", "/scratch") != environment(other, {}, "a", "x86_64", "/scratch")
 
 
 def test_forked_runs_of_a_generation_have_one_environment_and_those_of_another_another():
     runs = plan(study(start="fork", modes='["train", "infer"]', launches="2"), machine(2)).runs
-    first, *others = (environment(run, SHELL, "a", "x86_64", generation=1) for run in runs)
+    first, *others = (environment(run, SHELL, "a", "x86_64", "/scratch", generation=1) for run in runs)
     assert all(other == first for other in others)
-    assert environment(runs[0], SHELL, "a", "x86_64", generation=2) != first
+    assert environment(runs[0], SHELL, "a", "x86_64", "/scratch", generation=2) != first
 
 
-def test_a_row_keeps_the_padding_by_its_length_and_not_the_mark():
-    variables = environment(first_run(), SHELL, "mark", "x86_64")
+def test_a_row_keeps_the_padding_by_its_length_and_not_what_only_its_sweep_has():
+    variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
     told = dict(recorded(variables))
     assert told["SCALING_PADDING"] == f"{len(variables['SCALING_PADDING'])} characters"
-    assert "SCALING_SWEEP" not in told
+    assert not told.keys() & {"SCALING_SWEEP", "TMPDIR"}
 
 
 def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):
@@ -54,5 +54,5 @@ def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):
         f"command: {sys.executable} -c \"import os; open('{shown}', 'w').write(' '.join(os.environ))\"", intra=2
     )
     seen = set(shown.read_text().split())
-    assert seen - {"SCALING_SWEEP", "LC_CTYPE"} == {name for name, _ in row.environment} - {"LC_CTYPE"}
+    assert seen - {"SCALING_SWEEP", "TMPDIR", "LC_CTYPE"} == {name for name, _ in row.environment} - {"LC_CTYPE"}
     assert dict(row.environment)["OMP_NUM_THREADS"] == "2"

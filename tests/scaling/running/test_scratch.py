@@ -1,4 +1,8 @@
-"""What a traced run writes while it is traced is gone afterwards, however it ends."""
+"""What a run leaves on the disk is gone afterwards, however it ends."""
+
+import json
+import sys
+import tempfile
 
 import pytest
 
@@ -6,26 +10,47 @@ from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.running.engines.local import LocalEngine
 from scaling.running.guardian import Guardian
-from tests.pretend import first_run, study
+from scaling.study.planning import Run, plan
+from tests.pretend import study
+
+LITTERS = f'command: {sys.executable} -c "import tempfile; tempfile.mkdtemp()"'
 
 
-def leave(scratch):
-    scratch.mkdir()
-    (scratch / "half.xplane.pb").write_bytes(b"half of a trace")
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
 
 
-def test_a_run_that_is_ended_leaves_nothing_behind(monkeypatch):
+def run_of(workload: str, start: str = "spawn") -> Run:
+    toml = f"workloads = {json.dumps([workload])}\nsize = 'small'"
+    return plan(study(toml, cores="1", launches="1", start=json.dumps(start)), read_topology()).runs[0]
+
+
+@pytest.fixture
+def engine(temporary):
     topology = read_topology()
-    with LocalEngine(study(), topology, read_machine(topology)) as engine:
+    with LocalEngine(study(max_seconds="0.05"), topology, read_machine(topology)) as made:
+        yield made
+    assert not list(temporary.iterdir())
 
-        def ended(_):
-            leave(engine.scratch)
-            raise KeyboardInterrupt
 
-        monkeypatch.setattr(engine, "_made", ended)
-        with pytest.raises(KeyboardInterrupt):
-            list(engine.trace([first_run()]))
-        assert not engine.scratch.exists()
+def test_every_run_finds_an_empty_folder(engine):
+    litter = set()
+    for row in engine.make([run_of(LITTERS)] * 2):
+        assert row.outcome.status == "ok", row.outcome
+        left = set(engine.scratch.iterdir())
+        assert left
+        assert not left & litter
+        litter |= left
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_a_network_leaves_nothing_behind(engine, start):
+    """TensorFlow keeps a file for every function it rewrites, and removes them at an end that never comes."""
+    (row,) = engine.make([run_of("autoenc", start)])
+    assert row.outcome.status == "ok", row.outcome
+    assert list(engine.scratch.glob("__autograph_generated_file*"))
 
 
 def test_no_two_engines_share_a_scratch_folder():
@@ -36,9 +61,10 @@ def test_no_two_engines_share_a_scratch_folder():
         assert not one.scratch.exists()
 
 
-def test_the_guardian_removes_what_a_killed_profile_has_left(tmp_path):
+def test_the_guardian_removes_what_a_killed_sweep_has_left(tmp_path):
     scratch = tmp_path / "scratch"
     guardian = Guardian("nobody carries this mark", scratch=scratch)
-    leave(scratch)
+    scratch.mkdir()
+    (scratch / "half.xplane.pb").write_bytes(b"half of a trace")
     guardian.close()
     assert not scratch.exists()
