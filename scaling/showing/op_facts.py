@@ -76,6 +76,7 @@ def _profile(name: str, profile: Profile) -> Facts:
                 "class": op.op_class,
                 "seconds": op.seconds,
                 "share": op.share,
+                "share_in_launches": [op.least, op.most],
                 "executions": op.executions,
             }
             for op in profile.ops

@@ -7,6 +7,7 @@ from scaling.analysis.operations import NOTABLE, notable, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.laws import StepPrediction
 from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Merge
 from scaling.showing.law_words import figure, percent, with_interval
 from scaling.showing.op_result import OpResult, Scaling
@@ -17,6 +18,8 @@ from scaling.showing.words import count, duration, share
 NAMED_LOSSES = 3
 MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
+# Two profiles of one program on a quiet machine lie less than this apart in every share.
+MOST_APART = 0.02
 
 
 def profiles_table(result: OpResult) -> Table:
@@ -203,6 +206,8 @@ def op_remarks(result: OpResult) -> Iterator[str]:
             f"{each.trace.point.workload} {each.trace.point.mode}, {count(each.trace.threads, 'thread')}: op time "
             f"drifts by {100 * each.drift:+.0f} % over {len(each.step_seconds)} steps; trace more of them"
         )
+    for profile in result.profiles:
+        yield from _launch_remarks(profile)
     lone = [each.name for each in result.scalings if each.laws.times.of_steps]
     if lone:
         yield (
@@ -211,6 +216,17 @@ def op_remarks(result: OpResult) -> Iterator[str]:
         )
     for scaling in result.scalings:
         yield from _prediction_remarks(scaling)
+
+
+def _launch_remarks(profile: Profile) -> Iterator[str]:
+    """Where launches tell different shares."""
+    farthest = max(profile.ops, key=lambda op: op.apart, default=None)
+    if farthest is not None and farthest.apart >= MOST_APART:
+        yield (
+            f"{profile.point.workload} {profile.point.mode}, {count(profile.threads, 'thread')}: the share of "
+            f"{farthest.type} is {100 * farthest.least:.1f} to {100 * farthest.most:.1f} % in its {profile.launches} "
+            "launches; trace more of them, on a quieter machine"
+        )
 
 
 def _prediction_remarks(scaling: Scaling) -> Iterator[str]:

@@ -22,13 +22,23 @@ NOT_OPS = (OVERHEAD, UNEXPLAINED)
 
 @dataclass(frozen=True, slots=True)
 class OpShare:
-    """An op type in a profile: seconds and executions a step, and its share of all op time."""
+    """An op type in a profile: seconds and executions a step, and its share of all op time.
+
+    `least` and `most` are the shares it has in single launches.
+    """
 
     type: str
     op_class: OpClass
     seconds: float
     share: float
     executions: float
+    least: float
+    most: float
+
+    @property
+    def apart(self) -> float:
+        """How far launches lie apart in its share."""
+        return self.most - self.least
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +107,14 @@ def profiles(traces: Iterable[Trace]) -> list[Profile]:
 def profile(traces: Sequence[Trace]) -> Profile:
     """The launches of one point as one profile."""
     first = traces[0]
-    parts = _mean([launch_parts(trace) for trace in traces])
+    launches = [launch_parts(trace) for trace in traces]
+    parts = _mean(launches)
     executions = _mean([_executions(trace) for trace in traces])
-    op_seconds = sum(seconds for name, seconds in parts.items() if name not in NOT_OPS)
-    ops = [
-        OpShare(name, op_class(name), seconds, seconds / op_seconds if op_seconds else 0.0, executions[name])
-        for name, seconds in parts.items()
-        if name not in NOT_OPS
-    ]
+    shares, by_launch = _shares(parts), [_shares(each) for each in launches]
+    ops = []
+    for name, share in shares.items():
+        single = [each.get(name, 0.0) for each in by_launch]
+        ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], min(single), max(single)))
     plain = [median(trace.plain_step_seconds) for trace in traces if trace.plain_step_seconds]
     return Profile(
         point=first.point,
@@ -120,6 +130,13 @@ def profile(traces: Sequence[Trace]) -> Profile:
         launches=len(traces),
         steps=sum(len(trace.steps) for trace in traces),
     )
+
+
+def _shares(parts: dict[str, float]) -> dict[str, float]:
+    """The share of op time of every op type."""
+    ops = {name: seconds for name, seconds in parts.items() if name not in NOT_OPS}
+    total = sum(ops.values())
+    return {name: seconds / total if total else 0.0 for name, seconds in ops.items()}
 
 
 def launch_parts(trace: Trace) -> dict[str, float]:

@@ -17,7 +17,7 @@ from scaling.showing.operations import (
     steadiness_table,
 )
 from scaling.showing.tables import text_lines
-from tests.traced import CONVOLUTIONAL, amdahl_traces
+from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
 DENSE = {"MatMul": (50.0, 0.1, 3), "Tanh": (5.0, 0.0, 3), "NextIteration": (1.0, 1.0, 9)}
@@ -100,6 +100,15 @@ def test_what_to_be_careful_about_is_said(result):
     remarks = list(op_remarks(result))
     assert "op types of class other: NextIteration" in remarks
     assert any("8 threads are 2 times the most that were traced" in remark for remark in remarks)
+
+
+def test_launches_that_tell_different_shares_are_named():
+    alike = {"MatMul": 0.80, "Mul": 0.10, "Tanh": 0.10}
+    other = {"MatMul": 0.83, "Mul": 0.08, "Tanh": 0.09}
+    agreed = op_result([trace(step(alike)), trace(step(alike), launch=2)])
+    apart = op_result([trace(step(alike)), trace(step(other), launch=2)])
+    assert not any("launches" in remark for remark in op_remarks(agreed))
+    assert any("the share of MatMul is 80.0 to 83.0 % in its 2 launches" in remark for remark in op_remarks(apart))
 
 
 def test_one_launch_is_said_to_be_one():

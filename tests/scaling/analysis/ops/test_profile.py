@@ -47,6 +47,14 @@ def test_launches_of_a_point_are_averaged_and_an_op_one_of_them_lacks_is_nothing
     assert made.launches == 2
 
 
+def test_a_share_tells_how_far_launches_lie_apart():
+    made = profile([trace(step({"MatMul": 0.9, "Mul": 0.1})), trace(step({"MatMul": 2.1, "Mul": 0.9}), launch=2)])
+    matmul, mul = made.ops
+    assert (matmul.share, matmul.least, matmul.most) == pytest.approx((0.75, 0.7, 0.9))
+    assert (mul.least, mul.most, mul.apart) == pytest.approx((0.1, 0.3, 0.2))
+    assert profile([trace(step({"MatMul": 0.9}))]).ops[0].apart == 0
+
+
 def test_profiles_of_a_subject_come_with_threads_ascending():
     made = profiles([*reversed(amdahl_traces(launches=1)), *amdahl_traces(launches=1, mode="infer")])
     assert [(each.point.mode, each.threads) for each in made] == [
