@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from scaling.analysis.ops.roofline import Achieved, Ceilings
 from scaling.showing.law_words import figure as number_words
 from scaling.showing.plots.frame import frame, number_axis
-from scaling.showing.plots.marks import mark_key
+from scaling.showing.plots.marks import hollow_key, mark_key
 from scaling.showing.plots.picture import Nothing, Picture
 from scaling.showing.plots.style import INK, SMALL_POINTS, colour, marker
 from scaling.showing.words import count
@@ -37,7 +37,7 @@ def roofline(points: Sequence[Achieved]) -> Picture | Nothing:
         "Floating-point operations a second against operations for every byte moved, both logarithmic. The roof is "
         "what so many cores reached at best here: memory bandwidth where it slopes, a large matrix product where it is "
         "flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if nothing "
-        "stayed in a cache between ops. Hollow marks are inference."
+        "stayed in a cache between ops. Hollow marks have a verdict against them, and so has a ceiling where dashed."
         + (
             f" Too far below to be drawn, since hardly any of their ops are products: {', '.join(below)}."
             if below
@@ -70,7 +70,7 @@ def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
                 linestyle="none",
                 marker=marker(style),
                 color=colour(style),
-                markerfacecolor=colour(style) if each.point.mode == "train" else "none",
+                markerfacecolor=colour(style) if each.valid else "none",
             )
         shown.title(place, count(ceilings.cores, "core"))
     most = max(each.ceilings.flops_per_second or 1.0 for panel in panels for each in panel) / 1e9
@@ -79,10 +79,7 @@ def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
     number_axis(shown.axes[0])
     shown.labels("arithmetic intensity, FLOP/byte", "GFLOP/s")
     keys = [mark_key(name, colour(style), marker(style)) for style, name in enumerate(names)]
-    for key, name in zip(keys, names, strict=True):
-        if name.endswith("infer"):
-            key.set_markerfacecolor("none")
-    shown.legend(keys)
+    shown.legend(keys + [hollow_key()] * (not all(each.valid for panel in panels for each in panel)))
     return shown.figure
 
 
@@ -92,7 +89,8 @@ def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[Achieved]) -> None:
     low = min(*intensities, ceilings.ridge) / 3.0
     high = max(*intensities, ceilings.ridge) * 6.0
     corners = [low, ceilings.ridge, high]
-    axes.plot(corners, [(ceilings.attainable(each) or 0.0) / 1e9 for each in corners], color=INK, linewidth=1.2)
+    roof = [(ceilings.attainable(each) or 0.0) / 1e9 for each in corners]
+    axes.plot(corners, roof, color=INK, linewidth=1.2, linestyle="--" if ceilings.doubtful else "-")
     axes.set_xscale("log")
     axes.set_yscale("log")
     peak, bandwidth = (ceilings.flops_per_second or 0.0) / 1e9, (ceilings.bytes_per_second or 0.0) / 1e9

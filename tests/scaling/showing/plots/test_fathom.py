@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,8 +154,18 @@ def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
     roof, vgg, memnet = one.lines
     assert list(roof.get_ydata())[1:] == pytest.approx([100.0, 100.0])
     assert (vgg.get_xdata()[0], vgg.get_ydata()[0]) == pytest.approx((50.0, 60.0))
-    assert memnet.get_markerfacecolor() == "none"
+    assert "none" not in (vgg.get_markerfacecolor(), memnet.get_markerfacecolor())
+    assert roof.get_linestyle() == "-"
     assert [each.get_title() for each in (one, two)] == ["1 core", "2 cores"]
+
+
+def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed():
+    doubtful = replace(achieved("vgg", 60e9, 50.0), valid=False)
+    doubtful = replace(doubtful, ceilings=replace(doubtful.ceilings, doubtful=("matmul",)))
+    picture = drawn(lambda: roofline([doubtful]))
+    roof, vgg = picture.figure.axes[0].lines
+    assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
+    assert "hollow: not valid" in words(picture)
 
 
 def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
