@@ -4,52 +4,49 @@
 
 All on the same CPUs, with the same thread variables in the environment. A round asks how long: ours makes launches
 until the interval over launches is within ± 1 %, at least three; pyperf makes its 20 processes. Turns ask whether it is
-the same step: one process of each after the other, over and over, so that a host that slows down slows all three.
+the same step: a process of each, alive side by side, takes a few steps while the other two wait, so that a host that
+slows down slows all three.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import pyperf
-from numpy import quantile
 
+from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
 from scaling.analysis.figures import mean
 from scaling.analysis.repeats import wants_more
-from scaling.analysis.summary import Launch, by_point
+from scaling.analysis.summary import by_point
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
-from scaling.results.rows import launch_of
+from scaling.results.rows import Row, launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan
 from scaling.study.spec import Study, study_from_toml
 
 PRECISION = 0.01
 STUDY = """
-workloads = ["{file}:build"]
+workloads = ["{workload}"]
 cores = {cores}
 intra = "cores"
 inter = 1
 launches = {launches}
 precision = {precision}
-max_seconds = 2
+max_seconds = {seconds}
 start = "{start}"
 """
-LEAST_LAUNCHES = 3
-LOOP_SECONDS = 2
-# Steps in one of pyperf's values, a tenth of a second as it chooses by itself.
-LOOPS = 4
-# Values pyperf throws away when it is given two seconds to warm up; by itself it throws one away.
-WARM = 25
+LEAST_LAUNCHES, MOST_LAUNCHES = 3, 20
+LAUNCH_SECONDS, TURNS_SECONDS = 2, 120
 
 
 def main() -> None:
@@ -60,9 +57,12 @@ def main() -> None:
     parser.add_argument("--start", default="fork", choices=["spawn", "fork"])
     parser.add_argument("--cores", type=int, default=2)
     arguments = parser.parse_args()
-    job = _Job.made(arguments.cores, arguments.start, max(arguments.turns, 3))
-    _rounds(job, arguments.rounds)
-    _turns(job, arguments.turns)
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
+    _rounds(_Job.made(arguments, MOST_LAUNCHES, LAUNCH_SECONDS), arguments.rounds)
+    if arguments.turns:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "turns"
+            _turns(_Job.made(arguments, arguments.turns, TURNS_SECONDS, f" turns={path}"), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +75,30 @@ class _Job:
     runs: list[Run]
 
     @classmethod
-    def made(cls, cores: int, start: str, launches: int) -> "_Job":
+    def made(cls, asked: argparse.Namespace, launches: int, seconds: float, options: str = "") -> "_Job":
         file = Path(__file__).with_name("matmul.py")
-        toml = STUDY.format(file=file, cores=cores, precision=PRECISION, start=start, launches=launches)
+        toml = STUDY.format(
+            workload=f"{file}:build{options}",
+            cores=asked.cores,
+            start=asked.start,
+            launches=launches,
+            precision=PRECISION,
+            seconds=seconds,
+        )
         study, topology = study_from_toml(toml, "matmul"), read_topology()
-        runs = [run for run in plan(study, topology).runs if run.point.cores == cores and run.launch <= launches]
+        runs = [run for run in plan(study, topology).runs if run.point.cores == asked.cores and run.launch <= launches]
         return cls(study, topology, read_machine(topology), runs)
 
     @property
     def cpus(self) -> tuple[int, ...]:
         return self.runs[0].flat_cpus
 
-    def launches(self, runs: Iterable[Run]) -> Iterator[Launch]:
+    def rows(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Our launches, one after the other as they are asked for."""
         with LocalEngine(self.study, self.topology, self.machine) as engine:
             for row in engine.make(runs):
                 assert row.outcome.status == "ok", row.outcome
-                yield launch_of(row)
+                yield row
 
 
 def _rounds(job: _Job, rounds: int) -> None:
@@ -108,36 +115,41 @@ def _rounds(job: _Job, rounds: int) -> None:
         )
 
 
-def _turns(job: _Job, turns: int) -> None:
-    """One process of each in turn, the order changing; medians over processes, and over the quietest quarter."""
-    sides: dict[str, list[float]] = {"ours": [], "pyperf": [], "pyperf, warm": [], "loop": []}
-    ours = job.launches(job.runs[:turns])
-    for number in range(turns):
-        makers = {
-            "ours": lambda: next(ours).seconds or 0.0,
-            "pyperf": lambda: _pyperf(job.cpus, "-p", "1", "-l", str(LOOPS))[1][0],
-            "pyperf, warm": lambda: _pyperf(job.cpus, "-p", "1", "-l", str(LOOPS), "-w", str(WARM))[1][0],
-            "loop": lambda: _loop(job.cpus),
-        }
-        turn = number % len(makers)
-        for name in [*makers][turn:] + [*makers][:turn]:
-            sides[name].append(makers[name]())
-        print(f"turn {number + 1}:", *(f"{1e3 * times[-1]:.3f}" for times in sides.values()), "ms", flush=True)
-    print("\n| process medians | ours | pyperf | pyperf, warm | plain loop | ours / pyperf | ours / pyperf, warm | "
-          "ours / loop |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
-    for words, level in (("median", 0.5), ("fastest quarter", 0.25)):
-        mine, theirs, warm, plain = (quantile(times, level) for times in sides.values())
-        print(
-            f"| {words} of {turns} | {1e3 * mine:.3f} ms | {1e3 * theirs:.3f} ms | {1e3 * warm:.3f} ms | "
-            f"{1e3 * plain:.3f} ms | {mine / theirs:.4f} | {mine / warm:.4f} | {mine / plain:.4f} |"
-        )
+def _turns(job: _Job, path: Path) -> None:
+    """A process of each side by side, over and over: what each tool makes of its own, and the ratios of those."""
+    sides: list[tuple[float, float, float]] = []
+    print("\n| processes side by side | ours | pyperf | plain loop | ours / pyperf | ours / loop | loop / pyperf |\n"
+          "|---|---|---|---|---|---|---|")  # fmt: skip
+    for run in job.runs:
+        with conductor(path) as conducting, ThreadPoolExecutor() as others:
+            conducted = others.submit(conducting.conduct, 3)
+            theirs = others.submit(_pyperf_in_turn, job.cpus, path)
+            plain = others.submit(_loop_in_turn, job.cpus, path)
+            (row,) = job.rows([replace(run, steps=STEPS_IN_A_TURN * TURNS)])
+            sides.append((_of_shared_turns(row), theirs.result(), plain.result()))
+            conducted.result()
+        print(_line(str(len(sides)), sides[-1:]), flush=True)
+    print(_line(f"median of {len(sides)}", sides))
+
+
+def _line(words: str, sides: list[tuple[float, float, float]]) -> str:
+    """Medians of the sides, and of their ratios."""
+    times = (f"{1e3 * median(side):.3f} ms" for side in zip(*sides, strict=True))
+    ratios = zip(*((ours / theirs, ours / plain, plain / theirs) for ours, theirs, plain in sides), strict=True)
+    return f"| {words} | {' | '.join(times)} | {' | '.join(f'{median(each):.4f}' for each in ratios)} |"
+
+
+def _of_shared_turns(row: Row) -> float:
+    """Our figure from the turns the others had too: ours looks only now and then whether it has enough."""
+    shared = row.outcome.step_seconds[: STEPS_IN_A_TURN * TURNS]
+    return launch_of(replace(row, outcome=replace(row.outcome, step_seconds=shared))).seconds or 0.0
 
 
 def _ours(job: _Job) -> tuple[float, int, float]:
     """Seconds until the step is known, after how many launches, and how well."""
     began, seen = time.monotonic(), []
-    for launch in job.launches(job.runs):
-        seen.append(launch)
+    for row in job.rows(job.runs):
+        seen.append(launch_of(row))
         (known,) = by_point(seen)
         if len(known.used) >= LEAST_LAUNCHES and not wants_more(known, PRECISION):
             break
@@ -146,27 +158,40 @@ def _ours(job: _Job) -> tuple[float, int, float]:
     return wall, len(known.used), known.step.half_width or 1.0
 
 
-def _pyperf(cpus: tuple[int, ...], *options: str) -> tuple[float, list[float]]:
-    """Seconds pyperf takes, and the median of each of its processes."""
-    environment = _environment(cpus)
+def _pyperf(cpus: tuple[int, ...]) -> tuple[float, list[float]]:
+    """Seconds pyperf takes by default, and the median of each of its processes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matmul.json"
-        command = [sys.executable, "-m", "benchmarks.matmul", "pyperf", "--quiet", "-o", str(path), *options]
-        command += ["--affinity", ",".join(map(str, cpus)), "--inherit-environ", ",".join(environment)]
         began = time.monotonic()
-        subprocess.run(
-            command, env={**os.environ, **environment}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        _told(cpus, "pyperf", *_pyperf_options(cpus, path))
         wall = time.monotonic() - began
         bench = pyperf.Benchmark.load(str(path))
     return wall, [median(run.values) for run in bench.get_runs() if run.values]
 
 
-def _loop(cpus: tuple[int, ...]) -> float:
-    command = ["taskset", "-c", ",".join(map(str, cpus)), sys.executable, "-m", "benchmarks.matmul", "loop"]
+def _pyperf_in_turn(cpus: tuple[int, ...], turns: Path) -> float:
+    """The median pyperf tells of one process; its first value is warm-up, as it is by default."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "matmul.json"
+        asked = ("-p", "1", "-l", str(STEPS_IN_A_TURN), "-w", "1", "-n", str(TURNS - 1))
+        _told(cpus, "pyperf-in-turn", str(turns), *_pyperf_options(cpus, path), *asked)
+        return float(pyperf.Benchmark.load(str(path)).median())
+
+
+def _pyperf_options(cpus: tuple[int, ...], path: Path) -> list[str]:
+    inherited = ",".join(_environment(cpus))
+    return ["--quiet", "-o", str(path), "--affinity", ",".join(map(str, cpus)), "--inherit-environ", inherited]
+
+
+def _loop_in_turn(cpus: tuple[int, ...], turns: Path) -> float:
+    return float(_told(cpus, "loop-in-turn", str(turns)).splitlines()[-1])
+
+
+def _told(cpus: tuple[int, ...], *arguments: str) -> str:
+    """What `benchmarks.matmul` prints. Pinned from outside: pyperf pins once TensorFlow has its threads, too late."""
+    command = ["taskset", "-c", ",".join(map(str, cpus)), sys.executable, "-m", "benchmarks.matmul", *arguments]
     environment = {**os.environ, **_environment(cpus)}
-    told = subprocess.run([*command, str(LOOP_SECONDS)], env=environment, check=True, capture_output=True, text=True)
-    return float(json.loads(told.stdout.splitlines()[-1]))
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 def _environment(cpus: tuple[int, ...]) -> dict[str, str]:
