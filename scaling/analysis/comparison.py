@@ -82,10 +82,11 @@ def _measured(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
 
 
 def _difference(first: Summary, second: Summary) -> Difference:
-    """The ratio of two points by Student's test on the logarithms of their launches.
+    """The ratio of two points from the logarithms of their launches, by exchanging launches where there are enough.
 
-    Both sides are the same point, so they share one spread: where nothing has changed the test is exact, also for three
-    launches, where Welch's would find less than it may.
+    Student's test decides where there are too few launches to exchange, and how far beyond chance a difference is that
+    no exchange exceeds. Both sides are the same point, so they share one spread: where nothing has changed it is exact,
+    also for three launches, where Welch's would find less than it may.
     """
     before, after = ([log(seconds) for seconds in each.launches] for each in (first, second))
     apart = fmean(after) - fmean(before)
@@ -95,8 +96,16 @@ def _difference(first: Summary, second: Summary) -> Difference:
         return Difference(first.point, first, second, Figure(exp(apart)), None)
     error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
     reach = figures.student_t(freedom) * error
-    ratio = Figure(exp(apart), exp(max(-700, apart - reach)), exp(min(700, apart + reach)))
-    return Difference(first.point, first, second, ratio, figures.student_p(apart / error, freedom))
+    low, high, probability = apart - reach, apart + reach, figures.student_p(apart / error, freedom)
+    # NumPy takes a moment to import, and most commands never compare.
+    from scaling.analysis.exchange import exchange
+
+    exchanged = exchange(before, after)
+    if exchanged:
+        low, high = exchanged.low, exchanged.high
+        probability = min(exchanged.probability, probability) if exchanged.farthest else exchanged.probability
+    ratio = Figure(exp(apart), exp(max(-700, low)), exp(min(700, high)))
+    return Difference(first.point, first, second, ratio, probability)
 
 
 def _adjusted(differences: Sequence[Difference]) -> list[Difference]:

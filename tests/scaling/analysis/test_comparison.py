@@ -1,4 +1,5 @@
 import random
+from collections.abc import Callable
 from math import exp
 
 import pytest
@@ -11,17 +12,32 @@ from tests.pretend import machine, study
 POINTS = sorted({run.point for run in plan(study('cores = "all"'), machine(16)).runs}, key=lambda point: point.cores)
 
 
-def summaries(chance: random.Random, points: list[Point], change: float = 1.0, count: int = 5) -> list[Summary]:
+def calm(chance: random.Random) -> float:
+    return chance.gauss(0, 0.01)
+
+
+def disturbed(chance: random.Random) -> float:
+    """Never quicker than the machine can, and now and then much slower: as launches are on a shared host."""
+    return 0.01 * chance.random() + (chance.expovariate(10) if chance.random() < 0.4 else 0.0)
+
+
+def summaries(
+    chance: random.Random,
+    points: list[Point],
+    change: float = 1.0,
+    count: int = 5,
+    noise: Callable[[random.Random], float] = calm,
+) -> list[Summary]:
     return by_point(
-        Launch(point, number, change * exp(chance.gauss(0, 0.01))) for point in points for number in range(1, count + 1)
+        Launch(point, number, change * exp(noise(chance))) for point in points for number in range(1, count + 1)
     )
 
 
-def false_alarms(points: int, count: int, pairs: int) -> float:
+def false_alarms(points: int, count: int, pairs: int, noise: Callable[[random.Random], float] = calm) -> float:
     chance = random.Random(100 * points + count)
     called = 0
     for _ in range(pairs):
-        one, other = (summaries(chance, POINTS[:points], count=count) for _ in range(2))
+        one, other = (summaries(chance, POINTS[:points], count=count, noise=noise) for _ in range(2))
         called += any(each.differs for each in compared(one, other).differences)
     return called / pairs
 
@@ -29,6 +45,27 @@ def false_alarms(points: int, count: int, pairs: int) -> float:
 @pytest.mark.parametrize("count", [3, 5, 10])
 def test_identical_programs_are_called_different_one_time_in_twenty(count):
     assert 0.04 <= false_alarms(1, count, 4000) <= 0.06
+
+
+@pytest.mark.parametrize("count", [5, 7])
+def test_so_they_are_where_launches_scatter_to_one_side(count):
+    assert 0.04 <= false_alarms(1, count, 4000, disturbed) <= 0.06
+
+
+def test_one_point_that_changed_is_found_among_many_also_where_few_launches_have_few_ways_to_be_exchanged():
+    chance = random.Random(6)
+    one = summaries(chance, POINTS)
+    other = [*summaries(chance, POINTS[:1], 1.2), *summaries(chance, POINTS[1:])]
+    assert [each.point for each in compared(one, other).differences if each.differs] == POINTS[:1]
+
+
+def test_a_point_differs_where_its_interval_does_not_hold_one():
+    chance = random.Random(7)
+    for _ in range(300):
+        one, other = (summaries(chance, POINTS[:1], change, noise=disturbed) for change in (1.0, 1.02))
+        (found,) = compared(one, other).differences
+        assert found.ratio.low <= found.ratio.value <= found.ratio.high
+        assert found.differs == (not found.ratio.low <= 1.0 <= found.ratio.high)
 
 
 def test_many_points_do_not_make_false_alarms_likelier():
