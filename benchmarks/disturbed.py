@@ -146,8 +146,10 @@ def _pyperf(topology: Topology) -> Answer:
         for run in _one_a_point(plan(study_from_toml(OURS, "pyperf"), topology).runs):
             path = Path(folder) / f"{run.point.cores}.json"
             cpus = ",".join(map(str, run.flat_cpus))
-            command = [sys.executable, "-m", "benchmarks.pyperf_calibrated", str(run.point.cores), str(WORK)]
-            subprocess.run([*command, *PYPERF, "--affinity", cpus, "-o", str(path)], check=True, capture_output=True)
+            # Pinned from outside: pyperf pins once the step has its threads, too late.
+            pinned = ["taskset", "-c", cpus, sys.executable, "-m", "benchmarks.pyperf_calibrated"]
+            options = [*PYPERF, "--affinity", cpus, "-o", str(path)]
+            subprocess.run([*pinned, str(run.point.cores), str(WORK), *options], check=True, capture_output=True)
             benches.append(pyperf.Benchmark.load(str(path)))
     warnings = tuple(line for bench in benches for line in format_checks(bench) if "unstable" in line)
     return Answer(benches[0].mean() / benches[1].mean(), warnings)
