@@ -1,7 +1,8 @@
 """The findings of the Fathom paper, on real profiles; where one does not come out, what is so instead.
 
 `docs/fathom.md` says why. The small profiles have both modes on one and two threads; those of published size have
-training on 1, 2, 4, 8 and 16 threads and inference on 1 and 16, in one to three launches.
+training on 1, 2, 4, 8 and 16 threads and inference on 1 and 16, in one to three launches. Training of alexnet, autoenc,
+deepq and memnet on one thread has six: the same command was given twice, and launches 4 to 6 are the second one's.
 """
 
 from collections import defaultdict
@@ -37,6 +38,19 @@ def kept(folder: str) -> tuple[Profile, ...]:
 
 def one_thread(folder: str, mode: str = "train") -> dict[str, Profile]:
     return {each.point.workload: each for each in kept(folder) if each.threads == 1 and each.point.mode == mode}
+
+
+def launches_on_one_thread(name: str) -> list[Trace]:
+    return [
+        trace
+        for trace in kept_traces(PUBLISHED)
+        if trace.threads == 1 and trace.point.mode == "train" and trace.point.workload == name
+    ]
+
+
+def points_apart(one: Profile, other: Profile) -> float:
+    """How far two profiles lie apart in the share that differs most."""
+    return max(abs(one.share(op.type) - other.share(op.type)) for op in (*one.ops, *other.ops))
 
 
 def largest_class(profile: Profile) -> str:
@@ -105,7 +119,7 @@ def test_the_convolutional_networks_form_one_cluster_before_others_join(folder, 
     assert joined_before(found, {"residual", "vgg"})
 
 
-@pytest.mark.parametrize(("folder", "few"), [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"autoenc", "speech", "vgg"})])
+@pytest.mark.parametrize(("folder", "few"), [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"speech", "vgg"})])
 def test_at_most_fifteen_op_types_make_ninety_percent_of_training_and_fewer_than_five_in_some(folder, few):
     """The paper says five to fifteen; in its own table three are enough for residual and vgg, two for speech."""
     counts = {name: types_for(profile) for name, profile in one_thread(folder).items()}
@@ -122,11 +136,11 @@ def test_two_op_types_are_nearly_all_of_inference_in_convolutional_networks(fold
 
 @pytest.mark.parametrize(
     ("folder", "falling"),
-    [(SMALL, {"alexnet", "deepq", "memnet", "vgg"}), (PUBLISHED, {"deepq", "speech"})],
+    [(SMALL, {"alexnet", "deepq", "memnet", "vgg"}), (PUBLISHED, {"alexnet", "autoenc", "deepq", "speech"})],
     ids=["two", "sixteen"],
 )
-def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_most_networks(folder, falling):
-    """From one thread to sixteen in all but speech, which has under 1 % of either, and deepq: see the next test."""
+def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_half_of_the_networks(folder, falling):
+    """Speech has under 1 % of either; of the other three that fall on sixteen threads see the next tests."""
 
     def update_and_loss(profile: Profile) -> float:
         return profile.class_share("optimisation") + loss_share(profile)
@@ -136,6 +150,15 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_most_networks(fol
         most = max((each for each in kept(folder) if each.subject == one.subject), key=lambda each: each.threads)
         rising |= {name} if update_and_loss(most) > update_and_loss(one) else set()
     assert set(one_thread(folder)) - rising == falling
+
+
+@pytest.mark.parametrize("name", ["alexnet", "autoenc", "deepq"])
+def test_where_the_optimisers_share_falls_on_sixteen_threads_single_launches_on_one_thread_lie_on_both_sides(name):
+    """So that neither a fall nor a rise is told."""
+    one = one_thread(PUBLISHED)[name]
+    sixteen = next(each for each in kept(PUBLISHED) if each.subject == one.subject and each.threads == 16)
+    single = [profile([trace]).class_share("optimisation") for trace in launches_on_one_thread(name)]
+    assert min(single) < sixteen.class_share("optimisation") < one.class_share("optimisation") < max(single)
 
 
 def test_the_optimisers_share_rises_in_deepq_from_four_threads_on_after_falling_from_one_to_four():
@@ -177,15 +200,17 @@ def op_share(profile: Profile) -> float:
 
 
 @pytest.mark.parametrize("name", [*CONVOLUTIONAL, "autoenc"])
-def test_ops_are_nine_tenths_of_training_convolutional_networks_and_autoenc_at_published_size(name):
-    assert op_share(one_thread(PUBLISHED)[name]) >= 0.9
+def test_ops_are_nine_tenths_of_training_convolutional_networks_and_autoenc_in_every_launch(name):
+    assert min(op_share(profile([trace])) for trace in launches_on_one_thread(name)) >= 0.9
 
 
-def test_ops_are_under_nine_tenths_of_memnet_whose_step_is_234_short_ones():
+def test_ops_are_just_under_nine_tenths_of_memnet_whose_step_is_234_short_ones():
     memnet = one_thread(PUBLISHED)["memnet"]
-    assert 0.86 <= op_share(memnet) < 0.88
+    single = [op_share(profile([trace])) for trace in launches_on_one_thread("memnet")]
+    assert 0.89 <= op_share(memnet) < 0.9 < max(single) < 0.905
+    assert min(single) >= 0.88
     assert sum(op.executions for op in memnet.ops) == 234
-    assert memnet.op_seconds / 234 < 30e-6
+    assert memnet.op_seconds / 234 < 25e-6
 
 
 @pytest.mark.parametrize("name", sorted(FIGURE_3))
@@ -194,21 +219,27 @@ def test_tracing_makes_a_training_step_at_published_size_a_fifth_longer_at_most(
     assert one_thread(PUBLISHED)[name].stretch <= 1.2
 
 
-def test_a_profile_made_again_differs_by_less_than_two_points_in_any_share_but_for_three_networks():
-    """Every two launches on one thread; in these three the update's share moved against that of the products."""
-    launches = defaultdict(list)
-    for trace in kept_traces(PUBLISHED):
-        if trace.threads == 1 and trace.point.mode == "train":
-            launches[trace.point.workload].append(profile([trace]))
-    assert min(len(each) for each in launches.values()) >= 2
-    apart = {
-        name: max(
-            abs(one.share(op.type) - other.share(op.type)) for one, other in combinations(found, 2) for op in one.ops
-        )
-        for name, found in launches.items()
-    }
-    assert {name for name, points in apart.items() if points >= 0.02} == {"alexnet", "autoenc", "deepq"}
-    assert max(apart.values()) < 0.065
+def test_a_single_launch_made_again_differs_by_less_than_two_points_in_any_share_but_for_four_networks():
+    """Every two launches on one thread; but for memnet, the update's share moves against that of the products."""
+    apart = {}
+    for name in one_thread(PUBLISHED):
+        single = [profile([trace]) for trace in launches_on_one_thread(name)]
+        assert len(single) >= 2
+        apart[name] = max(points_apart(one, other) for one, other in combinations(single, 2))
+    assert {name for name, points in apart.items() if points >= 0.02} == {"alexnet", "autoenc", "deepq", "memnet"}
+    assert max(apart.values()) < 0.068
+
+
+def test_three_launches_made_again_differ_by_one_point_in_alexnet_and_by_two_to_three_in_the_short_steps():
+    apart = {}
+    for name in ("alexnet", "autoenc", "deepq", "memnet"):
+        launches = launches_on_one_thread(name)
+        first, second = ([each for each in launches if (each.launch > 3) == later] for later in (False, True))
+        assert (len(first), len(second)) == (3, 3)
+        apart[name] = points_apart(profile(first), profile(second))
+    assert {name for name, points in apart.items() if points >= 0.02} == {"autoenc", "deepq", "memnet"}
+    assert apart["alexnet"] < 0.011
+    assert max(apart.values()) < 0.031
 
 
 @everywhere
