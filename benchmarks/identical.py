@@ -5,8 +5,8 @@
 Simulated: steps with 2 % of noise, of which a share comes with the process (0 to 0.9: a TensorFlow step has about
 0.87). `compare` gets launches of ours, pyperf its default of 20 processes with 3 values each, judged by pyperf's own
 test. Then a true change of 2 %, with as many launches as fit into the wall time pyperf takes, once with forked starts
-and once with fresh interpreters. `--real N` adds N pairs of results made of real `calibrated` launches, taken in turn
-and one after the other.
+and once with fresh interpreters. `--real N` adds N pairs of results made of real `calibrated` launches, shared out
+between the two at random, in turn, and one result after the other.
 """
 
 import argparse
@@ -127,14 +127,16 @@ def _differ(first: list[Launch], second: list[Launch]) -> bool:
 
 
 def _print_real(engine: LocalEngine, run: Run, pairs: int, launches: int) -> None:
-    interleaved = apart = 0
+    chance = random.Random(1)
+    called = {"launches of both in random order": 0, "in turn": 0, "one result after the other": 0}
     for _ in range(pairs):
         made = [launch_of(row) for row in engine.make([run] * (2 * launches))]
-        interleaved += _differ(made[::2], made[1::2])
-        apart += _differ(made[:launches], made[launches:])
+        orders = (chance.sample(made, len(made)), [*made[::2], *made[1::2]], made)
+        for words, order in zip(called, orders, strict=True):
+            called[words] += _differ(order[:launches], order[launches:])
     print(f"\n| {pairs} pairs of {launches} real launches of `calibrated` | called different |\n|---|---|")
-    print(f"| launches of both in turn | {interleaved / pairs:.1%} |")
-    print(f"| one result after the other | {apart / pairs:.1%} |")
+    for words, times in called.items():
+        print(f"| {words} | {times / pairs:.1%} |")
 
 
 if __name__ == "__main__":
