@@ -133,7 +133,7 @@ def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, req
         assert sweep.stderr.readline().startswith("[1/")
         sweep.send_signal(request_to_stop)
         told = sweep.stderr.read()
-    assert sweep.returncode == 130
+    assert sweep.returncode == 130, told
     kept = len(list(read_rows(folder)))
     assert f"interrupted; {kept} of" in told
     assert "give the same command to go on" in told
