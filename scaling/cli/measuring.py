@@ -43,10 +43,17 @@ def interruptible(folder: Path, made: Callable[[], tuple[int, int]]) -> Iterator
     stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     try:
         yield
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _from_an_interrupt(error):
+            raise
         kept, total = made()
         print_note(f"interrupted; {kept} of {total} runs are kept in {folder}: give the same command to go on")
         raise typer.Exit(130) from None
+
+
+def _from_an_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt began it: one that comes as a thread starts becomes a RuntimeError about a lock."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _from_an_interrupt(error.__context__))
 
 
 def stop_like_ctrl_c(*signals: signal.Signals) -> None:
