@@ -33,11 +33,15 @@ def test_a_hangup_that_nohup_has_ignored_stays_ignored():
 
 def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same(tmp_path, capsys):
     """Python's own threads make an error about a lock of it."""
-    with pytest.raises(typer.Exit) as ended, interruptible(tmp_path, lambda: (3, 8)):
+
+    def starts_a_thread():
         try:
             raise KeyboardInterrupt
         finally:
             raise RuntimeError("release unlocked lock")
+
+    with pytest.raises(typer.Exit) as ended, interruptible(tmp_path, lambda: (3, 8)):
+        starts_a_thread()
     assert ended.value.exit_code == 130
     assert "interrupted; 3 of 8 runs are kept" in capsys.readouterr().err
 
