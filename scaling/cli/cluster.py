@@ -1,18 +1,15 @@
 """`scaling sweep --cluster`: carry a study out on every kind of node of a cluster."""
 
-import signal
 from pathlib import Path
 
-import typer
-
-from scaling.cli.measuring import stop_like_ctrl_c
+from scaling.cli.measuring import interruptible
 from scaling.cli.printing import print_note
 from scaling.cli.show import show_kinds
 from scaling.errors import ClusterError
 from scaling.results.cluster_folder import kind_folders
 from scaling.results.rows import launch_of
 from scaling.running.engines.parsl import Question
-from scaling.running.fleet import Ended, Event, Made, Planned, carried_out
+from scaling.running.fleet import Ended, Event, Made, Planned, carry_out
 from scaling.running.muster import ClusterJob, mustered
 from scaling.showing.words import count, duration, point_words
 from scaling.study.cluster import cluster_from_toml
@@ -27,16 +24,18 @@ def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, re
         checked(text, read_catalogue())
     toml = _read(file)
     job = ClusterJob(study, question, cluster_from_toml(toml, str(file)), toml, folder, retry_failed)
-    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     left: list[str] = []
-    try:
-        with mustered(job, _say) as lanes:
-            for event in carried_out(lanes):
-                _show(event)
-                left += [event.kind] if isinstance(event, Ended) and event.left is not None else []
-    except KeyboardInterrupt:
-        print_note(f"interrupted; what was measured is kept in {folder}: give the same command to go on")
-        raise typer.Exit(130) from None
+
+    def tell(event: Event) -> None:
+        _show(event)
+        if isinstance(event, Ended) and event.left is not None:
+            left.append(event.kind)
+
+    with (
+        interruptible(lambda: f"what was measured is kept in {folder}", at_once=False) as requests,
+        mustered(job, _say, requests.check) as lanes,
+    ):
+        carry_out(lanes, requests, tell)
     if kind_folders(folder):
         show_kinds(folder, as_json=False)
     if left:

@@ -1,10 +1,8 @@
 """What commands that measure have in common: whose folder it is, what they find in it, and how they are stopped."""
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TypeVar
 
 import typer
@@ -15,6 +13,7 @@ from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.results.lines import Lines
 from scaling.results.store import read_machine_differences
+from scaling.running.requests import StopRequests
 from scaling.showing.words import count
 
 T = TypeVar("T")
@@ -38,30 +37,18 @@ def tell_what_is_made_again(lines: Lines[T], retry_failed: bool) -> None:
 
 
 @contextmanager
-def interruptible(folder: Path, made: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """Whoever asks to stop is told how many runs of how many are kept, and how to go on."""
-    stop_like_ctrl_c(signal.SIGTERM, signal.SIGHUP)
+def interruptible(kept: Callable[[], str], *, at_once: bool = True) -> Iterator[StopRequests]:
+    """Whoever asks to stop is told what is kept, and how to go on."""
     try:
-        yield
+        with StopRequests(at_once=at_once) as requests:
+            yield requests
     except BaseException as error:
         if not _from_an_interrupt(error):
             raise
-        kept, total = made()
-        print_note(f"interrupted; {kept} of {total} runs are kept in {folder}: give the same command to go on")
+        print_note(f"interrupted; {kept()}: give the same command to go on")
         raise typer.Exit(130) from None
 
 
 def _from_an_interrupt(error: BaseException | None) -> bool:
     """Whether an interrupt began it: one that comes as a thread starts becomes a RuntimeError about a lock."""
     return error is not None and (isinstance(error, KeyboardInterrupt) or _from_an_interrupt(error.__context__))
-
-
-def stop_like_ctrl_c(*signals: signal.Signals) -> None:
-    """Have these signals raise what Ctrl-C raises, but for those that are ignored already, as under nohup."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for each in signals:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, interrupt)

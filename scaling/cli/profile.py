@@ -175,14 +175,19 @@ def _make(job: Job, schedule: Schedule, store: TraceStore, lock_fd: int) -> None
     if not schedule.coming:
         print_note(f"all {schedule.made} runs are there already; choose another folder with -o to trace anew")
         return
+
+    def kept() -> str:
+        return f"{len(_wanted(job))} of {len(job.plan.runs)} runs are kept in {job.folder}"
+
     with (
-        interruptible(job.folder, lambda: (len(_wanted(job)), len(job.plan.runs))),
+        interruptible(kept) as requests,
         Progress(schedule) as progress,
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
         for traced in loop.kept(engine.trace(schedule), store):
             schedule.saw(launch_of(traced.row))
             progress.advance(traced.row)
+            requests.check()
 
 
 def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -> None:

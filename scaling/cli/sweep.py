@@ -190,18 +190,20 @@ def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
         print_note(f"all {schedule.made} runs are there already; choose another folder with -o to measure anew")
         return
 
-    def made() -> tuple[int, int]:
+    def kept() -> str:
         """Read from the disk: a row may have been kept, and not yet been counted."""
-        return sum(1 for _ in read_rows(job.folder)), schedule.made + len(schedule.coming)
+        made, total = sum(1 for _ in read_rows(job.folder)), schedule.made + len(schedule.coming)
+        return f"{made} of {total} runs are kept in {job.folder}"
 
     with (
-        interruptible(job.folder, made),
+        interruptible(kept) as requests,
         Progress(schedule) as progress,
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
         for row in loop.sweep(schedule, engine, store):
             schedule.saw(launch_of(row))
             progress.advance(row)
+            requests.check()
     if job.budget_seconds is not None:
         print_note(_spent(schedule, job.study.precision))
 

@@ -5,7 +5,7 @@ The caller is told what happens and decides what to show. Whatever ends it, ever
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
 from scaling.running.engines.watch import KindLeftError
+from scaling.running.requests import StopRequests
 from scaling.running.schedule import Schedule
 from scaling.running.sweep import sweep
 from scaling.study.spec import Study
@@ -106,11 +107,13 @@ class Lane:
         self._closing.close()
 
 
-def carried_out(lanes: Sequence[Lane]) -> Iterator[Event]:
-    """Have every kind make its runs, all at once, and hand on what happens."""
+def carry_out(lanes: Sequence[Lane], requests: StopRequests, tell: Callable[[Event], None]) -> None:
+    """Have every kind make its runs, all at once, and tell what happens."""
     events: SimpleQueue[Event | BaseException] = SimpleQueue()
-    threads = {lane.name: threading.Thread(target=_follow, args=(lane, events), daemon=True) for lane in lanes}
-    for thread in threads.values():
+    threads = [threading.Thread(target=_follow, args=(lane, events), daemon=True) for lane in lanes]
+    requests.wake = lambda: events.put(KeyboardInterrupt())
+    requests.check()
+    for thread in threads:
         thread.start()
     try:
         ended = 0
@@ -119,11 +122,11 @@ def carried_out(lanes: Sequence[Lane]) -> Iterator[Event]:
             if isinstance(event, BaseException):
                 raise event
             ended += isinstance(event, Ended)
-            yield event
+            tell(event)
     finally:
         for lane in lanes:
             lane.engine.stop()
-        for thread in threads.values():
+        for thread in threads:
             thread.join(SECONDS_TO_STOP)
 
 

@@ -24,13 +24,13 @@ from scaling.machine.cpulist import CpuSet, format_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
 from scaling.running.memory import Policy, apply_policy
+from scaling.running.requests import REQUESTS_TO_STOP
 
 # The child's clock starts with its first line, before it imports anything of ours.
 WORKER = "import time; born = time.monotonic_ns(); from scaling.running.worker import main; main(born)"
 
 TAIL_BYTES = 4096
 LONGEST_ANSWER_BYTES = 256 * 2**20
-REQUESTS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)

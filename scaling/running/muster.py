@@ -31,6 +31,9 @@ START_AND_END_SECONDS = 30.0
 # Says a sentence about a kind of node.
 Say = Callable[[str, str], None]
 
+# Raises what has been asked of the program meanwhile.
+Check = Callable[[], None]
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterJob:
@@ -45,7 +48,7 @@ class ClusterJob:
 
 
 @contextmanager
-def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
+def mustered(job: ClusterJob, say: Say, check: Check) -> Iterator[list[Lane]]:
     """The kinds that have runs to make, their pilots submitted; whatever happens then, those are cancelled."""
     check_parsl()
     for scheduler in sorted({kind.scheduler for kind in job.cluster.kinds}):
@@ -60,7 +63,7 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
         replace_file(job.folder / STUDY, job.question.toml)
         start_log(job.folder / PARSL)
         for kind in job.cluster.kinds:
-            _clear_away(kind, journal, say)
+            _clear_away(kind, journal, say, check)
         journal.write("begun")
         undo.callback(journal.write, "ended")
         lanes = []
@@ -72,8 +75,10 @@ def mustered(job: ClusterJob, say: Say) -> Iterator[list[Lane]]:
             else:
                 say(kind.name, "all runs are there already")
         for lane in lanes:
+            check()
             lane.engine.open()
         for lane in lanes:
+            check()
             lane.engine.begin()
         yield lanes
 
@@ -99,13 +104,14 @@ def _lane(job: ClusterJob, kind: Kind, journal: Journal, say: Callable[[str], No
     return Lane(engine, job.study, job.folder / kind.name, journal)
 
 
-def _clear_away(kind: Kind, journal: Journal, say: Say) -> None:
+def _clear_away(kind: Kind, journal: Journal, say: Say, check: Check) -> None:
     """Cancel pilots of an earlier driver, and wait until nothing more can come from them."""
     numbers = journal.ledger.jobs(kind.name)
     there = read_jobs(kind.scheduler, numbers) if numbers else {}
     cancel_jobs(kind.scheduler, list(there))
     give_up = time.monotonic() + SECONDS_TO_LEAVE
     while there and time.monotonic() < give_up:
+        check()
         time.sleep(SECONDS_BETWEEN_LOOKS)
         there = read_jobs(kind.scheduler, list(there))
     if there:

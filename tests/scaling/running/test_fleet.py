@@ -1,6 +1,7 @@
 """Several kinds of node at once, with pilots that a test decides over."""
 
 import json
+import signal
 
 import pytest
 
@@ -11,7 +12,8 @@ from scaling.results.rows import run_to_json
 from scaling.results.store import read_rows
 from scaling.running.engines.parsl import ParslEngine, Question
 from scaling.running.engines.watch import Watch
-from scaling.running.fleet import Ended, Lane, Made, Planned, carried_out
+from scaling.running.fleet import Ended, Lane, Made, Planned, carry_out
+from scaling.running.requests import StopRequests
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
 from tests.pretend import HOST, machine, study
@@ -58,7 +60,9 @@ def swept(*lanes: Lane) -> list:
     for each in lanes:
         assert each.prepare(retry_failed=False)
         each.engine.begin()
-    return list(carried_out(lanes))
+    events: list = []
+    carry_out(lanes, StopRequests(at_once=False), events.append)
+    return events
 
 
 def test_every_kind_makes_every_run_and_says_so(journal, tmp_path):
@@ -155,20 +159,47 @@ def test_a_journal_that_cannot_be_written_ends_the_sweep_instead_of_letting_it_w
     sulking = lane(journal, tmp_path, "arm", lambda order, number: refused("study 'x': there are only 2 cores"))
     sulking.prepare(retry_failed=False)
     sulking.engine.begin()
+    requests = StopRequests(at_once=False)
 
     def full(*told, **more):
         raise StoreError("journal.jsonl cannot be written: No space left on device")
 
     monkeypatch.setattr(journal, "write", full)
     with pytest.raises(StoreError, match="No space left"):
-        list(carried_out([sulking]))
+        carry_out([sulking], requests, print)
 
 
-def test_whoever_stops_listening_stops_every_kind(journal, tmp_path):
-    silent = lane(journal, tmp_path, "arm", lambda order, number: site() if "begun" in order else None)
-    silent.prepare(retry_failed=False)
-    silent.engine.begin()
-    events = carried_out([silent])
-    assert isinstance(next(events), Planned)
-    events.close()
+@pytest.fixture
+def silent(journal, tmp_path) -> Lane:
+    """A kind whose nodes say what they are, and then nothing more."""
+    lane_of_it = lane(journal, tmp_path, "arm", lambda order, number: site() if "begun" in order else None)
+    lane_of_it.prepare(retry_failed=False)
+    lane_of_it.engine.begin()
+    return lane_of_it
+
+
+def test_an_error_of_whoever_is_told_stops_every_kind(silent):
+    def broken(event):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        carry_out([silent], StopRequests(at_once=False), broken)
     assert silent.engine.pilots.dismissed == ["1", "2"]
+
+
+def test_a_request_to_stop_is_heard_while_nothing_happens(silent):
+    def ask(event):
+        assert isinstance(event, Planned)
+        signal.raise_signal(signal.SIGTERM)
+
+    with StopRequests(at_once=False) as requests, pytest.raises(KeyboardInterrupt):
+        carry_out([silent], requests, ask)
+    assert silent.engine.pilots.dismissed == ["1", "2"]
+
+
+def test_a_request_to_stop_that_came_before_starts_no_kind(silent):
+    with StopRequests(at_once=False) as requests:
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            carry_out([silent], requests, pytest.fail)
+    silent.close()

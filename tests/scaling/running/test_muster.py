@@ -25,6 +25,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def nothing() -> None:
+    """No request to stop has come."""
+
+
 def job(folder, toml: str = BEGUN, kinds: str = KINDS) -> ClusterJob:
     return ClusterJob(study(toml), Question(toml, "test"), cluster_from_toml(kinds, "test"), kinds, folder, False)
 
@@ -33,7 +37,7 @@ def job(folder, toml: str = BEGUN, kinds: str = KINDS) -> ClusterJob:
 def test_another_study_is_refused_before_the_folder_is_touched(folder, kinds):
     with (
         pytest.raises(StoreError, match="epyc holds another study: seed was 1 and is now 2; choose another folder"),
-        mustered(job(folder, BEGUN.replace("1", "2"), kinds), print),
+        mustered(job(folder, BEGUN.replace("1", "2"), kinds), print, nothing),
     ):
         pass
     assert (folder / "study.toml").read_text() == BEGUN
@@ -41,8 +45,10 @@ def test_another_study_is_refused_before_the_folder_is_touched(folder, kinds):
     assert not (folder / "parsl").exists()
 
 
-def test_every_door_is_open_before_the_first_job_is_submitted(folder, monkeypatch):
-    happened = []
+@pytest.fixture
+def happened(monkeypatch) -> list[str]:
+    """What two kinds do, each of which has runs to make."""
+    told: list[str] = []
 
     class Pretended:
         def __init__(self, job, kind, journal, say):
@@ -52,16 +58,33 @@ def test_every_door_is_open_before_the_first_job_is_submitted(folder, monkeypatc
             return True
 
         def open(self):
-            happened.append(f"{self.name} opens")
+            told.append(f"{self.name} opens")
 
         def begin(self):
-            happened.append(f"{self.name} begins")
+            told.append(f"{self.name} begins")
 
         def close(self):
-            happened.append(f"{self.name} closes")
+            told.append(f"{self.name} closes")
 
     monkeypatch.setattr(muster, "_lane", Pretended)
     monkeypatch.setattr(muster, "start_log", lambda folder: None)
-    with mustered(job(folder, kinds=KINDS + KINDS.replace("epyc", "arm")), print):
+    return told
+
+
+def test_every_door_is_open_before_the_first_job_is_submitted(folder, happened):
+    with mustered(job(folder, kinds=KINDS + KINDS.replace("epyc", "arm")), print, nothing):
         pass
     assert happened == ["epyc opens", "arm opens", "epyc begins", "arm begins", "arm closes", "epyc closes"]
+
+
+def test_a_request_to_stop_is_looked_for_between_kinds(folder, happened):
+    def check():
+        if "epyc begins" in happened:
+            raise KeyboardInterrupt
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        mustered(job(folder, kinds=KINDS + KINDS.replace("epyc", "arm")), print, check),
+    ):
+        pass
+    assert happened == ["epyc opens", "arm opens", "epyc begins", "arm closes", "epyc closes"]
