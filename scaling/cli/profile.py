@@ -1,13 +1,15 @@
 """`scaling profile`: which operations the steps of a network spend their time in."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from scaling.analysis.ops.again import MOST_LAUNCHES, unsure
+from scaling.analysis.ops.traces import by_point
 from scaling.cli.measuring import interruptible, refuse_another_machine, tell_what_is_made_again
 from scaling.cli.operations import analysis_facts, print_analysis, threads_to_predict
 from scaling.cli.options import Json
@@ -26,7 +28,7 @@ from scaling.running.schedule import Schedule
 from scaling.showing.traced import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.showing.words import point_words
 from scaling.study.finding import check_workloads, read_catalogue, read_study_text, ready_made
-from scaling.study.planning import Plan
+from scaling.study.planning import Plan, Point
 from scaling.study.profiling import DEFAULTS, check_can_be_traced, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 
@@ -43,6 +45,7 @@ class Job:
     topology: Topology
     machine: Machine
     folder: Path
+    within: float | None
 
 
 def profile(
@@ -63,6 +66,13 @@ def profile(
     ] = None,
     steps: Annotated[int, typer.Option(metavar="N", help="Traced steps; the first and the last are dropped.")] = STEPS,
     launches: Annotated[int | None, typer.Option(metavar="N", help="Traced processes of each point.")] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Trace further processes until the same profile made again would differ by less in every share.",
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="Results folder; runs that are there are not made again."),
@@ -92,7 +102,8 @@ def profile(
         _print(list(read_traced_rows(kept)), as_json, wanted_threads)
         return
     given = {"modes": _listed(mode), "size": size, "cores": threads, "items": items, "launches": launches}
-    job = _job(workloads, {key: value for key, value in given.items() if value is not None}, inter, steps, output)
+    settings: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+    job = _job(workloads, settings, inter, steps, output, within)
     for note in job.plan.notes:
         print_note(note)
     refuse_another_machine(job.folder, job.machine, job.topology)
@@ -103,6 +114,8 @@ def profile(
         lock.release()
     traced = _wanted(job)
     _print(traced, as_json, wanted_threads)
+    for remark in _still_unsure(job, traced):
+        print_note(remark)
     print_note(f"traces are in {job.folder}")
     if not any(map(trace_of, traced)):
         raise typer.Exit(1)
@@ -118,14 +131,18 @@ def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [each.strip() for each in text.split(",")]
 
 
-def _job(names: Sequence[str], given: dict[str, object], inter: int, steps: int, folder: Path) -> Job:
+def _job(
+    names: Sequence[str], given: dict[str, object], inter: int, steps: int, folder: Path, within: float | None
+) -> Job:
+    if within is not None and within <= 0:
+        raise StudyError(f"--within {within:g}: give the points of a percent that a share may differ by, such as 2")
     catalogue = read_catalogue()
     studies = ready_made().keys() - catalogue.keys()
     study = _study(names, studies, {**given, "intra": "cores", "inter": inter})
     check_workloads(study, catalogue)
     check_can_be_traced(study, catalogue, steps)
     topology = read_topology()
-    return Job(study, traced_plan(study, topology, steps), topology, read_machine(topology), folder)
+    return Job(study, traced_plan(study, topology, steps), topology, read_machine(topology), folder, within)
 
 
 def _study(names: Sequence[str], studies: Collection[str], given: dict[str, object]) -> Study:
@@ -148,8 +165,7 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
         _refuse_other_steps(job)
         store.write_profile(study_to_toml(job.study, "what was last asked of `scaling profile`"))
         store.write_machine(job.machine, job.topology)
-        launches = [launch_of(each.row) for each in _wanted(job)]
-        _make(job, Schedule(job.study, job.plan.runs, launches), store, lock_fd)
+        _make(job, _wanted(job), store, lock_fd)
     finally:
         store.close()
 
@@ -157,50 +173,74 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
 def _wanted(job: Job) -> list[TracedRow]:
     """The runs of a job that its folder has; it may have others, of other commands."""
     keys = {run.key for run in job.plan.runs}
-    return [each for each in read_traced_rows(job.folder) if each.row.run.key in keys]
+    points = set() if job.within is None else {run.point for run in job.plan.runs}
+    found = ((each, each.row.run) for each in read_traced_rows(job.folder))
+    return [each for each, run in found if run.key in keys or run.point in points]
 
 
 def _refuse_other_steps(job: Job) -> None:
     """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
-    asked = {run.key: run.traced for run in job.plan.runs}
+    asked = {run.point: run.traced for run in job.plan.runs}
     for run in (each.row.run for each in _wanted(job)):
-        if run.traced != asked[run.key]:
+        if run.traced != asked[run.point]:
             raise StoreError(
                 f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
-                f"{asked[run.key]} were asked for; choose another folder with -o"
+                f"{asked[run.point]} were asked for; choose another folder with -o"
             )
 
 
-def _make(job: Job, schedule: Schedule, store: TraceStore, lock_fd: int) -> None:
-    if not schedule.coming:
-        print_note(f"all {schedule.made} runs are there already; choose another folder with -o to trace anew")
+def _make(job: Job, traced: list[TracedRow], store: TraceStore, lock_fd: int) -> None:
+    """Trace what is missing, then, where asked to, what is not yet known well enough."""
+
+    def worth_more() -> list[Point]:
+        return [point for point in _unsure(job, traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
+
+    schedule = Schedule(job.study, job.plan.runs, [launch_of(each.row) for each in traced], unsure=worth_more)
+    if not schedule.coming and not worth_more():
+        print_note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
         return
 
     def kept() -> str:
-        return f"{len(_wanted(job))} of {len(job.plan.runs)} runs are kept in {job.folder}"
+        return f"{len(_wanted(job))} of {schedule.made + len(schedule.coming)} runs are kept in {job.folder}"
 
     with (
         interruptible(kept) as requests,
         Progress(schedule) as progress,
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
-        for traced in loop.kept(engine.trace(schedule), store):
-            schedule.saw(launch_of(traced.row))
-            progress.advance(traced.row)
+        for each in loop.kept(engine.trace(schedule), store):
+            traced.append(each)
+            schedule.saw(launch_of(each.row))
+            progress.advance(each.row)
             requests.check()
 
 
+def _unsure(job: Job, traced: Sequence[TracedRow]) -> dict[Point, float]:
+    """The points of a job that are not known as well as was asked for, and by how much they may differ."""
+    if job.within is None:
+        return {}
+    return unsure((trace for trace in map(trace_of, traced) if trace), job.within / 100)
+
+
+def _still_unsure(job: Job, traced: Sequence[TracedRow]) -> Iterator[str]:
+    for point, most in _unsure(job, traced).items():
+        yield (
+            f"{point_words(point)}: made again, a profile of so many launches may differ by {100 * most:.1f} points in "
+            f"the share of an op, and {job.within:g} were asked for; trace on a quieter machine, or more --steps"
+        )
+
+
 def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -> None:
-    """Every run in a line and a table on stdout, then what they tell; on stderr whatever speaks against it."""
+    """A line a run and a table a point on stdout, then what they tell; on stderr whatever speaks against it."""
     ordered = sorted(traced, key=_order)
     traces = [trace for trace in map(trace_of, ordered) if trace]
     if as_json:
         runs = [trace_facts(each) for each in ordered]
         print_json({"profiles": runs, "analysis": analysis_facts(traces, predict)})
         return
-    for number, trace in enumerate(traces):
-        print("\n" * (number > 0) + trace_words(trace))
-        print_table(ops_table(trace))
+    for number, launches in enumerate(by_point(traces).values()):
+        print("\n" * (number > 0) + "\n".join(map(trace_words, launches)))
+        print_table(ops_table(*launches))
     print_analysis(traces, predict)
     for remark in trace_remarks(ordered):
         print_note(remark)

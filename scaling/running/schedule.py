@@ -1,4 +1,4 @@
-"""Which run comes next: those the study asks for, then, while a budget lasts, more where intervals are widest.
+"""Which run comes next: those the study asks for, then more where too little is known, for a budget or until it is.
 
 Blocks are always completed: every point of a block sees the same stretch of time, so slow drift falls on all alike.
 """
@@ -25,8 +25,11 @@ class Schedule:
         earlier: Iterable[Launch] = (),
         budget_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
+        unsure: Callable[[], Iterable[Point]] = tuple,
     ) -> None:
+        """Without a budget, `unsure` is asked after every block which points are to have a launch more."""
         self.study = study
+        self.unsure = unsure
         self.now = now
         self.deadline = None if budget_seconds is None else now() + budget_seconds
         self.launches: dict[Point, list[Launch]] = {run.point: [] for run in planned}
@@ -70,6 +73,9 @@ class Schedule:
         blocks = [list(block) for _, block in groupby(pending, key=lambda run: run.launch)]
         if self.deadline is None:
             yield from blocks
+            while more := self._again(self.unsure()):
+                self.coming = self.chance.sample(more, len(more))
+                yield list(self.coming)
             return
         # One core is measured again at the very end, so the block of the plan that does so waits.
         blocks = [block for block in blocks if block[0].launch <= self.study.launches]

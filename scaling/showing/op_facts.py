@@ -77,6 +77,7 @@ def _profile(name: str, profile: Profile) -> Facts:
                 "seconds": op.seconds,
                 "share": op.share,
                 "share_in_launches": [op.least, op.most],
+                "again_within": op.again,
                 "executions": op.executions,
             }
             for op in profile.ops

@@ -18,8 +18,8 @@ from scaling.showing.words import count, duration, share
 NAMED_LOSSES = 3
 MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
-# Two profiles of one program on a quiet machine lie less than this apart in every share.
-MOST_APART = 0.02
+# A profile that is made again should differ by less than this in every share.
+MOST_UNSURE = 0.02
 
 
 def profiles_table(result: OpResult) -> Table:
@@ -219,13 +219,13 @@ def op_remarks(result: OpResult) -> Iterator[str]:
 
 
 def _launch_remarks(profile: Profile) -> Iterator[str]:
-    """Where launches tell different shares."""
-    farthest = max(profile.ops, key=lambda op: op.apart, default=None)
-    if farthest is not None and farthest.apart >= MOST_APART:
+    """Where launches tell shares too different to be sure of their mean."""
+    farthest = max(profile.ops, key=lambda op: op.unsure, default=None)
+    if farthest is not None and farthest.unsure >= MOST_UNSURE:
         yield (
             f"{profile.point.workload} {profile.point.mode}, {count(profile.threads, 'thread')}: the share of "
             f"{farthest.type} is {100 * farthest.least:.1f} to {100 * farthest.most:.1f} % in its {profile.launches} "
-            "launches; trace more of them, on a quieter machine"
+            "launches; give --within 2 to trace as many as it takes"
         )
 
 

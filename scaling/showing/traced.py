@@ -19,7 +19,7 @@ MOST_UNEXPLAINED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class MeanStep:
-    """A step as the mean of a trace's steps, so that its parts add up; op types by falling time."""
+    """A step as the mean of what was traced, so that its parts add up; op types by falling time."""
 
     wall_seconds: float
     ops: tuple[tuple[str, float, float], ...]
@@ -29,24 +29,24 @@ class MeanStep:
     unexplained_seconds: float
 
 
-def mean_step(trace: Trace) -> MeanStep:
-    """The mean of a trace's steps."""
+def mean_step(*launches: Trace) -> MeanStep:
+    """The mean of the steps of a point's launches."""
+    steps = [step for trace in launches for step in trace.steps]
     by_type: dict[str, list[OpTime]] = defaultdict(list)
-    for step in trace.steps:
+    for step in steps:
         for op in step.ops:
             by_type[op.type].append(op)
-    steps = len(trace.steps)
     ops = [
-        (name, sum(op.seconds for op in found) / steps, sum(op.executions for op in found) / steps)
+        (name, sum(op.seconds for op in found) / len(steps), sum(op.executions for op in found) / len(steps))
         for name, found in by_type.items()
     ]
     return MeanStep(
-        wall_seconds=fmean(step.wall_seconds for step in trace.steps),
+        wall_seconds=fmean(step.wall_seconds for step in steps),
         ops=tuple(sorted(ops, key=lambda op: (-op[1], op[0]))),
-        op_seconds=fmean(step.op_seconds for step in trace.steps),
-        overlap_seconds=fmean(step.overlap_seconds for step in trace.steps),
-        overhead_seconds=fmean(step.overhead_seconds for step in trace.steps),
-        unexplained_seconds=fmean(step.unexplained_seconds for step in trace.steps),
+        op_seconds=fmean(step.op_seconds for step in steps),
+        overlap_seconds=fmean(step.overlap_seconds for step in steps),
+        overhead_seconds=fmean(step.overhead_seconds for step in steps),
+        unexplained_seconds=fmean(step.unexplained_seconds for step in steps),
     )
 
 
@@ -76,9 +76,9 @@ def _whose(trace: Trace) -> str:
     return ", ".join([f"{trace.point.workload} {trace.point.mode} {trace.point.size}", *pools, *launch])
 
 
-def ops_table(trace: Trace) -> Table:
+def ops_table(*launches: Trace) -> Table:
     """Op types of at least one percent of the time of all ops, then the rest as one line, and the sum."""
-    step = mean_step(trace)
+    step = mean_step(*launches)
     total = sum(seconds for _, seconds, _ in step.ops)
     shown = [op for op in step.ops if op[1] >= LEAST_SHARE * total]
     rest = step.ops[len(shown) :]

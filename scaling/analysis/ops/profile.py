@@ -8,8 +8,10 @@ explains add up to the wall time. Several launches are averaged. Names that mean
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, median
+from math import sqrt
+from statistics import fmean, median, stdev
 
+from scaling.analysis.figures import student_t
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.ops.traces import Trace, TracedStep
 from scaling.study.planning import Point
@@ -19,12 +21,16 @@ OVERHEAD = "framework overhead"
 UNEXPLAINED = "unexplained"
 NOT_OPS = (OVERHEAD, UNEXPLAINED)
 
+# Fewer do not say how launches differ.
+LEAST_LAUNCHES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class OpShare:
     """An op type in a profile: seconds and executions a step, and its share of all op time.
 
-    `least` and `most` are the shares it has in single launches.
+    `least` and `most` are the shares it has in single launches, `again` is how far the share of a profile of as many
+    launches may lie from this one, 95 times of 100; fewer than three do not tell.
     """
 
     type: str
@@ -34,11 +40,12 @@ class OpShare:
     executions: float
     least: float
     most: float
+    again: float | None
 
     @property
-    def apart(self) -> float:
-        """How far launches lie apart in its share."""
-        return self.most - self.least
+    def unsure(self) -> float:
+        """By how much its share is not to be relied on: as it may come out again, or as two launches lie apart."""
+        return self.most - self.least if self.again is None else self.again
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,13 @@ class Profile:
     def stretch(self) -> float | None:
         """How much longer a step takes for being traced: 1.1 is a tenth longer."""
         return self.wall_seconds / self.plain_seconds if self.plain_seconds else None
+
+    @property
+    def again(self) -> float | None:
+        """How far such a profile may lie from this one in the share of the least sure op; fewer than three launches do
+        not tell."""
+        told = [op.again for op in self.ops if op.again is not None]
+        return max(told) if told else None
 
     @property
     def subject(self) -> Point:
@@ -114,7 +128,8 @@ def profile(traces: Sequence[Trace]) -> Profile:
     ops = []
     for name, share in shares.items():
         single = [each.get(name, 0.0) for each in by_launch]
-        ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], min(single), max(single)))
+        spread = min(single), max(single), _again(single)
+        ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], *spread))
     plain = [median(trace.plain_step_seconds) for trace in traces if trace.plain_step_seconds]
     return Profile(
         point=first.point,
@@ -130,6 +145,13 @@ def profile(traces: Sequence[Trace]) -> Profile:
         launches=len(traces),
         steps=sum(len(trace.steps) for trace in traces),
     )
+
+
+def _again(values: Sequence[float]) -> float | None:
+    """How far apart the means of two sets of as many values lie, 95 times of 100."""
+    if len(values) < LEAST_LAUNCHES:
+        return None
+    return student_t(len(values) - 1) * sqrt(2 / len(values)) * stdev(values)
 
 
 def _shares(parts: dict[str, float]) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """What a traced run tells: step by step, how long each type of operation took and how often it ran. Pure values."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scaling.study.planning import Point
@@ -52,3 +54,11 @@ class Trace:
     items_per_step: int
     steps: tuple[TracedStep, ...]
     plain_step_seconds: tuple[float, ...]
+
+
+def by_point(traces: Iterable[Trace]) -> dict[Point, list[Trace]]:
+    """The launches of every point, in the order they come."""
+    found: dict[Point, list[Trace]] = defaultdict(list)
+    for trace in traces:
+        found[trace.point].append(trace)
+    return found

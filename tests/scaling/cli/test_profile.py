@@ -58,6 +58,21 @@ def test_the_same_command_again_traces_nothing_twice(folder):
     assert lines(folder) == before
 
 
+def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
+    told = program("profile", "deepq", *SMALL, "--within", "100", "-o", folder)
+    assert told.returncode == 0, told.stderr
+    assert [each.row.run.launch for each in read_traced_rows(folder)] == [1, 2, 3, 4]
+    assert told.stdout.count("deepq train small, 1 thread") >= 4
+    assert told.stdout.count("all ops") == 1
+    again = scaling("profile", "deepq", *SMALL, "--within", "100", "-o", folder)
+    assert "all 4 runs are there already" in again.stderr
+
+
+def test_nothing_is_the_same_within_nothing(tmp_path):
+    told = scaling("profile", "deepq", *SMALL, "--within", "0", "-o", tmp_path / "results")
+    assert "--within 0: give the points of a percent" in complaint(told)
+
+
 def test_a_folder_of_traces_is_shown_again(profiled, folder):
     assert scaling("profile", folder).stdout == profiled[0].stdout
     (facts,) = json.loads(scaling("profile", folder, "--json").stdout)["profiles"]

@@ -102,3 +102,17 @@ def test_runs_made_at_once_may_end_in_any_order():
     for row in reversed(rows):
         schedule.saw(launch_of(row))
     assert (schedule.coming, schedule.made) == ([], len(PLANNED))
+
+
+def test_points_that_are_not_sure_have_launches_more_until_they_are():
+    clock = Clock()
+
+    def unsure():
+        return [point for point, known in schedule.launches.items() if len(known) < 4 + point.cores]
+
+    schedule = Schedule(STUDY, PLANNED, unsure=unsure)
+    runs = list(made(schedule, clock))
+    planned = max(run.launch for run in PLANNED)
+    assert [run.key for run in runs[: len(PLANNED)]] == [run.key for run in PLANNED]
+    assert [(run.point.cores, run.launch) for run in runs[len(PLANNED) :]] == [(2, planned), (2, planned + 1)]
+    assert not schedule.coming

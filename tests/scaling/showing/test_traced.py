@@ -30,6 +30,13 @@ def test_types_below_a_percent_are_one_line_and_not_lost():
     ]
 
 
+def test_launches_of_a_point_are_one_table():
+    other = replace(trace_of(TRACED), steps=(replace(STEP, ops=(OpTime("MatMul", 0.008, 2),)),) * 2)
+    first, *_, total = (line.split() for line in text_lines(ops_table(trace_of(TRACED), other))[1:])
+    assert first == ["MatMul", "7", "ms", "87.5", "%", "2"]
+    assert total == ["all", "ops", "8", "ms", "100.0", "%", "8"]
+
+
 def test_a_type_that_is_not_in_every_step_is_a_mean_over_all_of_them():
     trace = replace(trace_of(TRACED), steps=(STEP, replace(STEP, ops=STEP.ops[:2])))
     assert {name: executions for name, _, executions in mean_step(trace).ops}["Mul"] == 2.5

@@ -1,3 +1,5 @@
+from math import sqrt
+
 import pytest
 
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, profile, profiles, quiet_steps, step_parts
@@ -51,8 +53,18 @@ def test_a_share_tells_how_far_launches_lie_apart():
     made = profile([trace(step({"MatMul": 0.9, "Mul": 0.1})), trace(step({"MatMul": 2.1, "Mul": 0.9}), launch=2)])
     matmul, mul = made.ops
     assert (matmul.share, matmul.least, matmul.most) == pytest.approx((0.75, 0.7, 0.9))
-    assert (mul.least, mul.most, mul.apart) == pytest.approx((0.1, 0.3, 0.2))
-    assert profile([trace(step({"MatMul": 0.9}))]).ops[0].apart == 0
+    assert (mul.least, mul.most, mul.unsure) == pytest.approx((0.1, 0.3, 0.2))
+    assert profile([trace(step({"MatMul": 0.9}))]).ops[0].unsure == 0
+
+
+def test_three_launches_tell_how_far_a_profile_made_again_may_lie():
+    shares = (0.70, 0.72, 0.74)
+    launches = [trace(step({"MatMul": each, "Mul": 1 - each}), launch=n) for n, each in enumerate(shares, 1)]
+    assert profile(launches[:2]).again is None
+    made = profile(launches)
+    assert made.again == pytest.approx(4.3027 * sqrt(2 / 3) * 0.02, rel=1e-4)
+    assert [op.again for op in made.ops] == pytest.approx([made.again] * 2)
+    assert made.ops[0].unsure == made.again
 
 
 def test_profiles_of_a_subject_come_with_threads_ascending():
