@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from scaling.analysis.fits.profile import Interval
-from scaling.analysis.operations import NOTABLE, notable, outside_ops, types_for
+from scaling.analysis.operations import NOTABLE, Stationarity, notable, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.laws import StepPrediction
 from scaling.analysis.ops.losses import Loss
@@ -12,7 +12,7 @@ from scaling.analysis.ops.similarity import LINKAGES, Merge
 from scaling.showing.law_words import figure, percent, with_interval
 from scaling.showing.op_result import OpResult, Scaling
 from scaling.showing.tables import Table
-from scaling.showing.words import count, duration, share
+from scaling.showing.words import count, duration, share, some_of, span
 
 # So much of what is lost need not be named op by op.
 NAMED_LOSSES = 3
@@ -199,14 +199,8 @@ def op_remarks(result: OpResult) -> Iterator[str]:
     unknown = sorted({op.type for each in result.profiles for op in each.ops if op.op_class == "other"})
     if unknown:
         yield f"op types of class other: {', '.join(unknown)}"
-    drifting = [each for each in result.steadiness if not each.steady]
-    for each in drifting:
-        assert each.drift is not None
-        yield (
-            f"{each.trace.point.workload} {each.trace.point.mode}, {count(each.trace.threads, 'thread')}: op time "
-            f"drifts by {100 * each.drift:+.0f} % over {len(each.step_seconds)} steps; trace more of them"
-        )
     for profile in result.profiles:
+        yield from _drift_remarks(profile, [each for each in result.steadiness if each.trace.point == profile.point])
         yield from _launch_remarks(profile)
     lone = [each.name for each in result.scalings if each.laws.times.of_steps]
     if lone:
@@ -218,15 +212,28 @@ def op_remarks(result: OpResult) -> Iterator[str]:
         yield from _prediction_remarks(scaling)
 
 
+def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterator[str]:
+    """Where steps become longer or shorter while they are traced."""
+    drifts = [100 * each.drift for each in launches if each.drift is not None and not each.steady]
+    if drifts:
+        yield (
+            f"{_named(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
+            f"{some_of(drifts, launches)}; trace more --steps"
+        )
+
+
 def _launch_remarks(profile: Profile) -> Iterator[str]:
     """Where launches tell shares too different to be sure of their mean."""
     farthest = max(profile.ops, key=lambda op: op.unsure, default=None)
     if farthest is not None and farthest.unsure >= MOST_UNSURE:
         yield (
-            f"{profile.point.workload} {profile.point.mode}, {count(profile.threads, 'thread')}: the share of "
-            f"{farthest.type} is {100 * farthest.least:.1f} to {100 * farthest.most:.1f} % in its {profile.launches} "
-            "launches; give --within 2 to trace as many as it takes"
+            f"{_named(profile)}: the share of {farthest.type} is {100 * farthest.least:.1f} to {100 * farthest.most:.1f} "
+            f"% in its {profile.launches} launches; give --within 2 to trace as many as it takes"
         )
+
+
+def _named(profile: Profile) -> str:
+    return f"{profile.point.workload} {profile.point.mode}, {count(profile.threads, 'thread')}"
 
 
 def _prediction_remarks(scaling: Scaling) -> Iterator[str]:

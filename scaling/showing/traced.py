@@ -1,14 +1,14 @@
 """Traced runs as tables, sentences and facts: where the time of a step went."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from scaling.analysis.ops.traces import OpTime, Trace
+from scaling.analysis.ops.traces import OpTime, Trace, by_point
 from scaling.results.traces import TracedRow, trace_of
 from scaling.showing.tables import Table
-from scaling.showing.words import count, duration, point_words, share
+from scaling.showing.words import count, duration, point_words, share, some_of, span
 
 LEAST_SHARE = 0.01
 
@@ -71,9 +71,12 @@ def trace_words(trace: Trace) -> str:
 
 
 def _whose(trace: Trace) -> str:
+    return _what(trace) + (f", launch {trace.launch}" if trace.launch > 1 else "")
+
+
+def _what(trace: Trace) -> str:
     pools = [count(trace.threads, "thread")] + ([f"inter {trace.inter}"] if trace.inter > 1 else [])
-    launch = [f"launch {trace.launch}"] if trace.launch > 1 else []
-    return ", ".join([f"{trace.point.workload} {trace.point.mode} {trace.point.size}", *pools, *launch])
+    return ", ".join([f"{trace.point.workload} {trace.point.mode} {trace.point.size}", *pools])
 
 
 def ops_table(*launches: Trace) -> Table:
@@ -94,30 +97,40 @@ def ops_table(*launches: Trace) -> Table:
 
 
 def trace_remarks(traced: Iterable[TracedRow]) -> Iterator[str]:
-    """A sentence for every run that failed, and for whatever a trace does not keep to."""
+    """A sentence for every run that failed, and for whatever the launches of a point do not keep to."""
+    traces = []
     for each in traced:
         trace = trace_of(each)
         if trace is None:
             yield f"{point_words(each.row.run.point)}: {each.row.outcome.status}: {each.row.outcome.reason}"
         else:
-            yield from (f"{_whose(trace)}: {doubt}" for doubt in _doubts(trace))
+            traces.append(trace)
+    for launches in by_point(traces).values():
+        yield from (f"{_what(launches[0])}: {doubt}" for doubt in _doubts(launches))
 
 
-def _doubts(trace: Trace) -> Iterator[str]:
-    step = mean_step(trace)
-    slower = traced_over_plain(trace)
-    if slower > MOST_TRACED_OVER_PLAIN:
+def _doubts(launches: Sequence[Trace]) -> Iterator[str]:
+    slower = [ratio for ratio in map(traced_over_plain, launches) if ratio > MOST_TRACED_OVER_PLAIN]
+    if slower:
         yield (
-            f"a traced step took {slower:.2f} times as long as a plain one; what tracing costs, or whatever else ran "
-            "meanwhile, is in its figures"
+            f"a traced step took {span(slower, '.2f')} times as long as a plain one{some_of(slower, launches)}; what "
+            "tracing costs, or whatever else ran meanwhile, is in its figures"
         )
-    if step.unexplained_seconds > MOST_UNEXPLAINED * step.wall_seconds:
-        yield f"{share(step.unexplained_seconds / step.wall_seconds)} of a step is unexplained"
-    if trace.inter > 1:
+    vague = [100 * part for part in map(_unexplained_share, launches) if part > MOST_UNEXPLAINED]
+    if vague:
+        yield f"{span(vague, '.1f')} % of a step is unexplained{some_of(vague, launches)}"
+    if launches[0].inter > 1:
+        step = mean_step(*launches)
         yield (
             f"ops ran at the same time: their seconds add up to {duration(step.op_seconds + step.overlap_seconds)} "
             f"in {duration(step.op_seconds)} of a step, and shares are of that sum"
         )
+
+
+def _unexplained_share(trace: Trace) -> float:
+    """How much of a step nobody explains."""
+    step = mean_step(trace)
+    return step.unexplained_seconds / step.wall_seconds
 
 
 def trace_facts(traced: TracedRow) -> dict[str, object]:

@@ -1,5 +1,7 @@
 """Points, times and ratios in words, the same everywhere."""
 
+from collections.abc import Sequence, Sized
+
 from scaling.study.planning import Point
 
 
@@ -38,3 +40,13 @@ def long_duration(seconds: float) -> str:
 def share(ratio: float) -> str:
     """A ratio as a percentage."""
     return f"{100 * ratio:.1f} %"
+
+
+def span(values: Sequence[float], form: str) -> str:
+    """One figure, or the least and the largest of several."""
+    return " to ".join(dict.fromkeys(format(end, form) for end in (min(values), max(values))))
+
+
+def some_of(some: Sized, launches: Sized) -> str:
+    """What a sentence about some launches goes on with, where there is more than one."""
+    return f" in {len(some)} of {len(launches)} launches" if len(launches) > 1 else ""

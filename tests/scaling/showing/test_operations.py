@@ -102,6 +102,15 @@ def test_what_to_be_careful_about_is_said(result):
     assert any("8 threads are 2 times the most that were traced" in remark for remark in remarks)
 
 
+def test_launches_whose_steps_drift_are_told_together():
+    fast, slow = (trace(*(step({"MatMul": 1 + pace * n}) for n in range(12)), launch=pace + 1) for pace in (1, 2))
+    calm = trace(*(step({"MatMul": 1.0}) for _ in range(12)))
+    remarks = [remark for remark in op_remarks(op_result([calm, fast, slow])) if "drifts" in remark]
+    assert remarks == [
+        "alexnet train, 1 thread: op time drifts by +169 to +183 % over 12 steps in 2 of 3 launches; trace more --steps"
+    ]
+
+
 def test_launches_that_tell_different_shares_are_named():
     alike = {"MatMul": 0.80, "Mul": 0.10, "Tanh": 0.10}
     other = {"MatMul": 0.83, "Mul": 0.08, "Tanh": 0.09}

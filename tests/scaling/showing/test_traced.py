@@ -60,6 +60,18 @@ def test_slow_tracing_is_said():
     assert any("a traced step took 2.00 times as long as a plain one" in remark for remark in trace_remarks([slow]))
 
 
+def test_launches_of_a_point_are_doubted_together():
+    launches = [
+        TracedRow(row(replace(RUN, launch=number), step_seconds=(seconds,) * 4), (STEP,))
+        for number, seconds in enumerate((0.005, 0.010, 0.008), 1)
+    ]
+    (remark,) = trace_remarks(launches)
+    assert remark.startswith(
+        "memnet train published, 1 thread: a traced step took 1.25 to 2.00 times as long as a plain"
+    )
+    assert "in 2 of 3 launches" in remark
+
+
 def test_unexplained_time_is_said():
     vague = replace(TRACED, steps=(replace(STEP, overhead_seconds=0.001),))
     assert any("10.0 % of a step is unexplained" in remark for remark in trace_remarks([vague]))
