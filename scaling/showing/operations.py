@@ -226,9 +226,10 @@ def _launch_remarks(profile: Profile) -> Iterator[str]:
     """Where launches tell shares too different to be sure of their mean."""
     farthest = max(profile.ops, key=lambda op: op.unsure, default=None)
     if farthest is not None and farthest.unsure >= MOST_UNSURE:
+        shares = span([100 * farthest.least, 100 * farthest.most], ".1f")
         yield (
-            f"{_named(profile)}: the share of {farthest.type} is {100 * farthest.least:.1f} to {100 * farthest.most:.1f} "
-            f"% in its {profile.launches} launches; give --within 2 to trace as many as it takes"
+            f"{_named(profile)}: the share of {farthest.type} is {shares} % in its {profile.launches} launches; give "
+            "--within 2 to trace as many as it takes"
         )
 
 
