@@ -3,7 +3,7 @@
 `docs/fathom.md` says why. The small profiles have both modes on one and two threads; those of published size have
 training on 1, 2, 4, 8 and 16 threads and inference on 1 and 16, in one to three launches. Training of alexnet, autoenc,
 deepq and memnet on one thread has six: the same command was given twice, and launches 4 to 6 are the second one's. The
-profiles made again are of these four on one thread of two quieter cores, in six launches and more.
+same command was given twice on two cores as well, to trace these four on one thread until sure (`--within 2`).
 """
 
 from collections import defaultdict
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from scaling.analysis.operations import cumulative_shares, loss_share, outside_ops, types_for
+from scaling.analysis.ops.again import unsure
 from scaling.analysis.ops.profile import Profile, profile, profiles
 from scaling.analysis.ops.similarity import LINKAGES, joined_before, merges, shares_in, shares_of
 from scaling.analysis.ops.traces import Trace
@@ -21,7 +22,7 @@ from scaling.results.traces import read_traces
 from tests.fathom import FIGURE_3
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-SMALL, PUBLISHED, AGAIN = "profiles-small", "profiles-sixteen", "profiles-again"
+SMALL, PUBLISHED, ONCE, TWICE = "profiles-small", "profiles-sixteen", "profiles-once", "profiles-twice"
 CONVOLUTIONAL = ("alexnet", "deepq", "residual", "vgg")
 everywhere = pytest.mark.parametrize("folder", [SMALL, PUBLISHED])
 modes = pytest.mark.parametrize("mode", ["train", "infer"])
@@ -214,22 +215,25 @@ def test_ops_are_just_under_nine_tenths_of_memnet_whose_step_is_234_short_ones()
     assert memnet.op_seconds / 234 < 25e-6
 
 
+@pytest.mark.parametrize("folder", [ONCE, TWICE])
 @pytest.mark.parametrize("name", ["alexnet", "autoenc", "deepq", "memnet"])
-def test_ops_are_nine_tenths_of_every_launch_on_a_quieter_machine_and_since_the_runtime_is_asked_directly(name):
-    single = [op_share(profile([trace])) for trace in launches_on_one_thread(name, AGAIN)]
-    assert len(single) >= 6
-    assert min(single) >= 0.9
+def test_ops_are_nine_tenths_of_these_four_since_the_runtime_is_asked_directly(name, folder):
+    assert op_share(one_thread(folder)[name]) >= 0.9
 
 
-@pytest.mark.parametrize(
-    ("name", "launches"), [("autoenc", 3), ("deepq", 3), ("memnet", 12), ("alexnet", 8)], ids=lambda value: str(value)
-)
-def test_a_profile_of_enough_launches_differs_by_less_than_two_points_in_any_share_when_made_again(name, launches):
-    """With three launches memnet's differ by 3.2 points and alexnet's by 2.3."""
-    traces = launches_on_one_thread(name, AGAIN)
-    assert len(traces) == 2 * launches
-    first, second = ([each for each in traces if (each.launch > launches) == later] for later in (False, True))
-    assert points_apart(profile(first), profile(second)) < 0.02
+def test_ops_are_nine_tenths_of_all_but_one_of_these_launches():
+    single = [op_share(profile([trace])) for folder in (ONCE, TWICE) for trace in kept_traces(folder)]
+    assert len(single) == 62
+    below, *others = sorted(single)
+    assert min(others) >= 0.9 > below > 0.8995
+
+
+@pytest.mark.parametrize("name", ["alexnet", "autoenc", "deepq", "memnet"])
+def test_profiles_traced_until_sure_differ_by_less_than_two_points_in_any_share_when_made_again(name):
+    first, second = (launches_on_one_thread(name, folder) for folder in (ONCE, TWICE))
+    assert not unsure([*first], 0.02)
+    assert not unsure([*second], 0.02)
+    assert points_apart(profile(first), profile(second)) < 0.009
 
 
 @pytest.mark.parametrize("name", sorted(FIGURE_3))
