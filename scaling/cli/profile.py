@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -134,7 +135,7 @@ def _listed(text: str | None) -> list[str] | None:
 def _job(
     names: Sequence[str], given: dict[str, object], inter: int, steps: int, folder: Path, within: float | None
 ) -> Job:
-    if within is not None and within <= 0:
+    if within is not None and not within > 0:
         raise StudyError(f"--within {within:g}: give the points of a percent that a share may differ by, such as 2")
     catalogue = read_catalogue()
     studies = ready_made().keys() - catalogue.keys()
@@ -224,9 +225,10 @@ def _unsure(job: Job, traced: Sequence[TracedRow]) -> dict[Point, float]:
 
 def _still_unsure(job: Job, traced: Sequence[TracedRow]) -> Iterator[str]:
     for point, most in _unsure(job, traced).items():
+        by = f"by {100 * most:.1f} points in the share of an op" if isfinite(most) else "by nobody knows how much"
         yield (
-            f"{point_words(point)}: made again, a profile of so many launches may differ by {100 * most:.1f} points in "
-            f"the share of an op, and {job.within:g} were asked for; trace on a quieter machine, or more --steps"
+            f"{point_words(point)}: made again, a profile of so many launches may differ {by}, and {job.within:g} "
+            "points were asked for; trace on a quieter machine, or more --steps"
         )
 
 

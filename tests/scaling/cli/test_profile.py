@@ -2,10 +2,11 @@ import json
 import shutil
 import signal
 import subprocess
+from dataclasses import replace
 
 import pytest
 
-from scaling.results.traces import read_traced_rows
+from scaling.results.traces import TracedRow, TraceStore, read_traced_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import SCALING, complaint
 from tests.scaling.cli.scaling import scaling as program
@@ -68,9 +69,24 @@ def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_sam
     assert "all 4 runs are there already" in again.stderr
 
 
-def test_nothing_is_the_same_within_nothing(tmp_path):
-    told = scaling("profile", "deepq", *SMALL, "--within", "0", "-o", tmp_path / "results")
-    assert "--within 0: give the points of a percent" in complaint(told)
+@pytest.mark.parametrize("points", ["0", "-1", "nan"])
+def test_nothing_is_the_same_within_nothing(points, tmp_path):
+    told = scaling("profile", "deepq", *SMALL, "--within", points, "-o", tmp_path / "results")
+    assert f"--within {points}: give the points of a percent" in complaint(told)
+
+
+def test_what_is_not_known_after_so_many_launches_is_said(folder):
+    (kept,) = read_traced_rows(folder)
+    store = TraceStore(folder)
+    for number in range(2, 25):
+        longer = {"Conv2D": number % 3 + 1}
+        ops = tuple(replace(op, seconds=op.seconds * longer.get(op.type, 1)) for op in kept.steps[0].ops)
+        step = replace(kept.steps[0], ops=ops, wall_seconds=sum(op.seconds for op in ops), overhead_seconds=0.0)
+        store.append(TracedRow(replace(kept.row, run=replace(kept.row.run, launch=number)), (step,) * 2))
+    store.close()
+    told = scaling("profile", "deepq", *SMALL, "--within", "0.1", "-o", folder)
+    assert "all 24 runs are there already" in told.stderr
+    assert "points in the share of an op, and 0.1 points were asked for; trace on a quieter machine" in told.stderr
 
 
 def test_a_folder_of_traces_is_shown_again(profiled, folder):
