@@ -80,7 +80,8 @@ def _what(trace: Trace) -> str:
 
 
 def ops_table(*launches: Trace) -> Table:
-    """Op types of at least one percent of the time of all ops, then the rest as one line, and the sum."""
+    """Op types of at least one percent of the time of all ops, then the rest as one line, and the sum; where there are
+    several launches, also the least and the largest share of a type in one of them."""
     step = mean_step(*launches)
     total = sum(seconds for _, seconds, _ in step.ops)
     shown = [op for op in step.ops if op[1] >= LEAST_SHARE * total]
@@ -89,11 +90,21 @@ def ops_table(*launches: Trace) -> Table:
     if rest:
         lines.append((f"{len(rest)} more types", sum(op[1] for op in rest), sum(op[2] for op in rest)))
     lines.append(("all ops", total, sum(op[2] for op in step.ops)))
-    rows = [
-        (name, duration(seconds), share(seconds / total if total else 0.0), f"{executions:g}")
-        for name, seconds, executions in lines
-    ]
-    return Table(("op type", ">a step", ">of op time", ">executions"), rows)
+    single = [_shares(trace) for trace in launches] if len(launches) > 1 else []
+    rows = []
+    for name, seconds, executions in lines:
+        found = [100 * shares.get(name, 0.0) for shares in single]
+        spread = (f"{span(found, '.1f')} %" if any(found) else "",) if single else ()
+        rows.append((name, duration(seconds), share(seconds / total if total else 0.0), *spread, f"{executions:g}"))
+    columns = ("op type", ">a step", ">of op time", *((">in launches",) if single else ()), ">executions")
+    return Table(columns, rows)
+
+
+def _shares(trace: Trace) -> dict[str, float]:
+    """The share of op time of every op type in one launch."""
+    ops = mean_step(trace).ops
+    total = sum(seconds for _, seconds, _ in ops)
+    return {name: seconds / total for name, seconds, _ in ops} if total else {}
 
 
 def trace_remarks(traced: Iterable[TracedRow]) -> Iterator[str]:

@@ -32,8 +32,10 @@ def test_types_below_a_percent_are_one_line_and_not_lost():
 
 def test_launches_of_a_point_are_one_table():
     other = replace(trace_of(TRACED), steps=(replace(STEP, ops=(OpTime("MatMul", 0.008, 2),)),) * 2)
-    first, *_, total = (line.split() for line in text_lines(ops_table(trace_of(TRACED), other))[1:])
-    assert first == ["MatMul", "7", "ms", "87.5", "%", "2"]
+    header, first, mul, *_, total = (line.split() for line in text_lines(ops_table(trace_of(TRACED), other)))
+    assert header == ["op", "type", "a", "step", "of", "op", "time", "in", "launches", "executions"]
+    assert first == ["MatMul", "7", "ms", "87.5", "%", "75.0", "to", "100.0", "%", "2"]
+    assert mul == ["Mul", "980", "µs", "12.2", "%", "0.0", "to", "24.5", "%", "2.5"]
     assert total == ["all", "ops", "8", "ms", "100.0", "%", "8"]
 
 
