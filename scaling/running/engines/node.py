@@ -22,7 +22,7 @@ from scaling.machine.procfs import read_vitals
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology
 from scaling.results.cluster_folder import unlike
-from scaling.results.rows import row_to_json, run_from_json, run_to_json
+from scaling.results.rows import row_from_json, row_to_json, run_from_json, run_to_json
 from scaling.results.store import machine_facts
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
@@ -47,12 +47,20 @@ def describe(order: str) -> str:
 
 
 def make(order: str) -> str:
-    """One run, made here; also left in the spool where there is one, so that it outlives the driver."""
+    """One run, made here; also left in the spool where there is one, so that it outlives the driver.
+
+    A run that was interrupted will be made again, and is not left.
+    """
     told = json.loads(order)
     answer = _answered(_made, told)
-    if told["spool"] is not None:
+    if told["spool"] is not None and not _interrupted(answer):
         _leave(Path(told["spool"]), answer)
     return answer
+
+
+def _interrupted(answer: str) -> bool:
+    row = json.loads(answer).get("row")
+    return row is not None and row_from_json(row).outcome.status == "interrupted"
 
 
 def _answered(work: Any, order: dict[str, Any]) -> str:

@@ -224,22 +224,33 @@ class ParslEngine:
 
     def _row(self, answer: _Answer) -> Row | None:
         """The row of an answer; None where its run is to be sent again."""
-        key, attempt = answer.key, answer.attempt
         try:
             told = _understood(answer.future)
         except (NodeLostError, WorkerLostError) as error:
-            self._losses[key].append(type(error))
-            if _too_many(self._losses[key]):
-                return self._failed(answer.run, f"{error}, in attempt {attempt}, which was the last")
-            self._write("lost", key, attempt, note=str(error))
-            self.watch.say(f"{error}; its run is sent again (attempt {attempt + 1})")
-            return None
+            if self._lost(answer, error):
+                return None
+            return self._failed(answer.run, f"{error}, in attempt {answer.attempt}, which was the last")
         if told["refused"] is not None:
-            self._write("lost", key, attempt, node=told["node"], note=told["refused"])
+            self._write("lost", answer.key, answer.attempt, node=told["node"], note=told["refused"])
             self.watch.do_without(told["job"], f"{_named(told)}: {told['refused']}")
             return None
+        row = row_from_json(told["row"])
+        # Whoever ends a job may end its run first, whose answer is then the last the node gives.
+        ended = NodeLostError(f"{_named(told)} was told to end its run")
+        if row.outcome.status == "interrupted" and self._lost(answer, ended):
+            return None
         self.watch.made_something()
-        return row_from_json(told["row"])
+        return row
+
+    def _lost(self, answer: _Answer, error: NodeLostError | WorkerLostError) -> bool:
+        """Note that an attempt was lost; whether its run is to be sent again, which it is not time and again."""
+        losses = self._losses[answer.key]
+        losses.append(type(error))
+        if _too_many(losses):
+            return False
+        self._write("lost", answer.key, answer.attempt, note=str(error))
+        self.watch.say(f"{error}; its run is sent again (attempt {answer.attempt + 1})")
+        return True
 
     def _failed(self, run: Run, reason: str) -> Row:
         facts = {name: self.machine[name] for name in ("host", "cpu_model", "arch", "kernel", "fingerprint")}

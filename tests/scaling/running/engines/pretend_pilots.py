@@ -12,9 +12,10 @@ from tests.pretend import row
 Verdict = Callable[[dict, int], str | Exception | None]
 
 
-def made(order: dict, node: str = "n1") -> str:
+def made(order: dict, node: str = "n1", **outcome: object) -> str:
     """The answer of a node that has made its run."""
-    return json.dumps({"node": node, "job": "1", "refused": None, "row": row_to_json(row(run_from_json(order["run"])))})
+    told = row_to_json(row(run_from_json(order["run"]), **outcome))
+    return json.dumps({"node": node, "job": "1", "refused": None, "row": told})
 
 
 def refused(why: str, job: str = "1", sick: bool = False) -> str:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from scaling.machine.sysfs import read_topology
-from scaling.results.rows import row_from_json, run_from_json
+from scaling.results.rows import row_from_json, row_to_json, run_from_json
 from scaling.running.engines import node
 from scaling.running.lock import MachineLock
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
+from tests.pretend import row
 
 FAULTY = Path(__file__).parents[1] / "faulty.py"
 STUDY = f'workloads = ["{FAULTY}:brief"]\ncores = [1]\nlaunches = 1\nmax_seconds = 0.05\ntimeout_seconds = 60\n'
@@ -60,10 +61,18 @@ def test_a_study_the_node_cannot_do_is_a_refusal_in_one_sentence():
 def test_a_run_is_made_under_the_nodes_name_and_left_in_the_spool(tmp_path):
     path = tmp_path / "epyc.k.1.json"
     answer = node.make(order(described(), spool=str(path)))
-    row = row_from_json(json.loads(answer)["row"])
-    assert (row.machine.host, row.outcome.status) == ("n7", "ok")
+    kept = row_from_json(json.loads(answer)["row"])
+    assert (kept.machine.host, kept.outcome.status) == ("n7", "ok")
     assert path.read_text() == answer
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_run_that_was_interrupted_is_told_and_not_left_in_the_spool(tmp_path, monkeypatch):
+    interrupted = row_to_json(row(status="interrupted", reason="ended by SIGTERM", step_seconds=()))
+    monkeypatch.setattr(node, "_made", lambda order: {"row": interrupted})
+    told = json.loads(node.make(json.dumps({"spool": str(tmp_path / "epyc.k.1.json")})))
+    assert row_from_json(told["row"]).outcome.status == "interrupted"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_spool_that_the_node_does_not_share_is_no_matter(tmp_path):

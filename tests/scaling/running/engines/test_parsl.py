@@ -85,6 +85,25 @@ def test_a_run_that_kills_its_worker_twice_becomes_a_failed_row(journal):
     assert (row.outcome.status, len(pilots.orders)) == ("failed", 2)
 
 
+INTERRUPTED = {"status": "interrupted", "reason": "ended by SIGTERM", "step_seconds": ()}
+
+
+def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
+    said = []
+    pilots = PretendPilots(lambda order, number: made(order, **(INTERRUPTED if number == 1 else {})))
+    rows = list(engine(journal, pilots, said=said).make(RUNS[:2]))
+    assert [row.outcome.status for row in rows] == ["ok", "ok"]
+    told = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
+    assert told == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
+    assert said == ["node n1 was told to end its run; its run is sent again (attempt 2)"]
+
+
+def test_a_run_that_is_ended_again_and_again_is_a_row_with_its_reason(journal):
+    pilots = PretendPilots(lambda order, number: made(order, **INTERRUPTED))
+    (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
+    assert (row.outcome.status, row.outcome.reason, len(pilots.orders)) == ("interrupted", "ended by SIGTERM", 4)
+
+
 def test_a_node_that_refuses_is_done_without_and_its_run_goes_to_another(journal):
     said = []
     pilots = PretendPilots(
