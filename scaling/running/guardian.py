@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from scaling.running.requests import REQUESTS_TO_STOP
+
 MARK = "SCALING_SWEEP"
 
 # A killed process can take a moment to die; one that waits on a broken disk may never.
@@ -56,7 +58,7 @@ class Guardian:
 
 def watch() -> None:
     """Sleep until the sweep is gone, then end every process that carries its mark, and remove its scratch folder."""
-    for request in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for request in REQUESTS_TO_STOP:
         signal.signal(request, signal.SIG_IGN)
     mark = f"{MARK}={sys.argv[1]}".encode()
     dismissed = sys.stdin.buffer.read() != b""
