@@ -23,8 +23,8 @@ from statistics import median
 import pyperf
 
 from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
-from scaling.analysis.figures import mean
-from scaling.analysis.repeats import wants_more
+from scaling.analysis.estimates import mean
+from scaling.analysis.sample_size import wants_more
 from scaling.analysis.summary import by_point
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology

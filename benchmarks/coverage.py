@@ -18,10 +18,11 @@ from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import STEADY_CLOCK
-from scaling.analysis.fits.draws import draws
 from scaling.analysis.fits.estimate import Estimate, estimate, problem
+from scaling.analysis.fits.observations import Observation, Series, counts
+from scaling.analysis.fits.parametric_bootstrap import draws
 from scaling.analysis.fits.prediction import chance_within
-from scaling.analysis.fits.profile import (
+from scaling.analysis.fits.profile_likelihood import (
     Interval,
     coherency_interval,
     contention_interval,
@@ -29,7 +30,6 @@ from scaling.analysis.fits.profile import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import choose
-from scaling.analysis.fits.series import Observation, Series, counts
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.sizing.question import Question
 

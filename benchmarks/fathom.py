@@ -11,10 +11,10 @@ from scaling.analysis.operations import loss_share, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES, op_class
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
+from scaling.reporting.op_result import OpResult, op_result
+from scaling.reporting.operations import loss_sentence
+from scaling.reporting.words import duration, share
 from scaling.results.traces import read_traces
-from scaling.showing.op_result import OpResult, op_result
-from scaling.showing.operations import loss_sentence
-from scaling.showing.words import duration, share
 from tests.fathom import COLUMNS, FIGURE_3
 
 

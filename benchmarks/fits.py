@@ -19,7 +19,7 @@ from benchmarks.simulated import Truth, series
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.bootstrap import both_laws, resampled, resampled_means
 from scaling.analysis.fits.estimate import problem
-from scaling.analysis.fits.series import Floats, counts
+from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import Question
 from scaling.results.plain_csv import read_csv_series

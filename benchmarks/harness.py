@@ -34,9 +34,9 @@ from importlib import import_module
 from statistics import median
 import tensorflow as tf
 from scaling.running.frameworks.tensorflow import CompiledStep
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 setting = Setting("train", "small", None, 1, 1, 1, 0, 0, 1)
-compiled = CompiledStep(import_module("workloads." + sys.argv[1]).build(setting), "train", jit=False)
+compiled = CompiledStep(import_module("scaling.workloads." + sys.argv[1]).build(setting), "train", jit=False)
 compiled.prepare()
 step, batch = compiled._function, compiled._batch
 step(*batch)
@@ -57,9 +57,9 @@ import tensorflow as tf
 from scaling.running import worker
 from scaling.running.frameworks.tensorflow import CompiledStep
 from scaling.running.witness import Visits
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 setting = Setting("train", "small", None, 1, 1, 1, 0, 0, 1)
-compiled = CompiledStep(import_module("workloads." + sys.argv[1]).build(setting), "train", jit=False)
+compiled = CompiledStep(import_module("scaling.workloads." + sys.argv[1]).build(setting), "train", jit=False)
 compiled.prepare()
 step, batch, visits = compiled._function, compiled._batch, Visits()
 

@@ -20,7 +20,7 @@ from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 
-OWN_IMPORTS = "import workloads.calibrated"
+OWN_IMPORTS = "import scaling.workloads.calibrated"
 SMALLEST = 'workloads = ["calibrated work=0.001 serial=1"]\ncores = 1\nlaunches = 1\nmax_seconds = 1e-9'
 LONG = 'workloads = ["calibrated work=4"]\ncores = 1\nlaunches = 1\nprecision = 1e-9\nmax_seconds = 3'
 

@@ -4,8 +4,8 @@ import sys
 
 import pyperf
 
-from workloads.base import Setting
-from workloads.calibrated import build
+from scaling.workloads.base import Setting
+from scaling.workloads.calibrated import build
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ from math import exp, log, sqrt
 from statistics import fmean
 
 from scaling.analysis.speedup import scaled
-from scaling.analysis.steady import warmup_steps
 from scaling.analysis.summary import Launch, by_point, launch_seconds
+from scaling.analysis.warmup import warmup_steps
 from scaling.running.stopping import Limits, ended_by, next_look
 from scaling.study.planning import Point, plan
 from scaling.study.spec import study_from_toml

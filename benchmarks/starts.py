@@ -16,7 +16,7 @@ from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row, launch_of
 from scaling.running.engines.local import LocalEngine
-from scaling.study.finding import read_catalogue
+from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Run, plan
 from scaling.study.spec import study_from_toml
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import keras
 from keras import layers, ops
 
-from workloads import images
-from workloads.base import Network, Setting
+from scaling.workloads import images
+from scaling.workloads.base import Network, Setting
 
 
 class Size(NamedTuple):

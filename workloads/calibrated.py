@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 
 # Millions of divisions a step: a tenth of a second, and a quarter of that, on a core of 3 GHz.
 DEFAULT_WORK = {"published": 16.0, "small": 4.0}

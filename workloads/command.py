@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 
 MARKER = re.compile(rb"step_seconds:\s*([0-9.eE+-]+)\s*")
 LONGEST_LINE = 65536

@@ -20,8 +20,8 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from workloads import games
-from workloads.base import Network, Setting
+from scaling.workloads import games
+from scaling.workloads.base import Network, Setting
 
 ITEMS = 32
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # filters, kernel, stride

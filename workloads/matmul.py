@@ -8,7 +8,7 @@ The result stays small and the matrices are longer than caches, so that neither 
 import keras
 import numpy as np
 
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 
 SIDE = 2000
 DEFAULT_ITEMS = {"published": 64, "small": 8}

@@ -19,7 +19,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from workloads.base import Network, Setting
+from scaling.workloads.base import Network, Setting
 
 ITEMS = 32
 HOPS = 3

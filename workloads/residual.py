@@ -11,8 +11,8 @@ from typing import NamedTuple
 import keras
 from keras import layers
 
-from workloads import images
-from workloads.base import Network, Setting
+from scaling.workloads import images
+from scaling.workloads.base import Network, Setting
 
 
 class Size(NamedTuple):

@@ -15,8 +15,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from workloads.base import Network, Setting
-from workloads.sampled_softmax import EXCLUDED, SampledSoftmax, zipf
+from scaling.workloads.base import Network, Setting
+from scaling.workloads.sampled_softmax import EXCLUDED, SampledSoftmax, zipf
 
 WIDTH = 256
 LAYERS = 3

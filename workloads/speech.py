@@ -18,7 +18,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from workloads.base import Network, Setting
+from scaling.workloads.base import Network, Setting
 
 FEATURES = 26
 PHONES = 61

@@ -11,7 +11,7 @@ from threading import Thread
 
 import numpy as np
 
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 
 BYTES_PER_ELEMENT = 24
 # Three arrays of a gigabyte in all, more than any cache there is; the small ones only where caches are ordinary.

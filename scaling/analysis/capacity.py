@@ -11,11 +11,10 @@ from math import inf
 
 import numpy as np
 
-from scaling.analysis.fits.draws import Draws, quantiles
+from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 from scaling.analysis.fits.prediction import FARTHEST, chance_within
-from scaling.analysis.fits.series import Floats
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.fleet import cheapest_fleet
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
     cores_for_efficiency,
@@ -26,6 +25,7 @@ from scaling.analysis.sizing.inverses import (
 )
 from scaling.analysis.sizing.price import Price, cpu_hours_per_million
 from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Outlook, Question, Spread, Status
+from scaling.analysis.sizing.replicas import cheapest_fleet
 from scaling.analysis.sizing.sizes import Sizes, plain_sizes
 
 DRAWS = 2000

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import fmean, variance
 
-from scaling.analysis import figures, rules
-from scaling.analysis.figures import Figure
+from scaling.analysis import estimates, rules
+from scaling.analysis.estimates import Figure
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
 
@@ -95,10 +95,10 @@ def _difference(first: Summary, second: Summary) -> Difference:
     if min(len(before), len(after)) < LEAST_LAUNCHES or squares == 0:
         return Difference(first.point, first, second, Figure(exp(apart)), None)
     error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
-    reach = figures.student_t(freedom) * error
-    low, high, probability = apart - reach, apart + reach, figures.student_p(apart / error, freedom)
+    reach = estimates.student_t(freedom) * error
+    low, high, probability = apart - reach, apart + reach, estimates.student_p(apart / error, freedom)
     # NumPy takes a moment to import, and most commands never compare.
-    from scaling.analysis.exchange import exchange
+    from scaling.analysis.permutation import exchange
 
     exchanged = exchange(before, after)
     if exchanged:

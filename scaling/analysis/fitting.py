@@ -14,13 +14,14 @@ import numpy as np
 
 from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import Clock, clocked
-from scaling.analysis.fits.draws import DRAWS, Draws, draws, mixed
 from scaling.analysis.fits.estimate import LAWS, Estimate, LawName, estimate, problem
 from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
+from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.law_figures import LawFigures, limit, rate
-from scaling.analysis.fits.misfit import Misfit, misfit
+from scaling.analysis.fits.observations import Counts, Floats, Series, clock_stretch, counts
+from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mixed
 from scaling.analysis.fits.prediction import FARTHEST, HeldOut, predict
-from scaling.analysis.fits.profile import (
+from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
     contention_interval,
     peak_interval,
@@ -28,7 +29,6 @@ from scaling.analysis.fits.profile import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import Choice, choose, only
-from scaling.analysis.fits.series import Counts, Floats, Series, clock_stretch, counts
 from scaling.analysis.fits.verdict import Verdict, measured_one_core_differs, verdict
 from scaling.errors import FitError
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import fmean
 
-from scaling.analysis import figures, rules
-from scaling.analysis.figures import Figure
+from scaling.analysis import estimates, rules
+from scaling.analysis.estimates import Figure
 from scaling.analysis.laws import karp_flatt
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
@@ -91,9 +91,9 @@ def drift(launches: Sequence[Launch]) -> tuple[Figure, float] | None:
     moved, error = slope * (count - 1), sqrt(rest / (count - 2) / spread) * (count - 1)
     if error == 0:
         return Figure(exp(moved)), 1.0 if moved == 0 else 0.0
-    reach = figures.student_t(count - 2) * error
+    reach = estimates.student_t(count - 2) * error
     interval = Figure(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
-    return interval, figures.student_p(moved / error, count - 2)
+    return interval, estimates.student_p(moved / error, count - 2)
 
 
 def _speedup(summary: Summary, baseline: Summary | None) -> Figure | None:
@@ -102,14 +102,14 @@ def _speedup(summary: Summary, baseline: Summary | None) -> Figure | None:
     if summary is baseline:
         return Figure(1.0, 1.0, 1.0)  # by definition, not by measurement
     times = summary.point.cores if summary.point.scale == "weak" else 1
-    return figures.ratio(baseline.launches, summary.launches).mapped(lambda ratio: times * ratio)
+    return estimates.ratio(baseline.launches, summary.launches).mapped(lambda ratio: times * ratio)
 
 
 def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Figure | None:
     if summary.point.smt == 1 or summary.step is None:
         return None
     single = by_point.get(replace(summary.point, smt=1))
-    return figures.ratio(single.launches, summary.launches) if single and single.step else None
+    return estimates.ratio(single.launches, summary.launches) if single and single.step else None
 
 
 def _doubts(summary: Summary, baseline: Summary | None) -> Iterator[Doubt]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
 
-from scaling.analysis import figures, rules
-from scaling.analysis.figures import Figure
+from scaling.analysis import estimates, rules
+from scaling.analysis.estimates import Figure
 from scaling.analysis.rules import Doubt
 from scaling.study.planning import Point
 
@@ -79,7 +79,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     enough = len(clean) >= rules.FEW_LAUNCHES.limit
     used = clean if enough else measured
     seconds = [launch.seconds for launch in used if launch.seconds is not None]
-    step = figures.mean(seconds) if seconds else None
+    step = estimates.mean(seconds) if seconds else None
     about_launches = _gathered(measured)
     about_point = list(_about_point(seconds, step))
     return Summary(

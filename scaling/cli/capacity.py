@@ -102,7 +102,7 @@ def _question(
 def _fits(place: Place, physical: int | None, include_invalid: bool) -> "list[SeriesFit]":
     """Every series that can be fitted; where threads share cores, the series that has both stands for its parts."""
     from scaling.analysis.fitting import fit_each
-    from scaling.analysis.measured import without_parts
+    from scaling.analysis.series import without_parts
 
     found = place.named(read_series(place.folder, physical, include_invalid))
     fits, complaints = fit_each(without_parts(found), resamples=0)
@@ -115,9 +115,9 @@ def _fits(place: Place, physical: int | None, include_invalid: bool) -> "list[Se
 
 def _answers(fits: "list[tuple[Place, SeriesFit]]", question: "Question", as_json: bool) -> None:
     from scaling.analysis.capacity import answer
-    from scaling.showing.kinds import KindAnswer, side_by_side, side_by_side_facts, side_by_side_table
-    from scaling.showing.law_words import caution_lines
-    from scaling.showing.sizing import answer_facts, answer_sentence, answers_table
+    from scaling.reporting.kinds import KindAnswer, side_by_side, side_by_side_facts, side_by_side_table
+    from scaling.reporting.law_words import caution_lines
+    from scaling.reporting.sizing import answer_facts, answer_sentence, answers_table
 
     answers = [answer(each, _priced(question, place), read_machine_sizes(place.folder)) for place, each in fits]
     kinds = [
@@ -154,8 +154,8 @@ def _priced(question: "Question", place: Place) -> "Question":
 
 def _outlooks(fits: "list[tuple[Place, SeriesFit]]", as_json: bool) -> None:
     from scaling.analysis.capacity import outlook
-    from scaling.showing.law_words import caution_lines
-    from scaling.showing.sizing import outlook_facts, outlook_sentence, outlooks_table
+    from scaling.reporting.law_words import caution_lines
+    from scaling.reporting.sizing import outlook_facts, outlook_sentence, outlooks_table
 
     outlooks = [outlook(each, read_machine_sizes(place.folder)) for place, each in fits]
     if as_json:

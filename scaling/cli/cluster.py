@@ -6,14 +6,14 @@ from scaling.cli.measuring import interruptible
 from scaling.cli.printing import print_note
 from scaling.cli.show import show_kinds
 from scaling.errors import ClusterError
+from scaling.reporting.words import count, duration, point_words
 from scaling.results.cluster_folder import kind_folders
 from scaling.results.rows import launch_of
+from scaling.running.engines.cluster_setup import ClusterJob, mustered
+from scaling.running.engines.cluster_sweep import Ended, Event, Made, Planned, carry_out
 from scaling.running.engines.parsl import Question
-from scaling.running.fleet import Ended, Event, Made, Planned, carry_out
-from scaling.running.muster import ClusterJob, mustered
-from scaling.showing.words import count, duration, point_words
+from scaling.study.catalogue import read_catalogue
 from scaling.study.cluster import cluster_from_toml
-from scaling.study.finding import read_catalogue
 from scaling.study.spec import Study
 from scaling.study.workload import checked
 

@@ -11,12 +11,12 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.cli.show import MOST_REMARKS
 from scaling.errors import StoreError
+from scaling.reporting.facts import comparison_facts
+from scaling.reporting.points import comparison_answer, comparison_table
+from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import refuse_several_kinds
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
-from scaling.showing.facts import comparison_facts
-from scaling.showing.points import comparison_answer, comparison_table
-from scaling.showing.words import count, point_words
 
 
 def compare(

@@ -9,12 +9,12 @@ import typer
 
 from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json
-from scaling.machine.findings import Finding, verdict
-from scaling.machine.health import findings
-from scaling.machine.procfs import read_vitals
+from scaling.machine.doctor.findings import Finding, verdict
+from scaling.machine.doctor.health import findings
+from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology
-from scaling.showing.examination import examination_facts, examination_lines
+from scaling.reporting.examination import examination_facts, examination_lines
 
 # Long enough to count ticks of a hundredth of a second, short enough to wait for.
 SECONDS_BETWEEN_READINGS = 1.0

@@ -12,8 +12,8 @@ from scaling.errors import FitError
 
 if TYPE_CHECKING:
     from scaling.analysis.fits.law_figures import LawFigures
+    from scaling.analysis.fits.observations import Series
     from scaling.analysis.fits.rivals import Method as Rival
-    from scaling.analysis.fits.series import Series
     from scaling.analysis.fitting import SeriesFit
 
     Fitted = tuple[SeriesFit, tuple[LawFigures, ...]]
@@ -53,7 +53,7 @@ def fit(
     """
     fits = _fits(read_series(source, physical, include_invalid), law, method)
     if as_json:
-        from scaling.showing.law_facts import fit_facts
+        from scaling.reporting.law_facts import fit_facts
 
         print_json({"series": [fit_facts(each, figures, method.value) for each, figures in fits]})
     else:
@@ -85,7 +85,7 @@ def _fits(found: "list[Series]", law: Law, method: Method) -> "list[Fitted]":
 
 
 def _print(fits: "list[Fitted]", method: Method) -> None:
-    from scaling.showing.law_words import caution_lines, fit_sentence, fits_table, trace_lines
+    from scaling.reporting.law_words import caution_lines, fit_sentence, fits_table, trace_lines
 
     print(*(fit_sentence(each, figures) for each, figures in fits), "", sep="\n")
     print_table(fits_table(fits))

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from scaling.cli.sources import read_places
+from scaling.reporting.kind_results import KindResult
+from scaling.reporting.result import result_of
 from scaling.results.folder import read_folder
-from scaling.showing.kind_results import KindResult
-from scaling.showing.result import result_of
 
 
 def read_kind_results(folder: Path, include_invalid: bool) -> list[KindResult]:

@@ -11,10 +11,10 @@ from scaling.cli.printing import print_note
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
-from scaling.results.lines import Lines
+from scaling.reporting.words import count
+from scaling.results.jsonl import Lines
 from scaling.results.store import read_machine_differences
-from scaling.running.requests import StopRequests
-from scaling.showing.words import count
+from scaling.running.signals import StopRequests
 
 T = TypeVar("T")
 

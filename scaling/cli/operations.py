@@ -25,16 +25,16 @@ def threads_to_predict(text: str | None) -> tuple[int, ...]:
 def analysis_facts(traces: Sequence[Trace], predict: Sequence[int]) -> dict[str, object]:
     """Everything the traces tell, for scripts."""
     # Array libraries take a second to import, which no other command should pay for.
-    from scaling.showing.op_facts import op_facts
-    from scaling.showing.op_result import op_result
+    from scaling.reporting.op_facts import op_facts
+    from scaling.reporting.op_result import op_result
 
     return op_facts(op_result(traces, predict))
 
 
 def print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     """Classes, likeness, steadiness, modes, threads and predictions: each where there is something to tell."""
-    from scaling.showing import operations as shown
-    from scaling.showing.op_result import op_result
+    from scaling.reporting import operations as shown
+    from scaling.reporting.op_result import op_result
 
     result = op_result(traces, predict)
     if not result.profiles:

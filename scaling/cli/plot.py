@@ -17,7 +17,7 @@ from scaling.results.traces import TRACES, read_traces
 from scaling.study.workload import did_you_mean
 
 if TYPE_CHECKING:
-    from scaling.showing.plots.picture import Nothing, Picture
+    from scaling.reporting.plots.picture import Nothing, Picture
 
 FIGURES = "figures"
 
@@ -71,9 +71,9 @@ def plot(
         _write(_side_by_side(folder, kinds, target, include_invalid), where, formats)
         return
     # Libraries that draw take seconds to import, which no other command should pay for.
-    from scaling.showing.plots.fathom import OP_KINDS
-    from scaling.showing.plots.kinds import KINDS
-    from scaling.showing.plots.roofline import KIND as ROOFLINE
+    from scaling.reporting.plots.fathom import OP_KINDS
+    from scaling.reporting.plots.kinds import KINDS
+    from scaling.reporting.plots.roofline import KIND as ROOFLINE
 
     traced = (folder / TRACES.file).exists()
     has_rows = (folder / ROWS.file).exists() or not traced
@@ -86,7 +86,7 @@ def plot(
 
 def _write(pictures: "Iterator[Picture | Nothing]", where: Path, formats: list[Format] | None) -> None:
     """Figures as files whose paths are printed, and for each that is none the reason."""
-    from scaling.showing.plots.picture import Nothing
+    from scaling.reporting.plots.picture import Nothing
 
     for drawn in written(pictures, where, formats):
         if isinstance(drawn, Nothing):
@@ -97,8 +97,8 @@ def written(
     pictures: "Iterable[Picture | Nothing]", where: Path, formats: Sequence[Format] | None = None
 ) -> "Iterator[Picture | Nothing]":
     """The same pictures, each once it has been written to a folder and its paths printed."""
-    from scaling.showing.plots.picture import Picture
-    from scaling.showing.plots.saving import write
+    from scaling.reporting.plots.picture import Picture
+    from scaling.reporting.plots.saving import write
 
     for drawn in pictures:
         if isinstance(drawn, Picture):
@@ -116,7 +116,7 @@ def _side_by_side(
 ) -> "Iterator[Picture | Nothing]":
     """The figures asked for that have the kinds of a cluster's nodes as series."""
     from scaling.cli.kind_results import read_kind_results
-    from scaling.showing.plots.side_by_side import KINDS, side_by_side
+    from scaling.reporting.plots.side_by_side import KINDS, side_by_side
 
     chosen = [kind for kind in KINDS if not kinds or kind in kinds]
     if chosen:
@@ -127,27 +127,27 @@ def _pictures(
     folders: Sequence[Path], chosen: Sequence[str], target: float | None, include_invalid: bool
 ) -> "Iterator[Picture | Nothing]":
     """The figures asked for: of points, of traces where there are any, and what networks achieve."""
-    from scaling.showing.plots.fathom import OP_KINDS, op_pictures
-    from scaling.showing.plots.kinds import KINDS, pictures
-    from scaling.showing.plots.roofline import KIND as ROOFLINE
+    from scaling.reporting.plots.fathom import OP_KINDS, op_pictures
+    from scaling.reporting.plots.kinds import KINDS, pictures
+    from scaling.reporting.plots.roofline import KIND as ROOFLINE
 
     of_points, of_traces = ([kind for kind in chosen if kind in known] for known in (KINDS, OP_KINDS))
     if of_points:
+        from scaling.reporting.result import result_of
         from scaling.results.folder import read_folder
-        from scaling.showing.result import result_of
 
         result = result_of(read_folder(folders[0]), include_invalid)
         for note in result.notes:
             print_note(note)
         yield from pictures(result, of_points, target)
     if of_traces:
-        from scaling.showing.op_result import op_result
+        from scaling.reporting.op_result import op_result
 
         yield from op_pictures(op_result(read_traces(folders[0])), of_traces)
     if ROOFLINE in chosen:
         from scaling.cli.workloads import achieved_in
-        from scaling.showing.plots.drawing import drawn
-        from scaling.showing.plots.roofline import roofline
+        from scaling.reporting.plots.drawing import drawn
+        from scaling.reporting.plots.roofline import roofline
 
         yield drawn(lambda: roofline(achieved_in(folders)))
 

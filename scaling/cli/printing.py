@@ -3,7 +3,7 @@
 import json
 import sys
 
-from scaling.showing.tables import Table, text_lines
+from scaling.reporting.tables import Table, text_lines
 
 
 def print_json(facts: object) -> None:

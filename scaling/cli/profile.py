@@ -20,15 +20,15 @@ from scaling.errors import StoreError, StudyError
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
+from scaling.reporting.traced import ops_table, trace_facts, trace_remarks, trace_words
+from scaling.reporting.words import point_words
 from scaling.results.rows import launch_of
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import sweep as loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
-from scaling.showing.traced import ops_table, trace_facts, trace_remarks, trace_words
-from scaling.showing.words import point_words
-from scaling.study.finding import check_workloads, read_catalogue, read_study_text, ready_made
+from scaling.study.catalogue import check_workloads, read_catalogue, read_study_text, ready_made
 from scaling.study.planning import Plan, Point
 from scaling.study.profiling import DEFAULTS, check_can_be_traced, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml

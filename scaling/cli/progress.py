@@ -12,9 +12,9 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 from rich.text import Text
 
+from scaling.reporting.words import duration, long_duration, point_words
 from scaling.results.rows import Row, launch_of
 from scaling.running.schedule import Schedule
-from scaling.showing.words import duration, long_duration, point_words
 
 
 class Progress:

@@ -12,11 +12,11 @@ from scaling.cli.plot import FIGURES, written
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import FitError
 from scaling.results.cluster_folder import is_cluster_folder, unmeasured_kinds
-from scaling.results.lines import replace_file
+from scaling.results.jsonl import replace_file
 from scaling.results.store import read_study_toml
 
 if TYPE_CHECKING:
-    from scaling.showing.plots.picture import Nothing, Picture
+    from scaling.reporting.plots.picture import Nothing, Picture
 
 REPORT = "report.html"
 
@@ -66,10 +66,10 @@ def write_reports(
 ) -> list[Path]:
     """Every page of a folder on the disk, each whole or not at all, its figures too if asked for; where pages are."""
     # Array, plotting and template libraries take seconds to import, which no other command should pay for.
+    from scaling.reporting.page.page import page
+    from scaling.reporting.plots.kinds import pictures
+    from scaling.reporting.result import result_of
     from scaling.results.folder import read_folder
-    from scaling.showing.page.page import page
-    from scaling.showing.plots.kinds import pictures
-    from scaling.showing.result import result_of
 
     path = output or folder / REPORT
     where = path.parent / FIGURES if figures else None
@@ -88,10 +88,10 @@ def _write_kinds(
 ) -> list[Path]:
     """A page for every kind of a cluster, then the one that sets them side by side and has links to them."""
     from scaling.cli.kind_results import read_kind_results
-    from scaling.showing.page.page import page
-    from scaling.showing.page.side_by_side import side_by_side_page
-    from scaling.showing.plots.kinds import pictures
-    from scaling.showing.plots.side_by_side import side_by_side
+    from scaling.reporting.page.page import page
+    from scaling.reporting.page.side_by_side import side_by_side_page
+    from scaling.reporting.plots.kinds import pictures
+    from scaling.reporting.plots.side_by_side import side_by_side
 
     kinds, path = read_kind_results(folder, include_invalid), output or folder / REPORT
     places = {

@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.machines import Between, several_machines
+from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.speedup import Scaled, scaled
 from scaling.analysis.summary import by_point
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import StoreError
+from scaling.reporting.between import between_facts, between_table
+from scaling.reporting.facts import point_facts
+from scaling.reporting.points import point_remarks, points_table
+from scaling.reporting.sparklines import sparklines_table
 from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
-from scaling.showing.between import between_facts, between_table
-from scaling.showing.facts import point_facts
-from scaling.showing.points import point_remarks, points_table
-from scaling.showing.sparklines import sparklines_table
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20

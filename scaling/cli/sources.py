@@ -11,13 +11,13 @@ from scaling.analysis.summary import by_point
 from scaling.analysis.trusted import trusted
 from scaling.cli.printing import print_note
 from scaling.errors import FitError, StoreError
+from scaling.reporting.points import left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_kinds, read_cluster
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
-from scaling.showing.points import left_out_sentence
 
 if TYPE_CHECKING:
-    from scaling.analysis.fits.series import Series
+    from scaling.analysis.fits.observations import Series
     from scaling.analysis.sizing.sizes import Sizes
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ def from_places(source: Path, read: Callable[[Place], T]) -> list[tuple[Place, T
 def read_series(source: Path, physical: int | None = None, include_invalid: bool = False) -> "list[Series]":
     """The series of a folder or a CSV; points of a folder that are not valid only where asked for."""
     # Array libraries take a second to import, which no other command should pay for.
-    from scaling.analysis.fits.series import threads_on
+    from scaling.analysis.fits.observations import threads_on
     from scaling.results.plain_csv import read_csv_series
 
     if is_cluster_folder(source):
@@ -95,7 +95,7 @@ def read_series(source: Path, physical: int | None = None, include_invalid: bool
 
 
 def _folder_series(folder: Path, include_invalid: bool) -> "list[Series]":
-    from scaling.analysis.measured import series_of
+    from scaling.analysis.series import series_of
 
     chosen = trusted(by_point(map(launch_of, read_rows(folder))), include_invalid)
     note = left_out_sentence(chosen)

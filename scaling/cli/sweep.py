@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.repeats import wants_more
+from scaling.analysis.sample_size import wants_more
 from scaling.cli.cluster import sweep_cluster
 from scaling.cli.doctor import examine
 from scaling.cli.measuring import interruptible, refuse_another_machine, tell_what_is_made_again
@@ -21,6 +21,7 @@ from scaling.machine.cpulist import format_list
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
+from scaling.reporting.words import count, long_duration, point_words
 from scaling.results.cluster_folder import is_cluster_folder, kind_folders
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
@@ -29,9 +30,8 @@ from scaling.running.engines.local import LocalEngine
 from scaling.running.engines.parsl import Question
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
-from scaling.showing.words import count, long_duration, point_words
-from scaling.study import growth
-from scaling.study.finding import check_workloads, read_catalogue, read_study_text
+from scaling.study import compatibility
+from scaling.study.catalogue import check_workloads, read_catalogue, read_study_text
 from scaling.study.planning import Plan, estimated_seconds, plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 
@@ -164,7 +164,7 @@ def _refuse_another(job: Job) -> None:
         raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / "study.toml"))
-        why = growth.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
+        why = compatibility.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
     refuse_another_machine(job.folder, job.machine, job.topology)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scaling.errors import StoreError
-from scaling.results.lines import replace_file
+from scaling.results.jsonl import replace_file
 from scaling.results.store import COMPARED, COMPARED_FACTS, MACHINE, ROWS
 from scaling.study.cluster import Cluster, cluster_from_toml
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scaling.analysis.ops.traces import Trace
 from scaling.errors import StoreError
-from scaling.machine.findings import Finding
+from scaling.machine.doctor.findings import Finding
 from scaling.results.machine_file import MachineFile, read_machine_file
 from scaling.results.rows import Row
 from scaling.results.store import ROWS, read_findings, read_rows, read_study_toml

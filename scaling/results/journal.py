@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scaling.results.jsonl import Kind, Lines, read_lines
 from scaling.results.ledger import Entry, Ledger, What, entry_from_json, entry_to_json
-from scaling.results.lines import Kind, Lines, read_lines
 
 JOURNAL = Kind("journal", "journal entry", "a cluster sweep", entry_to_json, entry_from_json, lambda entry: True)
 

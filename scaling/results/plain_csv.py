@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from scaling.analysis.fits.series import Observation, Series
+from scaling.analysis.fits.observations import Observation, Series
 from scaling.errors import StoreError
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")

@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
-from scaling.analysis.steady import step_noise, unsteadiness
 from scaling.analysis.summary import Launch, launch_seconds
+from scaling.analysis.warmup import step_noise, unsteadiness
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine

@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from scaling.errors import StoreError
-from scaling.machine.findings import Finding
+from scaling.machine.doctor.findings import Finding
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
-from scaling.results.lines import Kind, Lines, read_lines, replace_file
+from scaling.results.jsonl import Kind, Lines, read_lines, replace_file
 from scaling.results.rows import Row, row_from_json, row_to_json
 
 STUDY, MACHINE, FINDINGS = "study.toml", "machine.json", "doctor.json"

@@ -17,7 +17,7 @@ from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
-from scaling.results.lines import Kind, Lines, read_lines, replace_file
+from scaling.results.jsonl import Kind, Lines, read_lines, replace_file
 from scaling.results.rows import Row, first_wrong, row_facts, row_from_json
 from scaling.results.store import write_machine
 

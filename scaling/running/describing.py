@@ -56,7 +56,7 @@ def _told(function: str, arguments: Sequence[str]) -> Counts:
 
 def _cache(subject: str) -> Path:
     """Where counts are kept: under a name that changes with the workloads and the framework."""
-    sources = sorted(files("workloads").iterdir(), key=lambda entry: entry.name)
+    sources = sorted(files("scaling.workloads").iterdir(), key=lambda entry: entry.name)
     digest = hashlib.sha256(version("tensorflow").encode() + version("keras").encode())
     for source in sources:
         if source.name.endswith(".py"):
@@ -101,10 +101,10 @@ def _network(name: str, size: str, mode: str, items: int) -> tuple[Any, Any, Any
     """A network, its inputs and its targets."""
     from importlib import import_module
 
-    from workloads.base import Setting
+    from scaling.workloads.base import Setting
 
     setting = Setting(mode, size, items=items, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
-    network = import_module(f"workloads.{name}").build(setting)
+    network = import_module(f"scaling.workloads.{name}").build(setting)
     return network, *network.data()
 
 

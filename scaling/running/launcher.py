@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
-from scaling.analysis.steady import warmup_steps
+from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
 from scaling.running.memory import Policy, apply_policy
-from scaling.running.requests import REQUESTS_TO_STOP
+from scaling.running.signals import REQUESTS_TO_STOP
 
 # The child's clock starts with its first line, before it imports anything of ours.
 WORKER = "import time; born = time.monotonic_ns(); from scaling.running.worker import main; main(born)"

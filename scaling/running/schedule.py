@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from scaling.analysis.repeats import steps_a_launch, wants_more, width
+from scaling.analysis.sample_size import steps_a_launch, wants_more, width
 from scaling.analysis.summary import Launch, Summary, by_point
 from scaling.study.planning import Point, Run, estimated_seconds
 from scaling.study.spec import Study

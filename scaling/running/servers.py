@@ -22,7 +22,7 @@ from scaling.running.forkserver import LONGEST_MESSAGE
 from scaling.running.launcher import BirthError, Order
 from scaling.running.memory import Policy
 from scaling.running.processes import ending
-from scaling.study.finding import read_catalogue
+from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Point
 from scaling.study.workload import Named, OwnFile, workload
 

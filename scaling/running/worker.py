@@ -151,7 +151,7 @@ def _of_a_program(workload: Any) -> dict[str, object]:
 
 def _factory(named: dict[str, Any]) -> Callable[..., Any]:
     if named["file"] is None:
-        module = importlib.import_module(f"workloads.{named['name']}")
+        module = importlib.import_module(f"scaling.workloads.{named['name']}")
         return module.build  # type: ignore[no-any-return]
     factory = getattr(_module_from(named["file"]), named["name"], None)
     if factory is None:
@@ -172,13 +172,13 @@ def _module_from(path: str) -> ModuleType:
 
 
 def _setting(values: dict[str, Any]) -> Any:
-    from workloads.base import Setting
+    from scaling.workloads.base import Setting
 
     return Setting(**values)
 
 
 def _is_network(made: Any) -> bool:
-    from workloads.base import Network
+    from scaling.workloads.base import Network
 
     return isinstance(made, Network)
 

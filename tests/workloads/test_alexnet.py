@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from workloads import alexnet
+from scaling.workloads import alexnet
 
 
 def test_response_normalisation_is_the_papers_formula():

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from workloads.autoenc import PIXELS, build, divergence, made_images, negative_bound
-from workloads.base import Setting
+from scaling.workloads.autoenc import PIXELS, build, divergence, made_images, negative_bound
+from scaling.workloads.base import Setting
 
 SETTING = Setting("infer", "published", items=4, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
 

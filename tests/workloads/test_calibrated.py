@@ -1,7 +1,7 @@
 import pytest
 
-from workloads.base import Setting
-from workloads.calibrated import build
+from scaling.workloads.base import Setting
+from scaling.workloads.calibrated import build
 
 SETTING = Setting(mode="train", size="small", items=None, times=1, cores=4, smt=1, intra=4, inter=0, seed=1)
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from scaling.workloads.base import Setting
+from scaling.workloads.stream import build as stream
 from tests.runs import row_of
-from workloads.base import Setting
-from workloads.stream import build as stream
 
 SETTING = Setting("infer", "small", items=None, times=1, cores=1, smt=1, intra=3, inter=1, seed=1)
 
@@ -25,7 +25,7 @@ def test_every_thread_adds_its_share_of_all_bytes():
 
 
 def test_a_product_is_as_many_gigaflops_as_it_has_items():
-    from workloads.matmul import SIDE, build
+    from scaling.workloads.matmul import SIDE, build
 
     made = build(SETTING._replace(items=2, times=2))
     assert made.items_per_step == 4

@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
+from scaling.workloads.base import Setting
+from scaling.workloads.command import build
 from tests.runs import row_of
-from workloads.base import Setting
-from workloads.command import build
 
 SETTING = Setting(mode="train", size="small", items=None, times=1, cores=4, smt=2, intra=0, inter=1, seed=1)
 

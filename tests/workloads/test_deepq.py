@@ -3,9 +3,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from scaling.workloads import deepq, games
+from scaling.workloads.base import Setting
 from tests.conftest import need
-from workloads import deepq, games
-from workloads.base import Setting
 
 SETTING = Setting("train", "published", items=8, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
 

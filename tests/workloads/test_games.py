@@ -6,8 +6,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from scaling.workloads import games
 from tests.conftest import need
-from workloads import games
 
 
 @pytest.fixture(params=games.GAMES)
@@ -86,7 +86,8 @@ def test_a_smaller_picture_keeps_the_mean_of_what_it_covers():
 
 
 def test_the_emulator_is_imported_only_when_it_plays():
-    check = "import sys; from workloads import games; games.begin('built-in', 1); assert 'ale_py' not in sys.modules"
+    play = "import sys; from scaling.workloads import games; games.begin('built-in', 1)"
+    check = f"{play}; assert 'ale_py' not in sys.modules"
     subprocess.run([sys.executable, "-c", check], check=True)
 
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from workloads.images import CHANNELS, batch, cross_entropy, drawn
+from scaling.workloads.images import CHANNELS, batch, cross_entropy, drawn
 
 
 def test_images_are_as_asked_and_in_range():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from workloads import memnet
-from workloads.base import Setting
+from scaling.workloads import memnet
+from scaling.workloads.base import Setting
 
 SETTING = Setting("infer", "published", items=5, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from workloads.base import Setting
+from scaling.workloads.base import Setting
 
 # By how much the loss on a network's own batch must have fallen, and after how many steps.
 LEARNS = {
@@ -32,7 +32,7 @@ def tensorflow():
 
 
 def network(name: str, setting: Setting = SETTING):
-    return import_module(f"workloads.{name}").build(setting)
+    return import_module(f"scaling.workloads.{name}").build(setting)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

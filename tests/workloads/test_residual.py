@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from workloads import residual
+from scaling.workloads import residual
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from workloads.sampled_softmax import SampledSoftmax, log_chance_to_be_drawn, zipf
+from scaling.workloads.sampled_softmax import SampledSoftmax, log_chance_to_be_drawn, zipf
 
 CLASSES, WIDTH = 50, 4
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from workloads.seq2seq import EOS, GO, PAD, SPECIAL, Translator, over_sentences, sentence_pairs, translation
+from scaling.workloads.seq2seq import EOS, GO, PAD, SPECIAL, Translator, over_sentences, sentence_pairs, translation
 
 VOCABULARY = 30
 SOURCE = np.array([[PAD, PAD, 5, 9, 4], [PAD, 8, 7, 6, 5]], "int32")

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from workloads.speech import BLANK, FEATURES, PHONES, DeepSpeech, clipped_relu, mean_ctc, utterances
+from scaling.workloads.speech import BLANK, FEATURES, PHONES, DeepSpeech, clipped_relu, mean_ctc, utterances
 
 WIDTH, FRAMES = 8, 6
 LENGTHS = np.array([4, 6], "int32")

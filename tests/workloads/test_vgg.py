@@ -1,7 +1,7 @@
 import keras
 import pytest
 
-from workloads import vgg
+from scaling.workloads import vgg
 
 
 @pytest.fixture(scope="module")

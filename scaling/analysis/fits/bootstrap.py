@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.fits.estimate import LAWS, LawName, columns, natural, problem
-from scaling.analysis.fits.series import Counts, Floats, Series
+from scaling.analysis.fits.observations import Counts, Floats, Series
 from scaling.analysis.fits.solving import solve
 
 RESAMPLES = 1000

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from scaling.analysis.fits.estimate import LawName, estimate, problem
-from scaling.analysis.fits.series import Counts, Floats, Series, clock_stretch, counts
+from scaling.analysis.fits.observations import Counts, Floats, Series, clock_stretch, counts
 
 # A clock that changes by less than this is constant.
 STEADY = 0.005

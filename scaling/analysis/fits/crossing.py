@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.fits.series import Floats
+from scaling.analysis.fits.observations import Floats
 
 # Widening steps until an end is bracketed, then rounds of so many points inside the bracket until it is narrow enough
 # for proportion, as a share of its distance from the minimum.

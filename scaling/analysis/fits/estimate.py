@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from scaling.analysis.fits.series import Counts, Floats
+from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import Design, Solved, solve
 from scaling.analysis.fits.variance import LEAST_NOISE, Slope, noise_slope, pure_error, weights
 

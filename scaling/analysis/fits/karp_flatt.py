@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.profile import CONFIDENCE, FARTHEST_LOG
-from scaling.analysis.fits.series import Counts, Floats
+from scaling.analysis.fits.observations import Counts, Floats
+from scaling.analysis.fits.profile_likelihood import CONFIDENCE, FARTHEST_LOG
 from scaling.analysis.fits.variance import variance_at
 from scaling.analysis.laws import karp_flatt
 

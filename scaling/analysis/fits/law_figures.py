@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import exp
 
 from scaling.analysis.fits.estimate import LawName
-from scaling.analysis.fits.profile import Interval
+from scaling.analysis.fits.profile_likelihood import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from scaling.analysis.fits.draws import Draws, quantiles
-from scaling.analysis.fits.series import Floats
+from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 
 # No answer is given beyond so many times the most cores measured.
 FARTHEST = 2.0

@@ -18,8 +18,8 @@ from scipy.optimize import brentq, least_squares
 
 from scaling.analysis.fits.estimate import LAWS, LawName, estimate, problem
 from scaling.analysis.fits.law_figures import LawFigures, limit
-from scaling.analysis.fits.profile import CONFIDENCE, Interval
-from scaling.analysis.fits.series import Floats, Series, counts
+from scaling.analysis.fits.observations import Floats, Series, counts
+from scaling.analysis.fits.profile_likelihood import CONFIDENCE, Interval
 from scaling.errors import FitError
 
 Method = Literal["ls", "linearised", "normalised", "reciprocal"]

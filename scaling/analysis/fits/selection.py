@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.fits.estimate import Estimate, LawName, columns
-from scaling.analysis.fits.series import Counts
+from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import solve
 
 SIGNIFICANT = 0.05

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from scaling.analysis.fits.series import Counts, Floats
+from scaling.analysis.fits.observations import Counts, Floats
 
 # Standard deviation of the prior of the slope: noise (not variance) that grows in step with cores is nothing unusual,
 # noise that grows much faster is. Weak enough to leave five launches a count their say.

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 
 from scaling.analysis.fits.estimate import Estimate
-from scaling.analysis.fits.misfit import Misfit
-from scaling.analysis.fits.profile import Interval
-from scaling.analysis.fits.series import Counts
+from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.observations import Counts
+from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fits.variance import variance_at
 
 Word = Literal["ok", "not identifiable", "no law fits", "superlinear"]

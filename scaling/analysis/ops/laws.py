@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.prediction import predictive_quantile
-from scaling.analysis.fits.profile import Interval
-from scaling.analysis.fits.series import Floats
+from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, drawn_means

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.fits.profile import Interval
-from scaling.analysis.fits.series import Floats
+from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.laws import HIGH, LOW, StepLaws
 from scaling.analysis.ops.profile import NOT_OPS

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, median, stdev
 
-from scaling.analysis.figures import student_t
+from scaling.analysis.estimates import student_t
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.ops.traces import Trace, TracedStep
 from scaling.study.planning import Point

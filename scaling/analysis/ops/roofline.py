@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from scaling.analysis.figures import Figure
+from scaling.analysis.estimates import Figure
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.series import Floats
+from scaling.analysis.fits.observations import Floats
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, launch_parts, step_parts
 from scaling.analysis.ops.traces import Trace
 from scaling.errors import FitError

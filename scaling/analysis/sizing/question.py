@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.fleet import Fleet
 from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.replicas import Fleet
 
 ASSURANCE = 0.95
 CORE_HOURS = Price()

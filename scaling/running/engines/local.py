@@ -21,8 +21,8 @@ from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.environment import environment, recorded
-from scaling.running.guardian import Guardian
 from scaling.running.launcher import BirthError, Launched, Order, launch
+from scaling.running.reaper import Guardian
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.planning import Run
 from scaling.study.spec import Study

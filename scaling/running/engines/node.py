@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from scaling.errors import BusyError, ScalingError
-from scaling.machine.health import findings
+from scaling.machine.doctor.health import findings
+from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.identity import Machine, read_machine
-from scaling.machine.procfs import read_vitals
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology
 from scaling.results.cluster_folder import unlike
@@ -26,8 +26,8 @@ from scaling.results.rows import row_from_json, row_to_json, run_from_json, run_
 from scaling.results.store import machine_facts
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
-from scaling.study import growth
-from scaling.study.finding import check_workloads, read_catalogue
+from scaling.study import compatibility
+from scaling.study.catalogue import check_workloads, read_catalogue
 from scaling.study.planning import plan
 from scaling.study.spec import Study, study_from_toml
 
@@ -82,7 +82,7 @@ def _described(order: Mapping[str, Any]) -> dict[str, Any]:
     refused = None
     if order["begun"] is not None:
         begun = _study(order["begun"], order["source"])
-        refused = growth.refusal(begun, study, plan(begun, topology).runs, planned.runs)
+        refused = compatibility.refusal(begun, study, plan(begun, topology).runs, planned.runs)
     found = findings(topology, read_vitals(HERE, lambda: time.sleep(WATCHED_SECONDS)), os.environ)
     return {
         "machine": machine_facts(_this_machine(topology), topology),

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from scaling.analysis.witness import Witness
-from scaling.machine.findings import Finding
+from scaling.machine.doctor.findings import Finding
 from scaling.machine.identity import Machine
 from scaling.results.cluster_folder import Spooled, read_spool, spool_path, unlike
 from scaling.results.journal import Journal

@@ -7,13 +7,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from scaling.analysis.capacity import answer, outlook
-from scaling.analysis.fits.series import Observation, Series, threads_on
+from scaling.analysis.fits.observations import Observation, Series, threads_on
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import Question
 from scaling.errors import FitError
-from scaling.showing.law_facts import fit_facts
-from scaling.showing.law_words import fit_sentence, fits_table
-from scaling.showing.sizing import answer_facts, answer_sentence, outlook_facts
+from scaling.reporting.law_facts import fit_facts
+from scaling.reporting.law_words import fit_sentence, fits_table
+from scaling.reporting.sizing import answer_facts, answer_sentence, outlook_facts
 
 times = st.floats(1e-6, 1e6)
 observations = st.dictionaries(st.integers(1, 300), st.lists(times, min_size=1, max_size=3), min_size=2, max_size=6)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.series import Observation, Series, threads_on
+from scaling.analysis.fits.observations import Observation, Series, threads_on
 from scaling.analysis.fitting import fit
-from scaling.analysis.measured import series_of
+from scaling.analysis.series import series_of
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan

@@ -48,7 +48,7 @@ def build(setting, seconds=0.02):
 # Steps that tell the CPU time they took, which hardly depends on who else is busy here.
 BUSY = """
 import time
-from workloads.calibrated import divide
+from scaling.workloads.calibrated import divide
 
 class Busy:
     items_per_step = 1

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from scaling.cli import doctor
 from scaling.cli.main import app
 from tests.scaling.cli.scaling import scaling
-from tests.scaling.machine.examined import EVERYTHING, PLANTED, Fault, examine, plant
+from tests.scaling.machine.doctor.examined import EVERYTHING, PLANTED, Fault, examine, plant
 
 THREADS = {"OMP_NUM_THREADS": "64"}
 BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

@@ -5,7 +5,7 @@ import pytest
 
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
-from tests.scaling.showing.results import made, written
+from tests.scaling.reporting.results import made, written
 
 SMALL = Path(__file__).parents[3] / "docs" / "examples" / "profiles-small"
 

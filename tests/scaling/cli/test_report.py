@@ -6,8 +6,8 @@ from scaling.cli import sweep
 from scaling.errors import StoreError
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
-from tests.scaling.showing.page.invented import kept, shared
-from tests.scaling.showing.results import made, written
+from tests.scaling.reporting.page.invented import kept, shared
+from tests.scaling.reporting.results import made, written
 
 
 @pytest.fixture(scope="module")

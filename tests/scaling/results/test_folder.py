@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from scaling.errors import StoreError
-from scaling.machine.findings import Finding
+from scaling.machine.doctor.findings import Finding
 from scaling.results.folder import read_folder
 from scaling.results.store import FINDINGS, Store
 from tests.pretend import HOST, machine, row

@@ -8,7 +8,7 @@ import pytest
 
 from scaling.analysis.ops.traces import Trace
 from scaling.results.traces import read_traced_rows, read_traces
-from scaling.study.finding import read_catalogue
+from scaling.study.catalogue import read_catalogue
 
 FOLDER = Path(__file__).parents[3] / "docs" / "examples" / "profiles-small"
 TRACES = read_traces(FOLDER)

@@ -9,7 +9,7 @@ import pytest
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.running.engines.local import LocalEngine
-from scaling.running.guardian import Guardian
+from scaling.running.reaper import Guardian
 from scaling.study.planning import Run, plan
 from tests.pretend import study
 

@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.errors import StudyError
-from scaling.study.finding import read_catalogue
+from scaling.study.catalogue import read_catalogue
 from scaling.study.profiling import DEFAULTS, PLAIN_STEPS, check_can_be_traced, traced_plan
 from scaling.study.spec import study_from_toml
 from tests.pretend import machine, study

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.errors import StudyError
-from scaling.study.finding import check_workloads, read_catalogue
+from scaling.study.catalogue import check_workloads, read_catalogue
 from scaling.study.workload import Command, Named, OwnFile, workload
 from tests.pretend import study
 

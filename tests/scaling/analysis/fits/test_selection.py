@@ -4,8 +4,8 @@ from scipy import stats
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.estimate import estimate, problem
+from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.selection import akaike, choose, coherency_p, left_out_error, only, replicated
-from scaling.analysis.fits.series import counts
 from tests.published import RAYTRACER, SDM91, rates
 
 

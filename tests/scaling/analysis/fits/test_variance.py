@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.series import Observation, Series, counts
+from scaling.analysis.fits.observations import Observation, Series, counts
 from scaling.analysis.fits.variance import noise_slope, pure_error, variance_at, weights
 
 STEADY, GROWING = Truth(0.02), Truth(0.02, noise=0.01, growth=5.0)

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 
 from scaling.running.frameworks.counting import Counted, inference, training
-from workloads.base import Network
+from scaling.workloads.base import Network
 
 
 def network(*layers: keras.Layer, shape: tuple[int, ...]) -> Network:

@@ -1,0 +1,130 @@
+"""Does the law describe the curve at all? Lack of fit against pure error, or against nothing but itself. Pure.
+
+Launches that repeat a count tell noise from misfit: an F test, and, since very quiet launches would reject any law, a
+misfit that noise does not explain of more than 2 %. A table with one value a count has no pure error. There the
+residuals alone are judged: by their size (more than 5 %), or, above 2 %, by their pattern: neighbours that err
+together, or a curve that breaks at one count and is explained far better when it may.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from scaling.analysis.fits.estimate import Estimate, columns
+from scaling.analysis.fits.observations import Counts, Floats
+from scaling.analysis.fits.parametric_bootstrap import fitted
+from scaling.analysis.fits.selection import replicated
+from scaling.analysis.fits.solving import solve
+
+SIGNIFICANT = 0.01
+LARGEST_EXCESS = 0.02
+LARGEST_RESIDUAL = 0.05
+PERMUTATIONS = 4000
+# Heights of a step that are tried, three times over between the neighbours of the best.
+LEVELS = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """How far the law is from the counts' means, relative; `p` is the chance of as much where the law is right.
+
+    `pure` says whether launches were there to judge by; without them `p` is of the pattern, and `excess` is all misfit.
+    """
+
+    excess: float
+    p: float | None
+    pure: bool
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the law is to be given up."""
+        significant = self.p is not None and self.p < SIGNIFICANT
+        too_large = not self.pure and self.excess > LARGEST_RESIDUAL
+        return too_large or (significant and self.excess > LARGEST_EXCESS)
+
+
+def misfit(estimate: Estimate) -> Misfit:
+    """How well a law describes the series it was fitted to."""
+    counts, problem = estimate.problem.counts, estimate.problem
+    residuals = counts.means - fitted(estimate)
+    if replicated(counts) and counts.pure_df >= 3:
+        return _against_pure_error(estimate, residuals)
+    rms = float(np.sqrt(np.mean(residuals**2)))
+    if counts.size <= problem.parameters + 1:
+        return Misfit(rms, None, pure=False)
+    return Misfit(rms, min(_neighbours_p(residuals, counts), _break_p(estimate)), pure=False)
+
+
+def _against_pure_error(estimate: Estimate, residuals: Floats) -> Misfit:
+    counts, problem = estimate.problem.counts, estimate.problem
+    left = counts.size - problem.parameters
+    noise = problem.pure / counts.pure_df
+    explained = float(np.mean(counts.launches / problem.weights / counts.launches)) * noise * max(left, 0) / counts.size
+    excess = max(float(np.mean(residuals**2)) - explained, 0.0) ** 0.5
+    if left <= 0:
+        return Misfit(excess, None, pure=True)
+    ratio = (estimate.squares - problem.pure) / left / noise
+    return Misfit(excess, float(stats.f.sf(ratio, left, counts.pure_df)), pure=True)
+
+
+def _neighbours_p(residuals: Floats, counts: Counts) -> float:
+    """How often residuals in any other order would follow their neighbours as closely: von Neumann's ratio."""
+    ordered = residuals[np.argsort(counts.cores + counts.siblings)]
+    chance = np.random.default_rng(1)
+    shuffled = chance.permuted(np.tile(ordered, (PERMUTATIONS, 1)), axis=1)
+    steps, theirs = np.sum(np.diff(ordered) ** 2), np.sum(np.diff(shuffled, axis=1) ** 2, axis=1)
+    return float((1 + np.sum(theirs <= steps * (1.0 + 1e-12))) / (1 + PERMUTATIONS))
+
+
+def _break_p(estimate: Estimate) -> float:
+    """F tests of the law against curves that break at a count: flat from there on, or on another level.
+
+    The place of the break costs a parameter like any other, and the p-value pays for every place tried.
+    """
+    flat, level = _flat_after(estimate), _another_level_after(estimate)
+    return min(1.0, _worth(estimate, flat, 4), _worth(estimate, level, estimate.problem.parameters + 2))
+
+
+def _worth(estimate: Estimate, squares: Floats, parameters: int) -> float:
+    """The p-value of the best of some curves with so many parameters, paid for as often as there are curves."""
+    extra = parameters - estimate.problem.parameters
+    df = estimate.problem.counts.observed - parameters
+    if df <= 0 or extra <= 0 or not squares.size:
+        return 1.0
+    best = max(float(squares.min()) + estimate.problem.pure, 1e-300)
+    ratio = (estimate.squares - best) / extra / (best / df)
+    return float(stats.f.sf(max(ratio, 0.0), extra, df)) * len(squares)
+
+
+def _flat_after(estimate: Estimate) -> Floats:
+    """Squares of Amdahl's law up to each count, with a level of its own for all that follow."""
+    counts, weights = estimate.problem.counts, estimate.problem.weights
+    after = np.array([np.arange(counts.size) >= place for place in range(3, counts.size - 1)])
+    if not after.size:
+        return np.empty(0)
+    design = columns("amdahl", counts)(None)
+    law = solve(counts.means, np.where(after, 0.0, weights), lambda _: design).squares
+    heavy = np.where(after, weights, 0.0)
+    level = heavy @ counts.means / heavy.sum(axis=1)
+    flat: Floats = np.sum(heavy * (counts.means - level[:, None]) ** 2, axis=1)
+    return law + flat
+
+
+def _another_level_after(estimate: Estimate) -> Floats:
+    """Squares of the law with all counts after a place slowed or sped by the same factor."""
+    counts, weights = estimate.problem.counts, estimate.problem.weights
+    after = np.array([np.arange(counts.size) >= place for place in range(2, counts.size - 1)])
+    if not after.size:
+        return np.empty(0)
+    design = columns(estimate.problem.law, counts)(None)
+    levels = np.tile(np.linspace(-1.0, 1.0, LEVELS), (len(after), 1))
+    best = np.full(len(after), np.inf)
+    for _ in range(3):
+        shifted = counts.means - levels[:, :, None] * after[:, None, :]
+        squares = solve(shifted.reshape(-1, counts.size), weights, lambda _: design).squares.reshape(levels.shape)
+        best = np.minimum(best, squares.min(axis=1))
+        middle = np.take_along_axis(levels, squares.argmin(axis=1)[:, None], axis=1)
+        step = levels[:, 1:2] - levels[:, :1]
+        levels = middle + step * np.linspace(-1.0, 1.0, LEVELS)
+    return best

@@ -1,0 +1,122 @@
+"""Laws that might have been: a fit drawn anew, many times, so that any answer computed from it gets an interval. Pure.
+
+Each draw takes a noise that the residuals allow (a scaled inverse χ², which makes few launches as unsure as Student's t
+says they are, and a slope as unsure as it is), scatters the fitted means by it, and fits the law again with its bounds.
+Draws come in pairs of opposite scatter and with evenly spread noises, so that a thousand of them leave little chance in
+the answer. Where two laws are possible their draws are mixed by Akaike weight.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from scaling.analysis.fits.clock import Clock
+from scaling.analysis.fits.estimate import Estimate, columns, effective_cores, natural
+from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.profile_likelihood import FARTHEST_LOG
+from scaling.analysis.fits.solving import solve
+
+DRAWS = 1000
+SEED = 20260101
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Parameters that might have been, one entry a draw, each with its share of the whole.
+
+    `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores.
+    """
+
+    log_seconds: Floats
+    contention: Floats
+    coherency: Floats
+    smt_yield: Floats
+    noise: Floats
+    slope: Floats
+    share: Floats
+    clock: Clock
+
+    def log_time(self, cores: Floats, siblings: float = 0.0) -> Floats:
+        """Log seconds on so many cores, draws × cores; further hardware threads count by the yield drawn."""
+        cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
+        effective = cores[None, :] + self.smt_yield[:, None] * siblings
+        shared, whole = self.clock.stretches(cores)
+        s, k = self.contention[:, None], self.coherency[:, None]
+        time = (1.0 - s) * shared / effective + s + k * (effective - 1.0)
+        logs: Floats = self.log_seconds[:, None] + np.log(time) + np.log(whole)
+        return logs
+
+    def launch_noise(self, cores: Floats) -> Floats:
+        """Relative noise of one launch on so many cores, draws × cores."""
+        cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
+        noise: Floats = self.noise[:, None] * np.exp(self.slope[:, None] * np.log(cores) / 2.0)
+        return noise
+
+
+def draws(estimate: Estimate, clock: Clock, size: int = DRAWS, seed: int = SEED) -> Draws:
+    """A law drawn anew so many times (an even number)."""
+    chance, problem = np.random.default_rng(seed), estimate.problem
+    half, given = size // 2, problem.slope
+    spread = stats.chi2.ppf((chance.permutation(half) + 0.5) / half, problem.df)
+    steeper = np.sqrt(given.variance) * stats.norm.ppf((chance.permutation(half) + 0.5) / half)
+    # The slope turns around the pivot, so the noise on one core moves with it.
+    noise = np.tile(np.sqrt(estimate.squares / spread) * np.exp(-steeper * given.pivot / 2.0), 2)
+    slope = np.tile(given.value + steeper, 2)
+    scatter = chance.standard_normal((half, problem.counts.size)) / np.sqrt(problem.counts.launches)
+    spread_here = noise[:, None] * np.exp(slope[:, None] * np.log(problem.counts.cores) / 2.0)
+    shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -FARTHEST_LOG, FARTHEST_LOG)
+    smt = None if estimate.smt_yield is None else np.full(2 * half, estimate.smt_yield)
+    found = solve(fitted(estimate) + shift, problem.weights, columns(problem.law, problem.counts), smt=smt)
+    log_seconds, contention, coherency = natural(found)
+    smt_yield = np.zeros(2 * half) if found.smt_yield is None else found.smt_yield
+    share = np.full(2 * half, 0.5 / half)
+    return Draws(
+        log_seconds=_single(log_seconds),
+        contention=_single(contention),
+        coherency=_single(coherency),
+        smt_yield=_single(smt_yield),
+        noise=_single(noise),
+        slope=_single(slope),
+        share=share,
+        clock=clock,
+    )
+
+
+def _single(values: Floats) -> Floats:
+    """Values with the digits of single precision, so that draws that are kept or sent in it answer the same."""
+    kept: Floats = values.astype(np.float32).astype(np.float64)
+    return kept
+
+
+def fitted(estimate: Estimate) -> Floats:
+    """Log seconds the law gives at each of its counts."""
+    counts, s, k = estimate.problem.counts, estimate.contention, estimate.coherency
+    cores = effective_cores(counts, None if estimate.smt_yield is None else np.array([estimate.smt_yield]))[0]
+    logs: Floats = estimate.log_seconds + np.log((1.0 - s) * counts.stretch / cores + s + k * (cores - 1.0))
+    return logs
+
+
+def mixed(parts: Sequence[tuple[Draws, float]]) -> Draws:
+    """Draws of several laws as one, each law with its weight."""
+    kept = [(part, weight) for part, weight in parts if weight > 0.0]
+    return Draws(
+        log_seconds=np.concatenate([part.log_seconds for part, _ in kept]),
+        contention=np.concatenate([part.contention for part, _ in kept]),
+        coherency=np.concatenate([part.coherency for part, _ in kept]),
+        smt_yield=np.concatenate([part.smt_yield for part, _ in kept]),
+        noise=np.concatenate([part.noise for part, _ in kept]),
+        slope=np.concatenate([part.slope for part, _ in kept]),
+        share=np.concatenate([part.share * weight for part, weight in kept]),
+        clock=kept[0][0].clock,
+    )
+
+
+def quantiles(values: Floats, share: Floats, levels: Sequence[float]) -> tuple[float, ...]:
+    """Quantiles of values with shares; a value that is not a number counts as larger than all."""
+    values = np.where(np.isnan(values), np.inf, values)
+    order = np.argsort(values)
+    reached = np.cumsum(share[order]) - share[order] / 2.0
+    places = [min(int(np.searchsorted(reached, level * share.sum())), len(values) - 1) for level in levels]
+    return tuple(float(values[order[place]]) for place in places)

@@ -1,0 +1,195 @@
+"""Reads a machine's vitals from procfs and sysfs, below any root folder. Changes nothing, and needs no privileges.
+
+A file that is not there, may not be read or holds something else than it should is a fact not known, not an error:
+the rest of the examination goes on.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from scaling.machine.cgroups import throttled_periods
+from scaling.machine.doctor.counters import CpuInterrupts, CpuTicks, Moment, since_boot, span
+from scaling.machine.doctor.vitals import Clock, Memory, Pressure, Sensor, Settings, Vitals
+from scaling.machine.files import numbered_folders, read_text
+
+CPU_FOLDER = "sys/devices/system/cpu"
+
+# Names that firmware gives to machines which are none; only asked where the processor itself cannot say.
+VIRTUAL_PRODUCTS = ("kvm", "qemu", "vmware", "virtual", "xen", "bochs", "openstack")
+
+# Thermometers that sit in the processor, by words in a zone's type, and by the name of their driver.
+PROCESSOR_ZONES = ("cpu", "pkg", "core", "soc")
+PROCESSOR_DRIVERS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
+
+# Above these a processor slows itself down or is shut down; 'active' only turns a fan on.
+SLOWING_TRIPS = ("passive", "hot", "critical")
+
+
+def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals:
+    """The machine's vitals; counters are read before and after the pause, or once where there is none.
+
+    A recorded machine is read once: nothing in it moves.
+    """
+    before = _moment(root) if pause else None
+    if pause:
+        pause()
+    now = _moment(root)
+    return Vitals(
+        settings=_settings(root),
+        load=_first_float(root / "proc/loadavg"),
+        pressure=Pressure(_waiting(root / "proc/pressure/cpu"), _waiting(root / "proc/pressure/memory")),
+        memory=_memory(root),
+        sensors=(*_zones(root), *_monitors(root)),
+        lately=span("just now", before, now) if before else since_boot(now),
+        since_boot=since_boot(now),
+    )
+
+
+def _settings(root: Path) -> Settings:
+    return Settings(
+        clocks=tuple(_clocks(root)),
+        turbo=_turbo(root),
+        smt_control=read_text(root / CPU_FOLDER / "smt/control"),
+        huge_pages=_chosen(root / "sys/kernel/mm/transparent_hugepage/enabled"),
+        numa_balancing=_number(root / "proc/sys/kernel/numa_balancing"),
+        address_randomness=_number(root / "proc/sys/kernel/randomize_va_space"),
+        virtual=_virtual(root),
+        tells_isolated=(root / CPU_FOLDER / "isolated").exists(),
+        tells_mask=(root / "proc/self/status").exists(),
+        tells_groups=(root / "proc/self/cgroup").exists(),
+    )
+
+
+def _clocks(root: Path) -> Iterator[Clock]:
+    for cpu, folder in numbered_folders(root / CPU_FOLDER, "cpu").items():
+        if governor := read_text(folder / "cpufreq/scaling_governor"):
+            yield Clock(cpu, governor, read_text(folder / "cpufreq/scaling_driver"))
+
+
+def _turbo(root: Path) -> bool | None:
+    """Whether clocks may rise above the nominal one: Intel's driver says when not, the others when."""
+    forbidden = _number(root / CPU_FOLDER / "intel_pstate/no_turbo")
+    if forbidden is not None:
+        return forbidden == 0
+    folder = root / CPU_FOLDER
+    switches = map(_number, (folder / "cpufreq/boost", *folder.glob("cpu*/cpufreq/boost")))
+    known = [switch for switch in switches if switch is not None]
+    return any(known) if known else None
+
+
+def _virtual(root: Path) -> bool | None:
+    """Whether a hypervisor is below: x86 processors say so in a flag, POWER names its platform, else firmware may."""
+    about = _named_lines(root / "proc/cpuinfo", ":")
+    if "flags" in about:
+        return "hypervisor" in about["flags"].split()
+    if about.get("platform") == "PowerNV":
+        return False
+    if (root / "sys/hypervisor/type").exists() or about.get("platform") == "pSeries":
+        return True
+    product = read_text(root / "sys/class/dmi/id/product_name")
+    return None if product is None else any(word in product.lower() for word in VIRTUAL_PRODUCTS)
+
+
+def _moment(root: Path) -> Moment:
+    swapping = _named_lines(root / "proc/vmstat", " ")
+    pages = [int(swapping[name]) for name in ("pswpin", "pswpout") if swapping.get(name, "").isdecimal()]
+    return Moment(
+        uptime_seconds=_first_float(root / "proc/uptime"),
+        ticks=tuple(_ticks(root)),
+        interrupts=tuple(_interrupts(root)),
+        swapped_pages=sum(pages) if pages else None,
+        throttled_periods=_throttled(root),
+    )
+
+
+def _throttled(root: Path) -> int | None:
+    try:
+        return throttled_periods(root)
+    except ValueError:
+        return None
+
+
+def _ticks(root: Path) -> Iterator[CpuTicks]:
+    """Ticks by CPU. Time as a guest stands in user and nice as well; waiting for a disk is idleness."""
+    lines = (read_text(root / "proc/stat") or "").splitlines()
+    for match in filter(None, (re.fullmatch(r"cpu(\d+)((?: +\d+){8,})", line.rstrip()) for line in lines)):
+        user, nice, system, idle, waiting, irq, softirq, stolen = map(int, match[2].split()[:8])
+        busy = user + nice + system + irq + softirq
+        yield CpuTicks(int(match[1]), busy, stolen, busy + stolen + idle + waiting)
+
+
+def _interrupts(root: Path) -> Iterator[CpuInterrupts]:
+    """Device interrupts by CPU: the numbered lines, but for timers, which are the CPU's own and cannot be moved."""
+    header, *lines = (read_text(root / "proc/interrupts") or "").splitlines() or [""]
+    cpus = [int(word[3:]) for word in header.split() if re.fullmatch(r"CPU\d+", word)]
+    devices = [line.split()[1:] for line in lines if re.match(r" *\d+:", line) and "timer" not in line]
+    for place, cpu in enumerate(cpus):
+        counts = [int(words[place]) for words in devices if len(words) > place and words[place].isdecimal()]
+        yield CpuInterrupts(cpu, sum(counts))
+
+
+def _memory(root: Path) -> Memory | None:
+    kilobytes = {
+        name: int(number)
+        for name, text in _named_lines(root / "proc/meminfo", ":").items()
+        if (number := text.removesuffix(" kB")).isdecimal()
+    }
+    total, available = kilobytes.get("MemTotal"), kilobytes.get("MemAvailable")
+    swap, free = kilobytes.get("SwapTotal"), kilobytes.get("SwapFree")
+    if total is None or swap is None or free is None:
+        return None
+    return Memory(1024 * total, None if available is None else 1024 * available, 1024 * swap, 1024 * (swap - free))
+
+
+def _waiting(path: Path) -> float | None:
+    """The share of the last ten seconds in which some task waited."""
+    match = re.match(r"some avg10=(\d+(?:\.\d+)?) ", read_text(path) or "")
+    return float(match[1]) / 100 if match else None
+
+
+def _zones(root: Path) -> Iterator[Sensor]:
+    for folder in numbered_folders(root / "sys/class/thermal", "thermal_zone").values():
+        name, reading = read_text(folder / "type") or "", _number(folder / "temp")
+        if reading is not None and any(word in name.lower() for word in PROCESSOR_ZONES):
+            yield Sensor(name, reading / 1000, _lowest_trip(folder))
+
+
+def _lowest_trip(folder: Path) -> float | None:
+    """Where a zone begins to slow the processor down; trip points at zero or below have not been set."""
+    kinds = [path for path in folder.glob("trip_point_*_type") if read_text(path) in SLOWING_TRIPS]
+    trips = [_number(path.with_name(path.name.replace("_type", "_temp"))) for path in kinds]
+    return min((trip / 1000 for trip in trips if trip is not None and trip > 0), default=None)
+
+
+def _monitors(root: Path) -> Iterator[Sensor]:
+    for folder in numbered_folders(root / "sys/class/hwmon", "hwmon").values():
+        name = read_text(folder / "name") or ""
+        for path in sorted(folder.glob("temp*_input")) if name in PROCESSOR_DRIVERS else ():
+            reading, limit = _number(path), _number(path.with_name(path.name.replace("_input", "_crit")))
+            if reading is not None:
+                yield Sensor(name, reading / 1000, limit / 1000 if limit and limit > 0 else None)
+
+
+def _named_lines(path: Path, separator: str) -> dict[str, str]:
+    """The lines of a file that give a name and a value; where a name comes again, the first one counts."""
+    lines = reversed((read_text(path) or "").splitlines())
+    parted = (line.partition(separator) for line in lines)
+    return {name.strip(): value.strip() for name, found, value in parted if found}
+
+
+def _chosen(path: Path) -> str | None:
+    """The word in brackets: 'always [madvise] never'."""
+    match = re.search(r"\[(\w+)\]", read_text(path) or "")
+    return match[1] if match else None
+
+
+def _number(path: Path) -> int | None:
+    text = read_text(path)
+    return int(text) if text and re.fullmatch(r"-?\d+", text) else None
+
+
+def _first_float(path: Path) -> float | None:
+    """The first number of a line such as '0.52 0.58 0.59 1/467 12345'."""
+    match = re.match(r"\d+(?:\.\d+)?", read_text(path) or "")
+    return float(match[0]) if match else None

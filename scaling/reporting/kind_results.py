@@ -1,0 +1,106 @@
+"""Several kinds of node understood, to be shown side by side: what each comes to, and what the same work asks of each.
+
+The same calls as `scaling show`, `scaling fit` and `scaling capacity` make of a cluster's folder. Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log10
+
+from scaling.analysis.between_machines import Between, several_machines
+from scaling.analysis.capacity import answer, offer_of
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Offer, Outlook, Question
+from scaling.reporting.kinds import KindAnswer
+from scaling.reporting.result import Result
+from scaling.results.rows import launch_of
+
+# The throughput that kinds are compared at, where none is asked for, as a share of what the slowest is said to do on
+# the cores it should be given: the largest of these that every kind is sure of, or the smallest.
+COMPARED_SHARES = (0.9, 0.75, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class KindResult:
+    """A kind of node: what its folder comes to, and the price of its cores."""
+
+    name: str
+    core_hour: float
+    result: Result
+
+    @property
+    def price(self) -> Price:
+        """What an hour of it costs."""
+        return Price(self.core_hour)
+
+    @property
+    def between(self) -> list[Between]:
+        """Points that were measured on more than one of its machines."""
+        return several_machines((row.machine.host, launch_of(row)) for row in self.result.folder.rows)
+
+    def outlook(self, series: str) -> Outlook | None:
+        """The landmarks of a series."""
+        return next((each for each in self.result.outlooks if each.fit.series.name == series), None)
+
+    def recommended(self, series: str) -> Offer | None:
+        """What a series does on the cores it should be given, and what that costs; None where no size is named."""
+        found = self.outlook(series)
+        if found is None or found.recommended is None:
+            return None
+        return offer_of(found.fit, found.recommended, self.price, self.result.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class SameWork:
+    """A series on every kind that has a law of it, asked for the same throughput."""
+
+    series: str
+    target: float
+    answers: tuple[KindAnswer, ...]
+
+
+def series_names(kinds: Sequence[KindResult]) -> list[str]:
+    """Every series that a size is asked of on any kind, in the order of the kinds."""
+    return list(dict.fromkeys(each.fit.series.name for kind in kinds for each in kind.result.outlooks))
+
+
+def same_work(kinds: Sequence[KindResult], target: float | None = None) -> list[SameWork]:
+    """What every kind asks for the same throughput: the one given, or a round one that each should reach.
+
+    Series that only one kind has, and those of which no kind names a size, are left out: there is nothing to compare.
+    """
+    found = (
+        _compared(series, [kind for kind in kinds if kind.outlook(series)], target) for series in series_names(kinds)
+    )
+    return [work for work in found if work is not None]
+
+
+def _compared(series: str, kinds: Sequence[KindResult], target: float | None) -> SameWork | None:
+    works = (
+        SameWork(series, wanted, tuple(_answer(kind, series, wanted) for kind in kinds))
+        for wanted in ([target] if target else _targets(series, kinds))
+    )
+    last = None
+    for last in works if len(kinds) > 1 else ():
+        if all(each.answer.offer for each in last.answers):
+            break
+    return last
+
+
+def _targets(series: str, kinds: Sequence[KindResult]) -> list[float]:
+    """Throughputs to compare kinds at, the best first; none where no kind names a size."""
+    rates = [offer.rate.value for kind in kinds if (offer := kind.recommended(series)) and offer.rate.value]
+    return [_round(share * min(rates)) for share in COMPARED_SHARES] if rates else []
+
+
+def _answer(kind: KindResult, series: str, target: float) -> KindAnswer:
+    outlook = kind.outlook(series)
+    assert outlook is not None
+    question = Question("throughput", target, price=kind.price)
+    return KindAnswer(kind.name, series, answer(outlook.fit, question, kind.result.sizes))
+
+
+def _round(number: float) -> float:
+    """The next number below with two digits, so that people can say it and type it."""
+    digits = floor(log10(number)) - 1
+    return float(f"{floor(number / 10.0**digits)}e{digits}")

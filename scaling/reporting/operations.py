@@ -1,0 +1,261 @@
+"""What traces tell, as tables and sentences: classes of ops, likeness, modes, threads, and what is foretold."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from scaling.analysis.fits.profile_likelihood import Interval
+from scaling.analysis.operations import NOTABLE, Stationarity, notable, outside_ops, types_for
+from scaling.analysis.ops.classes import CLASSES
+from scaling.analysis.ops.laws import StepPrediction
+from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.profile import Profile
+from scaling.analysis.ops.similarity import LINKAGES, Merge
+from scaling.reporting.law_words import figure, percent, with_interval
+from scaling.reporting.op_result import OpResult, Scaling
+from scaling.reporting.tables import Table
+from scaling.reporting.words import count, duration, share, some_of, span
+
+# So much of what is lost need not be named op by op.
+NAMED_LOSSES = 3
+MOST_NAMED = 6
+LEAST_LOSS_SHARE = 0.05
+# A profile that is made again should differ by less than this in every share.
+MOST_UNSURE = 0.02
+
+
+def profiles_table(result: OpResult) -> Table:
+    """A line a profile: its classes, how many types make 90 % of op time, and what lies outside ops."""
+    rows = []
+    for name, each in zip(result.names, result.profiles, strict=True):
+        overhead, unexplained = outside_ops(each)
+        rows.append(
+            (
+                *(name, duration(each.wall_seconds)),
+                *(_percent(each.class_share(kind)) for kind in CLASSES),
+                *(str(types_for(each)), share(overhead), share(unexplained)),
+                "-" if each.stretch is None else f"{each.stretch:.2f}",
+            )
+        )
+    classes = tuple(f">{kind}" for kind in CLASSES)
+    return Table(("profile", ">step", *classes, ">types for 90 %", ">overhead", ">unexplained", ">traced/plain"), rows)
+
+
+def shares_table(result: OpResult) -> Table:
+    """The paper's Figure 3: op types of at least one percent anywhere, class by class, against workloads."""
+    types = {op.type: op.op_class for each in result.alike for op in notable(each)}
+    ordered = sorted(types, key=lambda name: (CLASSES.index(types[name]), name))
+    rows = [
+        (name, types[name], *(_percent(each.share(name)) for each in result.alike))
+        for name in ordered
+        if any(each.share(name) >= NOTABLE for each in result.alike)
+    ]
+    return Table(("op type, % of op time", "class", *(f">{each.point.workload}" for each in result.alike)), rows)
+
+
+def _percent(ratio: float) -> str:
+    """A share in whole percent, as the paper prints it, or a dot where it is none worth the name."""
+    return f"{100 * ratio:.0f}" if ratio >= 0.005 else "·"
+
+
+def steadiness_table(result: OpResult) -> Table:
+    """The paper's Figure 1: the spread of steps, and whether they drift."""
+    rows = [
+        (
+            f"{each.trace.point.workload} {each.trace.point.mode}",
+            *(str(each.trace.threads), str(each.trace.launch), str(len(each.step_seconds))),
+            share(each.coefficient_of_variation),
+            "-" if each.drift is None else f"{100 * each.drift:+.1f} %",
+            "-" if each.p is None else f"{each.p:.2g}",
+            "steady" if each.steady else "drifts",
+        )
+        for each in result.steadiness
+    ]
+    return Table(("op time of steps", ">threads", ">launch", ">steps", ">spread", ">drift", ">p", ""), rows)
+
+
+def likeness_lines(result: OpResult) -> list[str]:
+    """The paper's Figure 4: who joins whom at what distance, by both linkages."""
+    lines = []
+    for linkage in LINKAGES:
+        found = result.merges(linkage)
+        if found:
+            lines.append(f"{linkage} linkage: {'; '.join(map(_merge_words, found))}")
+    return lines
+
+
+def _merge_words(merge: Merge) -> str:
+    return f"{_group(merge.left)} – {_group(merge.right)} {merge.distance:.3f}"
+
+
+def _group(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+
+def modes_table(result: OpResult) -> Table:
+    """The paper's Figure 5: training against inference, seconds an item by class."""
+    used = [kind for kind in CLASSES if any(any(pair.class_seconds(kind)) for pair in result.pairs)]
+    rows = []
+    for pair in result.pairs:
+        for mode, profile, place in (("train", pair.train, 0), ("infer", pair.infer, 1)):
+            seconds = [pair.class_seconds(kind)[place] for kind in used]
+            rows.append(
+                (
+                    *(
+                        pair.train.point.workload if place == 0 else "",
+                        str(profile.threads) if place == 0 else "",
+                        mode,
+                    ),
+                    duration(profile.wall_seconds / profile.items_per_step),
+                    *(duration(each) if each else "·" for each in seconds),
+                    f"× {pair.ratio:.2f}" if place == 0 else "",
+                )
+            )
+    return Table(("network", ">threads", "", ">an item", *(f">{kind}" for kind in used), ">train/infer"), rows)
+
+
+def laws_table(scaling: Scaling) -> Table:
+    """The paper's Figure 6 with laws: the parts of a step on each number of threads, and what no thread helps with."""
+    times = scaling.laws.times
+    least = NOTABLE * times.steps
+    rows = []
+    for place, part in enumerate(scaling.laws.parts):
+        seconds = times.means[:, place]
+        if (seconds >= least).any():
+            serial = with_interval(part.serial_fraction, percent)
+            rows.append((part.name, *map(duration, seconds), "slower with threads" if part.slower else serial))
+    serial = with_interval(scaling.laws.serial_fraction, percent)
+    rows.append(("whole step", *map(duration, times.steps), serial))
+    return Table((scaling.name, *(f">×{threads}" for threads in times.threads), "serial fraction"), rows)
+
+
+def loss_sentence(name: str, found: Loss) -> str:
+    """What limits a subject at so many threads, and which ops that is."""
+    at = count(found.threads, "thread")
+    foretold = "" if found.measured else " (foretold)"
+    if not found.told:
+        return (
+            f"{name} at {at}{foretold}: efficiency {share(found.efficiency)}; too little is lost, or it is known too "
+            "little, to say which ops lost it"
+        )
+    named = [part for part in found.parts if (part.share.value or 0.0) >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
+    told = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
+    rest = 1.0 - sum(part.share.value or 0.0 for part in named)
+    others = f", {percent(rest)} all others" if rest >= LEAST_LOSS_SHARE else ""
+    return f"what limits {name} at {at}{foretold}: efficiency {share(found.efficiency)}; of what is lost {told}{others}"
+
+
+def _loss_share(part: Interval) -> str:
+    return with_interval(part, lambda ratio: f"{100 * ratio:.0f} %")
+
+
+def predictions_table(scalings: Iterable[Scaling]) -> Table:
+    """Steps foretold: by ops with an interval, as a plain step, and by the law of the whole step."""
+    rows = []
+    for each in scalings:
+        for by_ops, by_step in each.predictions:
+            rows.append(
+                (
+                    *(each.name, ", ".join(map(str, each.laws.times.threads)), str(by_ops.threads)),
+                    *(duration(by_ops.seconds), _interval(by_ops)),
+                    "-" if by_ops.plain_seconds is None else duration(by_ops.plain_seconds),
+                    _speedup(each, by_ops),
+                    *(duration(by_step.seconds), _interval(by_step)),
+                )
+            )
+    headers = ("foretold", "from threads", ">threads", ">traced step", "95 %", ">plain step", ">speedup")
+    return Table((*headers, ">by the whole step", "95 %"), rows)
+
+
+def _speedup(scaling: Scaling, predicted: StepPrediction) -> str:
+    one = float((scaling.laws.parallel + scaling.laws.serial).sum())
+    return figure(one / predicted.seconds)
+
+
+def held_out_table(scalings: Iterable[Scaling]) -> Table:
+    """Steps that were measured, foretold from fewer threads: by ops and by the law of the whole step."""
+    rows = [
+        (
+            *(each.name, ", ".join(map(str, held.fitted_on)), str(held.threads)),
+            duration(held.measured_seconds),
+            *(f"{100 * held.error_by_ops:+.1f} %", _interval(held.by_ops)),
+            {None: "-", True: "inside", False: "outside"}[held.inside],
+            f"{100 * held.error_by_step:+.1f} %",
+        )
+        for each in scalings
+        for held in each.held_out
+    ]
+    headers = ("held out", "from threads", ">threads", ">measured", ">by ops", "95 %", "", ">by the whole step")
+    return Table(headers, rows)
+
+
+def _interval(predicted: StepPrediction) -> str:
+    if predicted.low is None or predicted.high is None:
+        return "-"
+    return f"{duration(predicted.low)}–{duration(predicted.high)}"
+
+
+def op_remarks(result: OpResult) -> Iterator[str]:
+    """What to be careful about, each in one sentence."""
+    yield from result.notes
+    unknown = sorted({op.type for each in result.profiles for op in each.ops if op.op_class == "other"})
+    if unknown:
+        yield f"op types of class other: {', '.join(unknown)}"
+    for profile in result.profiles:
+        yield from _drift_remarks(profile, [each for each in result.steadiness if each.trace.point == profile.point])
+        yield from _launch_remarks(profile)
+    lone = [each.name for each in result.scalings if each.laws.times.of_steps]
+    if lone:
+        yield (
+            f"{_listed(lone)}: one launch a number of threads, so intervals are of its steps, and how launches differ "
+            "is not in them; give --launches 3"
+        )
+    for scaling in result.scalings:
+        yield from _prediction_remarks(scaling)
+
+
+def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterator[str]:
+    """Where steps become longer or shorter while they are traced."""
+    drifts = [100 * each.drift for each in launches if each.drift is not None and not each.steady]
+    if drifts:
+        yield (
+            f"{_named(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
+            f"{some_of(drifts, launches)}; trace more --steps"
+        )
+
+
+def _launch_remarks(profile: Profile) -> Iterator[str]:
+    """Where launches tell shares too different to be sure of their mean."""
+    farthest = max(profile.ops, key=lambda op: op.unsure, default=None)
+    if farthest is not None and farthest.unsure >= MOST_UNSURE:
+        shares = span([100 * farthest.least, 100 * farthest.most], ".1f")
+        yield (
+            f"{_named(profile)}: the share of {farthest.type} is {shares} % in its {profile.launches} launches; give "
+            "--within 2 to trace as many as it takes"
+        )
+
+
+def _named(profile: Profile) -> str:
+    return f"{profile.point.workload} {profile.point.mode}, {count(profile.threads, 'thread')}"
+
+
+def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
+    """How far the farthest prediction goes beyond what was traced, and which parts make it unsure."""
+    if not scaling.predictions:
+        return
+    by_ops = max((each for each, _ in scaling.predictions), key=lambda each: each.threads)
+    if by_ops.threads > scaling.laws.farthest:
+        yield (
+            f"{scaling.name}: {count(by_ops.threads, 'thread')} are {by_ops.threads / scaling.laws.farthest:.3g} times "
+            "the most that were traced, and nothing checks that the laws hold so far"
+        )
+    if by_ops.unsure:
+        told = [f"{part.name} {duration(part.low or 0.0)} to {duration(part.high or 0.0)}" for part in by_ops.unsure]
+        yield (
+            f"{scaling.name}: the serial part of some ops is not told well; on {count(by_ops.threads, 'thread')} these "
+            f"may take: {_listed(told)}"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, the first few of them where they are many."""
+    few = names[:MOST_NAMED]
+    return ", ".join(few) + (f" and {len(names) - len(few)} more" if len(names) > len(few) else "")

@@ -1,0 +1,100 @@
+"""The answers at the top of the page: what to give each series, its serial fraction, its ceiling, and a verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.sizing.question import Outlook
+from scaling.reporting.law_words import figure, karp_flatt_words, label, peak_words, percent, with_interval
+from scaling.reporting.words import count
+
+VERDICTS = {
+    "ok": "the law fits",
+    "not identifiable": "not settled",
+    "no law fits": "no law fits",
+    "superlinear": "faster than its cores",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A figure, and its interval or condition apart, which is set smaller."""
+
+    value: str
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLine:
+    """One series in one line; `sure` is False where a reader should look twice."""
+
+    name: str
+    give: Words
+    serial: Words
+    ceiling: Words
+    verdict: str
+    why: str
+    sure: bool
+
+
+def answer_lines(outlooks: Sequence[Outlook]) -> list[AnswerLine]:
+    """A line for every series that a size is asked of."""
+    return [answer_line(each) for each in outlooks]
+
+
+def answer_line(outlook: Outlook) -> AnswerLine:
+    """What is said of one series."""
+    fit = outlook.fit
+    return AnswerLine(
+        name=label(fit.series.name),
+        give=_give(outlook),
+        serial=_serial(fit),
+        ceiling=_ceiling(fit),
+        verdict=VERDICTS[fit.verdict.word],
+        why=_why(outlook),
+        sure=fit.verdict.word == "ok" and outlook.recommended is not None,
+    )
+
+
+def _give(outlook: Outlook) -> Words:
+    if outlook.recommended is None:
+        return Words("–", "no size is named")
+    return Words(*count(outlook.recommended, "core").split(" "))
+
+
+def _serial(fit: SeriesFit) -> Words:
+    """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
+    if fit.verdict.word in ("ok", "not identifiable"):
+        return apart(with_interval(fit.chosen.figures.contention, percent))
+    if not fit.trace.values:
+        return Words("–", "no law fits, and one core was not measured")
+    last = fit.trace.values[-1]
+    words = apart(karp_flatt_words(last))
+    return Words(words.value, f"{words.rest} by Karp-Flatt on {figure(last.cores)} cores".strip())
+
+
+def _ceiling(fit: SeriesFit) -> Words:
+    """The largest speedup, or where throughput peaks."""
+    figures = fit.chosen.figures
+    if fit.verdict.word not in ("ok", "not identifiable"):
+        return Words("–", "no law fits" if fit.verdict.word == "no law fits" else "none in sight")
+    if figures.speedup_limit is not None:
+        words = apart(with_interval(figures.speedup_limit, figure))
+        return Words(f"× {words.value}" if figures.speedup_limit.value is not None else words.value, words.rest)
+    assert figures.peak_cores is not None
+    return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
+
+
+def _why(outlook: Outlook) -> str:
+    fit = outlook.fit
+    if fit.verdict.word != "ok":
+        return "; ".join(fit.verdict.reasons)
+    law = "Amdahl’s law" if fit.choice.law == "amdahl" else "the universal scalability law"
+    reason = f"; {outlook.reason}" if outlook.reason else ""
+    return f"{law}, over {count(len(set(fit.series.cores)), 'core count')}{reason}"
+
+
+def apart(words: str) -> Words:
+    """A figure as sentences have it, its interval apart."""
+    value, bracket, rest = words.partition(" (")
+    return Words(value, f"({rest}" if bracket else "")

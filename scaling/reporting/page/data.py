@@ -1,0 +1,43 @@
+"""The facts a page carries: those of `show`, `fit` and `capacity` unchanged, and what its planner computes from."""
+
+import json
+
+from scaling.reporting.facts import point_facts
+from scaling.reporting.law_facts import fit_facts
+from scaling.reporting.page.planner import planner_facts
+from scaling.reporting.result import Result
+from scaling.reporting.sizing import outlook_facts
+
+# Draws in the page beyond so many characters are left out: a page that opens is worth more than a planner for all.
+MOST_PLANNER_CHARACTERS = 1_000_000
+
+# What could end a script element or begin another, and line ends that only JavaScript knows.
+_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+def page_facts(result: Result) -> dict[str, object]:
+    """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
+    return {
+        "points": [point_facts(each) for each in result.points],
+        "series": [fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in result.fits],
+        "outlook": [outlook_facts(each) for each in result.outlooks],
+        "planner": _planner(result),
+    }
+
+
+def _planner(result: Result) -> list[dict[str, object]]:
+    """The series a question can be put to, or why not; those that would make the page too large say so."""
+    told, spent = [], 0
+    for outlook in result.outlooks:
+        facts = planner_facts(outlook, result.sizes)
+        spent += len(json.dumps(facts))
+        if spent > MOST_PLANNER_CHARACTERS:
+            reason = "left out of this page to keep it small; ask `scaling capacity`"
+            facts = {name: facts[name] for name in ("name", "label", "unit", "verdict")} | {"refusal": reason}
+        told.append(facts)
+    return told
+
+
+def script_json(facts: object) -> str:
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
+    return json.dumps(facts, allow_nan=False, separators=(",", ":")).translate(_ESCAPED)

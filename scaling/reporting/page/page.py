@@ -1,0 +1,85 @@
+"""The page of one results folder: answers, a planner, figures, every point, the machine, and where it comes from."""
+
+from collections.abc import Iterable
+
+from scaling.machine.doctor.findings import worst_first
+from scaling.reporting.examination import headline
+from scaling.reporting.page import provenance
+from scaling.reporting.page.answers import answer_lines
+from scaling.reporting.page.data import page_facts
+from scaling.reporting.page.machine_layout import boxes, described
+from scaling.reporting.page.point_rows import point_columns, point_rows
+from scaling.reporting.page.svg import as_drawn
+from scaling.reporting.page.template import written
+from scaling.reporting.plots.kinds import Nothing, Picture, pictures
+from scaling.reporting.result import Result
+from scaling.reporting.words import count
+
+SCRIPTS = (
+    *("words.js", "normal.js", "draws.js", "inverses.js", "sizing.js", "sentences.js"),
+    *("curve.js", "planner.js", "table.js", "theme.js"),
+)
+
+# A machine of more cores has the width of the page to itself.
+LARGE = 32
+
+
+def page(result: Result, found: Iterable[Picture | Nothing] | None = None, *, include_invalid: bool = False) -> str:
+    """The whole page, with these figures of the result, or else with every kind there is."""
+    folder, machine = result.folder, result.folder.machine
+    study = provenance.study_of(folder.study_toml, folder.name)
+    failed = provenance.failures(folder.rows)
+    figures, undrawn = as_drawn(pictures(result) if found is None else found)
+    return written(
+        "page.html",
+        SCRIPTS,
+        page_facts(result),
+        title=study.name if study else folder.name,
+        question=study.question if study else "",
+        folder=folder.name,
+        meta=_meta(result),
+        figures=figures,
+        undrawn=undrawn,
+        answers=answer_lines(result.outlooks),
+        notes=[*result.notes, *(taken_in(result) if include_invalid else ())],
+        columns=point_columns(result.points),
+        rows=point_rows(result.points),
+        identity=provenance.identity(folder.rows),
+        layout=provenance.layout(machine) if machine else [],
+        boxes=boxes(machine) if machine else (),
+        described=described(machine) if machine else "",
+        large=machine is not None and len(machine.cores) > LARGE,
+        findings=None if folder.findings is None else worst_first(folder.findings),
+        headline=headline(folder.findings) if folder.findings else "",
+        failures=failed[: provenance.MOST_FAILURES],
+        more_failures=max(0, len(failed) - provenance.MOST_FAILURES),
+        study=folder.study_toml,
+        versions=provenance.versions(folder.rows),
+        environment=provenance.environment(folder.rows),
+        commands=provenance.commands(folder, include_invalid),
+    )
+
+
+def _meta(result: Result) -> list[str]:
+    """Where, on what, when, and how much."""
+    rows = result.folder.rows
+    hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
+    processors = " · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in rows))
+    return [hosts, processors, provenance.period(rows), totals(result)]
+
+
+def totals(result: Result) -> str:
+    """How many points and runs there are, and how many are good."""
+    rows = result.folder.rows
+    failed = sum(row.outcome.status != "ok" for row in rows)
+    valid = sum(point.valid for point in result.points)
+    points = f"{count(len(result.points), 'point')}, {valid} valid"
+    return f"{points} · {count(len(rows), 'run')}" + (f", {failed} failed" if failed else "")
+
+
+def taken_in(result: Result) -> list[str]:
+    """That laws and answers rest on points that are not valid, where they do."""
+    measured = [point.summary for point in result.points if point.summary.step is not None]
+    invalid = sum(not summary.valid for summary in measured)
+    points = f"{invalid} of {count(len(measured), 'point')}"
+    return [f"{points} are not valid by their own launches, and were taken in all the same"] if invalid else []

@@ -1,0 +1,153 @@
+"""Where results come from: the machine, when, failed runs, versions, environment, and the commands to do it again."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scaling.errors import ScalingError
+from scaling.machine.cpulist import format_list
+from scaling.reporting.words import count, point_words
+from scaling.results.folder import Folder
+from scaling.results.machine_file import MachineFile
+from scaling.results.rows import Row
+from scaling.study.spec import Study, study_from_toml
+
+# Failed runs beyond so many points, output of one beyond so many characters, and further values say nothing new.
+MOST_FAILURES = 100
+MOST_OUTPUT = 2000
+MOST_VALUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The runs of one point that ended alike; `output` is the end of what the last of them wrote to stderr."""
+
+    point: str
+    launches: str
+    status: str
+    reason: str
+    output: str
+
+
+def failures(rows: Iterable[Row]) -> list[Failure]:
+    """Every run that did not end well, those of a point with the same reason together."""
+    alike: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        if row.outcome.status != "ok":
+            reason = row.outcome.reason or "no reason was given"
+            alike.setdefault((point_words(row.run.point), row.outcome.status, reason), []).append(row)
+    return [
+        Failure(point, format_list(row.run.launch for row in found), status, reason, _output(found[-1]))
+        for (point, status, reason), found in alike.items()
+    ]
+
+
+def _output(row: Row) -> str:
+    return (row.outcome.stderr_tail or row.outcome.stdout_tail or "").strip()[-MOST_OUTPUT:]
+
+
+def study_of(toml: str | None, name: str) -> Study | None:
+    """The study a folder was begun with; None where there is none, or none that is understood."""
+    if toml is None:
+        return None
+    try:
+        return study_from_toml(toml, f"{name}.toml")
+    except ScalingError:
+        return None
+
+
+def period(rows: Sequence[Row]) -> str:
+    """When the first run began, and the last, in UTC."""
+    first, last = (_moment(each(row.started_at for row in rows)) for each in (min, max))
+    if first[:10] == last[:10]:
+        last = last[11:]
+    return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
+
+
+def _moment(text: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M}"
+    except ValueError:
+        return text
+
+
+def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Who the machine is; each thing that differs between runs with all its values."""
+    machines = [row.machine for row in rows]
+    return [
+        ("host", _all(each.host for each in machines)),
+        ("processor", _all(each.cpu_model or "not told" for each in machines)),
+        ("architecture", _all(each.arch for each in machines)),
+        ("kernel", _all(each.kernel for each in machines)),
+        ("fingerprint", _all(each.fingerprint for each in machines)),
+    ]
+
+
+def layout(machine: MachineFile) -> list[tuple[str, str]]:
+    """What the machine is made of, a line a fact."""
+    widths = {width: sum(len(core) == width for core in machine.cores) for width in set(map(len, machine.cores))}
+    quota = machine.quota_cpus
+    return [
+        ("cores", ", ".join(f"{number} with {count(width, 'thread')}" for width, number in sorted(widths.items()))),
+        ("sockets", str(len(machine.sockets)) if machine.sockets else "not told"),
+        ("NUMA nodes", str(len(machine.nodes)) if machine.nodes else "not told"),
+        ("shared L3 caches", str(len(machine.l3s)) if machine.l3s else "not told"),
+        ("allowed CPUs", format_list(machine.allowed)),
+        ("isolated CPUs", format_list(machine.isolated) or "none"),
+        ("CPU quota", "none" if quota is None else f"{quota:g} CPUs’ worth of time"),
+    ]
+
+
+def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What the runs were made with; several versions where they differ."""
+    return _gathered(row.versions for row in rows)
+
+
+def environment(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """The variables runs were given; several values where they differ."""
+    return _gathered(row.environment for row in rows)
+
+
+def _gathered(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
+    found: dict[str, dict[str, None]] = {}
+    for each in pairs:
+        for name, value in each:
+            found.setdefault(name, {})[value] = None
+    return [(name, _all(values)) for name, values in sorted(found.items())]
+
+
+def _all(values: Iterable[str]) -> str:
+    """Values once each, while they are few."""
+    different = list(dict.fromkeys(values))
+    if len(different) <= MOST_VALUES:
+        return " · ".join(different)
+    return f"{len(different)} different values, such as {different[0]}"
+
+
+def commands(folder: Folder, include_invalid: bool) -> list[tuple[str, str]]:
+    """What to type to measure it again, and to see the same figures."""
+    name, again = shlex.quote(folder.name), " --include-invalid" if include_invalid else ""
+    return [
+        ("measure it again, with the study below as study.toml", f"scaling sweep study.toml -o {name}"),
+        ("the points", f"scaling show {name}"),
+        ("the laws", f"scaling fit {name}{again}"),
+        ("how many cores", f"scaling capacity {name}{again} --throughput X"),
+        ("this page", f"scaling report {name}{again}"),
+    ]
+
+
+def cluster_commands(name: str, include_invalid: bool, target: float | None) -> list[tuple[str, str]]:
+    """The same for a cluster's folder; with the throughput that its kinds are compared at, where there is one."""
+    quoted, again = shlex.quote(name), " --include-invalid" if include_invalid else ""
+    wanted = "X" if target is None else f"{target:g}"
+    return [
+        (
+            "measure it again, with the study below as study.toml",
+            f"scaling sweep study.toml --cluster cluster.toml -o {quoted}",
+        ),
+        ("the points, and how alike machines are", f"scaling show {quoted}"),
+        ("the laws", f"scaling fit {quoted}{again}"),
+        ("how many cores on which kind", f"scaling capacity {quoted}{again} --throughput {wanted}"),
+        ("these pages", f"scaling report {quoted}{again}"),
+    ]

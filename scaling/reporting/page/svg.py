@@ -1,0 +1,49 @@
+"""The figures as a page carries them: SVG whose looks are attributes, for the page allows no inline style."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.saving import page_svg
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure with its words; `svg` is markup that has escaped every text in it."""
+
+    kind: str
+    title: str
+    caption: str
+    svg: Markup
+
+
+def as_drawn(found: Iterable[Picture | Nothing]) -> tuple[list[Drawn], list[Nothing]]:
+    """Pictures as a page carries them, and those that are none."""
+    drawn, undrawn = [], []
+    for each in found:
+        if isinstance(each, Picture):
+            drawn.append(Drawn(each.kind, each.title, each.caption, Markup(without_styles(page_svg(each)))))
+        else:
+            undrawn.append(each)
+    return drawn, undrawn
+
+
+def without_styles(svg: str) -> str:
+    """The same SVG with every declaration of a style as an attribute of its own."""
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        for name, value in _declarations(element.attrib.pop("style", "")):
+            element.set(name, value)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _declarations(style: str) -> Iterable[tuple[str, str]]:
+    for part in filter(None, map(str.strip, style.split(";"))):
+        name, _, value = part.partition(":")
+        yield name.strip(), value.strip()

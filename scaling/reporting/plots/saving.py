@@ -1,0 +1,150 @@
+"""Pictures as files, and as an SVG element within a page."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from io import StringIO
+from pathlib import Path
+from xml.etree import ElementTree
+
+from matplotlib.figure import Figure
+
+from scaling.reporting.plots.picture import Picture
+from scaling.reporting.plots.style import INK, style
+from scaling.reporting.plots.text import printable
+
+FORMATS = ("png", "svg", "pdf")
+DOTS_PER_INCH = 160
+FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+
+_SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+_NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+_CLIP = re.compile(r"url\(#([^)]+)\)")
+_SPACE = re.compile(r"\s*([A-Za-z])\s*")
+
+
+def write(picture: Picture, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """The files a picture was written to, one a format, named for its kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for each in formats:
+        path = folder / f"{picture.kind}.{each}"
+        if each == "svg":
+            path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(picture, paper=True)}\n', encoding="utf-8")
+        else:
+            metadata = {"Title": printable(picture.title)} | ({"CreationDate": None} if each == "pdf" else {})
+            with style():
+                picture.figure.savefig(path, format=each, dpi=DOTS_PER_INCH, metadata=metadata)
+        written.append(path)
+    return written
+
+
+def page_svg(picture: Picture) -> str:
+    """An `<svg>` element for a page: its ink is the page's text colour, its ids begin with the kind."""
+    return _svg(picture, paper=False)
+
+
+def _svg(picture: Picture, *, paper: bool) -> str:
+    """A small SVG with a title and a description; on white paper, or in the ink of the page it is put into."""
+    root = ElementTree.fromstring(_drawn(picture.figure))
+    for child in list(root):
+        if child.tag == f"{_SVG}metadata" or child.find(f"{_SVG}style") is not None:
+            root.remove(child)  # whose style would reach out of the picture
+    names = _short_names(root, picture.kind)
+    for each in root.iter():
+        _made_small(each, names, paper)
+    for each in root.iter(f"{_SVG}g"):
+        _said_once(each)
+    _unwrapped(root)
+    if paper:
+        root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
+    title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
+    title.text, about.text = printable(picture.title), printable(picture.caption)
+    title.set("id", f"{picture.kind}-picture-title")
+    about.set("id", f"{picture.kind}-picture-about")
+    root[:0] = [title, about]
+    root.attrib.clear()
+    width, height = picture.figure.get_size_inches() * 72.0
+    root.set("viewBox", f"0 0 {width:.6g} {height:.6g}")
+    if paper:
+        root.set("width", f"{width:.6g}pt")
+        root.set("height", f"{height:.6g}pt")
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{title.get('id')} {about.get('id')}")
+    root.set("style", f"font-family: {FONTS}; stroke-linejoin: round")
+    return _text(root)
+
+
+@lru_cache(maxsize=1)
+def _drawn(figure: Figure) -> str:
+    """A figure as matplotlib writes it, without a background; kept for whoever wants the same one next."""
+    drawn = StringIO()
+    with style():
+        figure.savefig(drawn, format="svg", transparent=True)
+    return drawn.getvalue()
+
+
+def _short_names(root: ElementTree.Element, kind: str) -> dict[str, str]:
+    """New names for whatever is referred to, with the kind in front so that no two pictures of a page share one."""
+    used = [each.get(_LINK, "")[1:] for each in root.iter(f"{_SVG}use")]
+    clips = [_CLIP.fullmatch(each.get("clip-path", "")) for each in root.iter()]
+    used += [clip[1] for clip in clips if clip]
+    return {name: f"{kind}-{number}" for number, name in enumerate(dict.fromkeys(used))}
+
+
+def _made_small(element: ElementTree.Element, names: dict[str, str], paper: bool) -> None:
+    element.text, element.tail = (_kept(each) for each in (element.text, element.tail))
+    given, element.attrib = dict(element.attrib), {}
+    for name, value in given.items():
+        if name == "id":
+            if value in names:
+                element.set("id", names[value])
+        elif name == _LINK:
+            element.set("href", f"#{names[value[1:]]}" if value.startswith("#") else value)
+        elif clip := _CLIP.fullmatch(value):
+            element.set(name, f"url(#{names[clip[1]]})")
+        elif name == "style":
+            element.set(name, _declarations(value, paper))
+        elif not (name == "transform" and value.startswith("rotate(-0 ")):
+            element.set(name, _SPACE.sub(r"\1", _rounded(value)).strip() if name == "d" else _rounded(value))
+
+
+def _said_once(element: ElementTree.Element) -> None:
+    """A group of like marks has their style, instead of each of them."""
+    marks = [child for child in element if child.tag == f"{_SVG}use"]
+    styles = {mark.get("style") for mark in marks}
+    if len(marks) == len(element) > 1 and len(styles) == 1:
+        element.set("style", styles.pop() or "")
+        for mark in marks:
+            mark.attrib.pop("style", None)
+
+
+def _kept(text: str | None) -> str | None:
+    return text if text and text.strip() else None
+
+
+def _rounded(numbers: str) -> str:
+    return _NUMBER.sub(lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), numbers)
+
+
+def _declarations(css: str, paper: bool) -> str:
+    """A style without the font, which the whole picture has, and in the page's ink."""
+    parts = [part.strip() for part in css.split(";") if not part.strip().startswith("font-family")]
+    small = ";".join(part.replace(": ", ":") for part in parts)
+    return small if paper else small.replace(INK, "currentColor")
+
+
+def _unwrapped(element: ElementTree.Element) -> None:
+    """Take away groups that say nothing, and put what they hold in their place."""
+    held: list[ElementTree.Element] = []
+    for child in element:
+        _unwrapped(child)
+        held += list(child) if child.tag == f"{_SVG}g" and not child.attrib else [child]
+    element[:] = held
+
+
+def _text(root: ElementTree.Element) -> str:
+    for each in root.iter():
+        each.tag = each.tag.removeprefix(_SVG)
+    root.set("xmlns", "http://www.w3.org/2000/svg")
+    return ElementTree.tostring(root, encoding="unicode")

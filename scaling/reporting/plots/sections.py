@@ -1,0 +1,125 @@
+"""Where the seconds of a run go: starting and importing, building, the first step, the steps that count, the rest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from scaling.reporting.plots.lines import Line, lines_of
+from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS
+from scaling.reporting.plots.text import wrapped
+from scaling.reporting.result import Result
+from scaling.reporting.words import count, duration
+from scaling.results.rows import Row
+from scaling.results.rows import Sections as Seconds
+from scaling.study.planning import Point
+
+KIND, TITLE = "sections", "Where the time of a run goes"
+NAMES = ("start and imports", "init", "setup and first step", "run", "rest")
+# One after another from dark to light, so that they differ in grey print too.
+TINTS: tuple[str, ...] = tuple(seaborn.color_palette("viridis", len(NAMES)).as_hex())
+MOST_BARS = 24
+LEAST_LABELLED = 6.5
+BAR_INCHES, LINE_INCHES = 0.17, 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A point's sections as percent of its wall time, medians over its launches."""
+
+    name: str
+    percents: tuple[float, ...]
+    wall_seconds: float
+
+
+def sections(result: Result) -> Picture | Nothing:
+    """A stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
+    by_point: dict[Point, list[Row]] = {}
+    for row in result.folder.rows:
+        if row.outcome.status == "ok" and _told(row.outcome.sections):
+            by_point.setdefault(row.run.point, []).append(row)
+    lines = lines_of(result)
+    bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MOST_BARS)]
+    if not bars:
+        return Nothing(KIND, TITLE, "no run that went well says where its time went")
+    left = f" The first {MOST_BARS} of {len(bars)} are drawn." if len(bars) > MOST_BARS else ""
+    caption = (
+        "Share of a run's wall time, medians over launches: only the part called run is what step times are taken "
+        f"from. The seconds at the end of a bar are the whole run.{left}"
+    )
+    return Picture(KIND, TITLE, caption, _figure(bars[:MOST_BARS]))
+
+
+def _told(found: Seconds) -> bool:
+    parts = (found.spawn, found.imports, found.init, found.setup, found.run)
+    return bool(found.wall) and any(part is not None for part in parts)
+
+
+def _bars(line: Line, by_point: dict[Point, list[Row]], *, both: bool) -> list[Bar]:
+    points = [each.summary.point for each in line.points if each.summary.point in by_point]
+    chosen = points[:1] + points[-1:] if both and len(points) > 1 else points[-1:]
+    return [_bar(f"{line.name}, {count(point.cores, 'core')}", by_point[point]) for point in chosen]
+
+
+def _bar(name: str, rows: Sequence[Row]) -> Bar:
+    shares = [shares_of(row.outcome.sections) for row in rows]
+    middles = [median(values) for values in zip(*shares, strict=True)]
+    whole = sum(middles) or 1.0
+    walls = [row.outcome.sections.wall or 0.0 for row in rows]
+    return Bar(name, tuple(100.0 * each / whole for each in middles), median(walls))
+
+
+def shares_of(found: Seconds) -> tuple[float, ...]:
+    """The parts of a run as shares of its wall time; the first step is part of setup, what is not told of the rest."""
+    wall = found.wall or 1.0
+    parts = ((found.spawn or 0.0) + (found.imports or 0.0), found.init or 0.0, found.setup or 0.0, found.run or 0.0)
+    return (*(part / wall for part in parts), max(0.0, 1.0 - sum(parts) / wall))
+
+
+def _figure(bars: Sequence[Bar]) -> Figure:
+    labels = [wrapped(bar.name, 30.0) for bar in bars]
+    heights = [BAR_INCHES + LINE_INCHES * (1 + label.count("\n")) for label in labels]
+    figure = Figure(figsize=(8.5, sum(heights) + 1.25), layout="constrained")
+    axes = figure.add_subplot()
+    middles = [sum(heights[:place]) + height / 2.0 for place, height in enumerate(heights)]
+    for bar, middle in zip(bars, middles, strict=True):
+        _draw(axes, bar, middle)
+    axes.set_yticks(middles, labels)
+    axes.set_ylim(sum(heights), 0.0)
+    axes.set_xlim(0.0, 112.0)
+    axes.set_xticks(range(0, 101, 20))
+    axes.set_xlabel("share of a run's wall time, %")
+    axes.grid(False)
+    axes.tick_params(axis="y", length=0.0)
+    keys = [Patch(facecolor=tint, label=name) for name, tint in zip(NAMES, TINTS, strict=True)]
+    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys))
+    return figure
+
+
+def _draw(axes: Axes, bar: Bar, middle: float) -> None:
+    left = 0.0
+    for percent, tint in zip(bar.percents, TINTS, strict=True):
+        axes.barh(middle, percent, height=BAR_INCHES + 0.04, left=left, color=tint, edgecolor="none")
+        if percent >= LEAST_LABELLED:
+            axes.text(
+                left + percent / 2.0,
+                middle,
+                f"{percent:.0f} %",
+                ha="center",
+                va="center",
+                fontsize=SMALL_POINTS - 0.5,
+                color=_readable_on(tint),
+            )
+        left += percent
+    axes.text(101.0, middle, duration(bar.wall_seconds), ha="left", va="center", fontsize=SMALL_POINTS)
+
+
+def _readable_on(tint: str) -> str:
+    red, green, blue = to_rgb(tint)
+    return DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else LIGHT

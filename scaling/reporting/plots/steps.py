@@ -1,0 +1,157 @@
+"""Step times launch by launch: how far steps scatter within a launch, and launches among each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator
+
+from scaling.analysis.fits.observations import Floats
+from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.frame import MOST_PANELS, frame, number_axis
+from scaling.reporting.plots.law_lines import left_out_words
+from scaling.reporting.plots.lines import Line, lines_of
+from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.style import COLOURS, FAINT, INK
+from scaling.reporting.result import Result
+from scaling.reporting.words import count, duration
+from scaling.results.rows import Row
+from scaling.study.planning import Point
+
+KIND, TITLE = "steps", "Step times, launch by launch"
+# Marks of a launch: so many while launches are few, fewer where all together would be too many to see or to send.
+MOST_MARKS, LEAST_MARKS, ALL_MARKS = 200, 30, 5000
+STRIP, GAP = 0.76, 1.0
+# Beyond this ratio between the longest and the shortest, only a logarithmic axis shows both.
+WIDE = 4.0
+TINT = COLOURS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The steps of a launch over its point's figure; one that is left out of the figure says so."""
+
+    warm_up: Floats
+    steady: Floats
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The launches of a point, side by side."""
+
+    label: str
+    strips: tuple[Strip, ...]
+
+
+def steps(result: Result) -> Picture | Nothing:
+    """A panel a series, with its fewest and its most cores."""
+    rows: dict[Point, list[Row]] = {}
+    for row in result.folder.rows:
+        if row.outcome.status == "ok" and row.outcome.step_seconds[row.outcome.warmup_steps :]:
+            rows.setdefault(row.run.point, []).append(row)
+    drawn = [(line, groups) for line in lines_of(result) if (groups := _groups(line, rows))]
+    if not drawn:
+        return Nothing(KIND, TITLE, "no launch went well")
+    caption = (
+        "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
+        "the median of its steady steps, which is what the launch counts as; times are over the point's figure, "
+        "written below; warm-up beyond the axis is cut. Columns that stand apart say that launches differ more than "
+        f"steps do.{left_out_words(len(drawn))}"
+    )
+    return Picture(KIND, TITLE, caption, _figure(drawn[:MOST_PANELS]))
+
+
+def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:
+    points = [each for each in line.measured if each.summary.point in rows]
+    chosen = points[:1] + (points[-1:] if len(points) > 1 else [])
+    return tuple(_group(each, rows[each.summary.point]) for each in chosen)
+
+
+def _group(each: Scaled, rows: Sequence[Row]) -> Group:
+    summary = each.summary
+    assert summary.step is not None
+    middle, used = summary.step.value, {launch.number for launch in summary.used}
+    strips = []
+    for row in sorted(rows, key=lambda row: row.run.launch):
+        seconds, warm_up = np.array(row.outcome.step_seconds) / middle, row.outcome.warmup_steps
+        strips.append(Strip(seconds[:warm_up], seconds[warm_up:], row.run.launch in used))
+    label = f"{count(summary.point.cores, 'core')}\n{duration(middle)}" + ("" if summary.valid else "\nnot valid")
+    return Group(label, tuple(strips))
+
+
+def thinned(values: Floats, most: int) -> Floats:
+    """At most so many of the values, evenly by rank, with the smallest and the largest."""
+    ordered: Floats = np.sort(values)
+    if len(ordered) <= most:
+        return ordered
+    kept: Floats = ordered[np.round(np.linspace(0, len(ordered) - 1, most)).astype(int)]
+    return kept
+
+
+def _figure(drawn: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
+    shown = frame(len(drawn), share_x=False)
+    strips = [strip for _, groups in drawn for group in groups for strip in group.strips]
+    most = max(LEAST_MARKS, min(MOST_MARKS, ALL_MARKS // len(strips)))
+    steady = np.concatenate([strip.steady for strip in strips])
+    low, high = float(steady.min()), float(steady.max())
+    for place, (line, groups) in enumerate(drawn):
+        _draw(shown.axes[place], groups, most)
+        shown.title(place, line.name)
+    for axes in shown.axes:
+        if high / low > WIDE:
+            axes.set_yscale("log", base=2)
+            axes.set_ylim(low / 1.15, high * 1.15)
+        else:
+            margin = 0.08 * max(high - low, 0.02)
+            axes.set_ylim(low - margin, high + margin)
+    number_axis(shown.axes[0])
+    shown.labels("", "step time, over the point's figure")
+    shown.legend(_keys(strips, low, high))
+    return shown.figure
+
+
+def _draw(axes: Axes, groups: Sequence[Group], most: int) -> None:
+    """The strips of a panel, in one artist for each sort of mark."""
+    x, ticks = 0.0, []
+    marks: dict[str, list[tuple[float, Floats]]] = {"warm-up": [], "left out": [], "steady": [], "median": []}
+    for group in groups:
+        ticks.append(x + (len(group.strips) - 1) / 2.0)
+        for strip in group.strips:
+            marks["warm-up"].append((x, thinned(strip.warm_up, most)))
+            marks["steady" if strip.used else "left out"].append((x, thinned(strip.steady, most)))
+            marks["median"].append((x, np.array([np.median(strip.steady)])))
+            x += 1.0
+        x += GAP
+    for (name, found), key in zip(marks.items(), _LOOKS.values(), strict=True):
+        values = [(place, value) for place, column in found for value in column]
+        half = STRIP / 2.0 if name != "median" else 0.46
+        across = [each for place, _ in values for each in (place - half, place + half, np.nan)]
+        axes.plot(across, [each for _, value in values for each in (value, value, np.nan)], **key)
+    axes.set_xlim(-1.0, x - GAP)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.set_xticks(ticks, [group.label for group in groups])
+    axes.tick_params(axis="x", length=0.0)
+
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    "warm-up": {"color": FAINT, "linewidth": 0.7, "alpha": 0.35, "zorder": 1},
+    "left out": {"color": COLOURS[1], "linewidth": 0.7, "alpha": 0.55, "zorder": 2},
+    "steady": {"color": TINT, "linewidth": 0.7, "alpha": 0.55, "zorder": 2},
+    "median": {"color": INK, "linewidth": 1.6, "zorder": 3},
+}
+
+
+def _keys(strips: Sequence[Strip], low: float, high: float) -> list[Line2D]:
+    words = {"steady": "a steady step", "median": "median of a launch"}
+    words |= (
+        {"warm-up": "warm-up"}
+        if any(((strip.warm_up > low) & (strip.warm_up < high)).any() for strip in strips)
+        else {}
+    )
+    words |= {"left out": "a step of a launch left out"} if not all(strip.used for strip in strips) else {}
+    return [Line2D([], [], label=label, **_LOOKS[name]) for name, label in words.items()]

@@ -1,0 +1,130 @@
+"""Threads within an operation against operations at once: throughput of every setting, relative to the best one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import seaborn
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.frame import Frame, frame
+from scaling.reporting.plots.lines import names_of
+from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.style import SMALL_POINTS
+from scaling.reporting.result import Result
+from scaling.reporting.words import count
+from scaling.study.planning import Point
+from scaling.study.spec import Threads
+
+KIND, TITLE = "threads", "Threads within and between operations"
+MOST_PANELS = 12
+# Cells with room for a number.
+MOST_LABELLED = 10
+# Few enough for a bar of colours that stays a drawing; more would be put into files as an image.
+TINTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The settings of one workload and core count, in percent of the best; NaN where not measured."""
+
+    point: Point
+    intra: tuple[Threads, ...]
+    inter: tuple[Threads, ...]
+    percents: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+    valid: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def threads(result: Result) -> Picture | Nothing:
+    """A panel a workload and core count with more than one setting of threads."""
+    groups: dict[Point, list[Scaled]] = {}
+    for each in result.points:
+        if each.summary.step is not None:
+            groups.setdefault(replace(each.summary.point, intra="auto", inter="auto"), []).append(each)
+    grids = [grid_of(point, found) for point, found in groups.items() if len(found) > 1]
+    if not grids:
+        return Nothing(KIND, TITLE, "no workload was measured with several numbers of threads on the same cores")
+    chosen = _few_counts(grids) if len(grids) > MOST_PANELS else grids
+    left = f" {len(chosen[:MOST_PANELS])} of {len(grids)} are drawn." if len(grids) > MOST_PANELS else ""
+    caption = (
+        "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets have a "
+        f"verdict against them, empty cells were not measured.{left}"
+    )
+    return Picture(KIND, TITLE, caption, _figure(chosen[:MOST_PANELS]))
+
+
+def grid_of(point: Point, found: Sequence[Scaled]) -> Grid:
+    """The settings as a table, ascending, words last."""
+    intra, inter = (_ordered(found, axis) for axis in ("intra", "inter"))
+    percents, valid = np.full((len(inter), len(intra)), np.nan), np.ones((len(inter), len(intra)), dtype=np.bool_)
+    best = min(each.summary.step.value for each in found if each.summary.step)
+    for each in found:
+        place = inter.index(each.summary.point.inter), intra.index(each.summary.point.intra)
+        if each.summary.step:
+            percents[place] = 100.0 * best / each.summary.step.value
+        valid[place] = each.summary.valid
+    return Grid(point, intra, inter, percents, valid)
+
+
+def _ordered(found: Sequence[Scaled], axis: str) -> tuple[Threads, ...]:
+    values = {getattr(each.summary.point, axis) for each in found}
+    return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
+
+
+def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
+    """The fewest and the most cores of every workload."""
+    by_line: dict[Point, list[Grid]] = {}
+    for grid in grids:
+        by_line.setdefault(replace(grid.point, cores=1), []).append(grid)
+    return [grid for found in by_line.values() for grid in (found[:1] + found[-1:] if len(found) > 1 else found)]
+
+
+def _figure(grids: Sequence[Grid]) -> Figure:
+    tallest = max(len(grid.inter) for grid in grids)
+    shown = frame(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
+    names = names_of([grid.point for grid in grids])
+    lowest = float(np.nanmin([np.nanmin(grid.percents) for grid in grids]))
+    low = min(90.0, 10.0 * np.floor(lowest / 10.0))
+    for place, grid in enumerate(grids):
+        _draw(shown.axes[place], grid, low)
+        shown.title(place, f"{names[place]}, {count(grid.point.cores, 'core')}")
+    _axis_labels(shown)
+    bar = shown.figure.colorbar(shown.axes[0].collections[0], ax=list(shown.axes), fraction=0.05, aspect=30)
+    bar.set_label("throughput, % of the best")
+    bar.outline.set_visible(False)
+    return shown.figure
+
+
+def _axis_labels(shown: Frame) -> None:
+    shown.labels("threads within an operation (intra)" if shown.columns < 3 else "intra threads", "")
+    shown.figure.supylabel("operations at once (inter threads)")
+
+
+def _draw(axes: Axes, grid: Grid, low: float) -> None:
+    labelled = len(grid.intra) <= MOST_LABELLED
+    words = [
+        [
+            "" if np.isnan(value) else f"{value:.0f}" if fine else f"({value:.0f})"
+            for value, fine in zip(*row, strict=True)
+        ]
+        for row in zip(grid.percents, grid.valid, strict=True)
+    ]
+    seaborn.heatmap(
+        grid.percents,
+        ax=axes,
+        vmin=low,
+        vmax=100.0,
+        cmap=colormaps["cividis"].resampled(TINTS),
+        cbar=False,
+        annot=np.array(words) if labelled else None,
+        fmt="",
+        annot_kws={"fontsize": SMALL_POINTS - 0.5},
+        linewidths=0.5,
+        xticklabels=list(map(str, grid.intra)),
+        yticklabels=list(map(str, grid.inter)),
+    )
+    axes.grid(False)
+    axes.tick_params(length=0.0, labelrotation=0.0)

@@ -1,0 +1,147 @@
+"""Points and comparisons as tables, and what is said against them as sentences below."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from scaling.analysis.comparison import Comparison, Difference
+from scaling.analysis.estimates import Figure
+from scaling.analysis.rules import Doubt
+from scaling.analysis.speedup import Scaled
+from scaling.analysis.trusted import Trusted
+from scaling.reporting.tables import Table
+from scaling.reporting.words import count, duration, point_words, share
+from scaling.study.planning import Point
+
+# Settings that earn a column only where a study varies them, or sets them apart from the usual.
+USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
+
+
+def points_table(points: Sequence[Scaled]) -> Table:
+    """Every point: step time, speedup and efficiency, each with its interval, and the verdict."""
+    unusual = _unusual([each.summary.point for each in points])
+    smt = any(each.smt_yield for each in points)
+    rows = [
+        (
+            *_settings(each.summary.point, unusual),
+            *_figures(each),
+            *([_interval(each.smt_yield, "{:.2f}")] if smt else []),
+            _launches(each),
+            _verdict(each),
+        )
+        for each in points
+    ]
+    figures = (">cores", ">step", ">±", ">items/s", ">speedup", "95 %", ">efficiency", "95 %")
+    return Table(("workload", *unusual, *figures, *(["SMT yield"] if smt else []), ">launches", "verdict"), rows)
+
+
+def point_remarks(points: Iterable[Scaled]) -> list[str]:
+    """A sentence for everything said against a point."""
+    remarks = []
+    for each in points:
+        name = point_words(each.summary.point)
+        remarks += [f"{name}: {doubt.words}" for doubt in each.all_doubts]
+    return remarks
+
+
+def left_out_sentence(chosen: Trusted) -> str | None:
+    """Which points fits leave out, and why; None where they take all."""
+    taken, left_out = len(chosen.taken), len(chosen.left_out)
+    names = Counter(doubt.rule.name for summary in chosen.left_out for doubt in summary.doubts if doubt.rule.spoils)
+    why = ", ".join(name for name, _ in names.most_common(3))
+    if not left_out:
+        return None if taken else "no launch went well yet; run the sweep that writes there"
+    if not taken:
+        return (
+            f"none of the {count(left_out, 'point')} is valid ({why}); measure more launches on a quieter machine, "
+            "or give --include-invalid"
+        )
+    of = count(taken + left_out, "point")
+    return f"{left_out} of {of} left out as not valid ({why}); --include-invalid takes them in"
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Every shared point: both step times, their ratio with its interval, and the verdict."""
+    unusual = _unusual([difference.point for difference in comparison.differences])
+    rows = [(*_settings(each.point, unusual), *_difference(each)) for each in comparison.differences]
+    figures = (">cores", ">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
+    return Table(("workload", *unusual, *figures), rows)
+
+
+def comparison_answer(comparison: Comparison) -> str:
+    """The answer in one line."""
+    differing = [each for each in comparison.differences if each.differs]
+    total = count(len(comparison.differences), "point")
+    if not differing:
+        return f"no difference shown in {total}"
+    largest = max(differing, key=lambda each: abs(each.ratio.value - 1))
+    change = f"{abs(largest.ratio.value - 1):.1%} {largest.verdict}"
+    return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}"
+
+
+def _unusual(points: Sequence[Point]) -> list[str]:
+    return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} != {usual}]
+
+
+def _settings(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
+    return (point.workload, *(str(getattr(point, name)) for name in unusual), str(point.cores))
+
+
+def _figures(each: Scaled) -> list[str]:
+    summary = each.summary
+    if summary.step is None:
+        return ["-"] * 7
+    half, rate = summary.step.half_width, summary.rate
+    speedup, efficiency = each.speedup, each.efficiency
+    return [
+        duration(summary.step.value),
+        "-" if half is None else share(half),
+        "-" if rate is None else f"{rate.value:.4g}",
+        "-" if speedup is None else f"{speedup.value:.3f}",
+        _between(speedup, "{:.2f}"),
+        "-" if efficiency is None else share(efficiency.value),
+        _between(efficiency, "{:.0%}"),
+    ]
+
+
+def _difference(each: Difference) -> list[str]:
+    first, second = (summary.step for summary in (each.first, each.second))
+    return [
+        "-" if first is None else duration(first.value),
+        "-" if second is None else duration(second.value),
+        f"{each.ratio.value:.4f}",
+        _between(each.ratio, "{:.3f}"),
+        "-" if each.adjusted is None else f"{each.adjusted:.2g}",
+        f"{len(each.first.used)}/{len(each.second.used)}",
+        each.verdict,
+    ]
+
+
+def _interval(figure: Figure | None, form: str) -> str:
+    """A value with its bounds behind it."""
+    return "-" if figure is None else f"{form.format(figure.value)} {_between(figure, form)}".rstrip()
+
+
+def _between(figure: Figure | None, form: str) -> str:
+    """The bounds of a figure; nothing where it has none, or where it is one by definition."""
+    if figure is None or figure.low is None or figure.high is None or figure.low == figure.high:
+        return ""
+    return f"{form.format(figure.low)}–{form.format(figure.high)}"
+
+
+def _launches(each: Scaled) -> str:
+    summary = each.summary
+    return f"{len(summary.used)}" + (f" of {len(summary.used) + summary.left_out}" if summary.left_out else "")
+
+
+def _verdict(each: Scaled) -> str:
+    """Whether a point may be relied on, with the names of what speaks against it, and why launches failed."""
+    failures = f"failed: {'; '.join(each.summary.failures)}" if each.summary.failures else ""
+    if each.summary.step is None:
+        return failures
+    named = _names(each.all_doubts)
+    verdict = ("valid" if each.valid else "not valid") + (f": {named}" if named else "")
+    return f"{verdict}; {failures}" if failures else verdict
+
+
+def _names(doubts: Iterable[Doubt]) -> str:
+    return ", ".join(dict.fromkeys(doubt.rule.name for doubt in doubts))

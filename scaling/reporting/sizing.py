@@ -1,0 +1,204 @@
+"""Answers to sizing questions in sentences, tables and JSON facts."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from scaling.analysis.capacity import farthest
+from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question, Spread
+from scaling.reporting.law_words import figure, label, percent
+from scaling.reporting.tables import Table
+from scaling.reporting.words import count, duration
+
+
+def answer_sentence(answer: Answer) -> str:
+    """What to give a series, or why there is no number."""
+    return f"{_one_size(answer)}{_fleet_words(answer)}"
+
+
+def _fleet_words(answer: Answer) -> str:
+    """The cheapest replicas, where they cost less than the one size or there is none."""
+    fleet, offer, price = answer.fleet, answer.offer, answer.question.price
+    if fleet is None or (offer is not None and fleet.hourly_cost >= price.hourly(offer.cores)):
+        return ""
+    least = "cheapest" if offer else "together"
+    size = f"{count(fleet.replicas, 'replica')} of {count(fleet.cores, 'core')}"
+    sure = f"{figure(fleet.hourly_cost)} an hour, {100 * fleet.assurance:.0f} % sure"
+    return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
+
+
+def _one_size(answer: Answer) -> str:
+    name, offer = label(answer.fit.series.name), answer.offer
+    if offer is None:
+        wanted = _wanted(answer.question, answer.fit.series.unit)
+        word = "no answer" if answer.status == "refused" else "no"
+        return f"{name}, {wanted}: {word}: {answer.reason}"
+    beyond = ", extrapolated" if offer.extrapolated else ""
+    reason = f" ({answer.reason})" if answer.reason else ""
+    most = "at most " if answer.question.kind == "efficiency" else ""
+    threads = f" with {offer.threads} threads each" if offer.threads > 1 else ""
+    return f"give {name} {most}{count(offer.cores, 'core')}{threads}: {_promise(answer, offer)}{beyond}{reason}"
+
+
+def _promise(answer: Answer, offer: Offer) -> str:
+    question, unit = answer.question, answer.fit.series.unit
+    if question.kind == "budget":
+        return f"{_hourly(question, offer)} an hour buys {spread_words(offer.rate)} {unit}/s"
+    if question.kind == "cheapest":
+        return f"{figure(offer.cost_per_million)} per million {unit}, the lowest"
+    assert offer.assurance is not None
+    return f"{100 * offer.assurance:.0f} % sure of {_wanted(question, unit)}"
+
+
+def _hourly(question: Question, offer: Offer) -> str:
+    return figure(question.price.hourly(offer.cores))
+
+
+def _wanted(question: Question, unit: str) -> str:
+    return {
+        "throughput": f"{figure(question.target)} {unit}/s",
+        "latency": f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
+        "efficiency": f"an efficiency of {percent(question.target)} or more",
+        "budget": f"{figure(question.target)} an hour",
+        "cheapest": "the cheapest size",
+    }[question.kind]
+
+
+def answers_table(answers: Sequence[Answer]) -> Table:
+    """The size given to each series between its neighbours, with what each would do."""
+    rows = []
+    for answer in answers:
+        offers = sorted(
+            [*answer.neighbours, *([answer.offer] if answer.offer else [])], key=lambda each: (each.cores, each.threads)
+        )
+        for place, offer in enumerate(offers):
+            name = label(answer.fit.series.name) if place == 0 else ""
+            rows.append((name, "*" if offer is answer.offer else "", *_offer_cells(offer, answer)))
+    figures = (">cores", ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
+    table = Table(("series", "", *figures), rows)
+    priced = any(answer.question.kind in ("budget", "cheapest") for answer in answers)
+    return table if priced else Table(table.headers[:7] + table.headers[8:], [row[:7] + row[8:] for row in rows])
+
+
+def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
+    needed = answer.needed
+    remark = "extrapolated" if offer.extrapolated else ""
+    if offer is answer.offer and needed.value is not None and offer.cores > 1:
+        words = spread_words(needed, beyond=f"beyond {figure(farthest(answer.fit))}")
+        remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
+    return (
+        size_words(offer),
+        "-" if offer.assurance is None else f"{100 * offer.assurance:.1f} %",
+        spread_words(offer.rate),
+        spread_words(offer.efficiency, as_percent=True),
+        figure(offer.cpu_hours_per_million),
+        figure(offer.cost_per_million),
+        remark,
+    )
+
+
+def size_words(offer: Offer) -> str:
+    """How many cores a size has; times the threads that are used of each, where that is more than one."""
+    return str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}"
+
+
+def outlook_sentence(outlook: Outlook) -> str:
+    """Where more cores stop paying."""
+    name = label(outlook.fit.series.name)
+    if outlook.fit.verdict.word in ("no law fits", "superlinear"):
+        return f"{name}: no answer: {outlook.reason}"
+    caution = f" ({outlook.reason})" if outlook.reason else ""
+    if outlook.knee.value is None:
+        return f"{name}: speedup times efficiency still grows at {figure(outlook.farthest)} cores{caution}"
+    knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.farthest)}")
+    return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
+
+
+def outlooks_table(outlooks: Sequence[Outlook]) -> Table:
+    """The landmarks of every series."""
+    rows = [
+        (
+            label(each.fit.series.name),
+            "-" if each.recommended is None else str(each.recommended),
+            *_landmarks(each),
+            each.fit.verdict.word,
+        )
+        for each in outlooks
+    ]
+    return Table(
+        ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows
+    )
+
+
+def _landmarks(outlook: Outlook) -> tuple[str, ...]:
+    if outlook.fit.verdict.word in ("no law fits", "superlinear"):
+        return ("-",) * 4
+    beyond = f"beyond {figure(outlook.farthest)}"
+    return (
+        spread_words(outlook.knee, beyond=beyond),
+        spread_words(outlook.speedup_limit),
+        spread_words(outlook.rate_limit),
+        spread_words(outlook.peak_cores, beyond=beyond),
+    )
+
+
+def spread_words(spread: Spread, as_percent: bool = False, beyond: str = "no limit") -> str:
+    """'6.2 (5.4 to 7.9)', with other words for what is out of reach."""
+    words = percent if as_percent else figure
+    value, low, high = (beyond if each is None else words(each) for each in (spread.value, spread.low, spread.high))
+    return value if value == low == high else f"{value} ({low} to {high})"
+
+
+def answer_facts(answer: Answer) -> dict[str, object]:
+    """An answer, unrounded."""
+    question, series = answer.question, answer.fit.series
+    return {
+        "name": series.name,
+        "unit": series.unit,
+        "question": question.kind,
+        "target": question.target,
+        "assurance_asked": question.assurance,
+        "status": answer.status,
+        "cores": None if answer.offer is None else answer.offer.cores,
+        "threads": None if answer.offer is None else answer.offer.threads,
+        "assurance": None if answer.offer is None else answer.offer.assurance,
+        "extrapolated": None if answer.offer is None else answer.offer.extrapolated,
+        "needed": _spread(answer.needed),
+        "offer": None if answer.offer is None else _offer(answer.offer),
+        "neighbours": [_offer(each) for each in answer.neighbours],
+        "fleet": None if answer.fleet is None else asdict(answer.fleet),
+        "reason": answer.reason,
+        "verdict": answer.fit.verdict.word,
+        "sentence": answer_sentence(answer),
+    }
+
+
+def outlook_facts(outlook: Outlook) -> dict[str, object]:
+    """The landmarks of a series, unrounded."""
+    return {
+        "name": outlook.fit.series.name,
+        "unit": outlook.fit.series.unit,
+        "recommended_cores": outlook.recommended,
+        "knee_cores": _spread(outlook.knee),
+        "speedup_limit": _spread(outlook.speedup_limit),
+        "rate_limit": _spread(outlook.rate_limit),
+        "peak_cores": _spread(outlook.peak_cores),
+        "reason": outlook.reason,
+        "verdict": outlook.fit.verdict.word,
+    }
+
+
+def _offer(offer: Offer) -> dict[str, object]:
+    return {
+        "cores": offer.cores,
+        "threads": offer.threads,
+        "assurance": offer.assurance,
+        "rate": _spread(offer.rate),
+        "efficiency": _spread(offer.efficiency),
+        "cpu_hours_per_million": offer.cpu_hours_per_million,
+        "cost_per_million": offer.cost_per_million,
+        "extrapolated": offer.extrapolated,
+    }
+
+
+def _spread(spread: Spread) -> dict[str, float | None]:
+    return {"value": spread.value, "low": spread.low, "high": spread.high}

@@ -1,0 +1,83 @@
+"""Finds what a study names: study files, our catalogue of workloads, a user's files and programs.
+
+The one part of `study` that touches the disk.
+"""
+
+import shutil
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from scaling.errors import StudyError
+from scaling.study.spec import Study
+from scaling.study.workload import Command, Entry, Named, OwnFile, checked, did_you_mean
+
+
+def ready_made() -> dict[str, str]:
+    """The names of the studies that come with the program, and their TOML."""
+    return {
+        entry.name.removesuffix(".toml"): entry.read_text()
+        for entry in sorted(files("scaling.sweeps").iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".toml")
+    }
+
+
+def read_study_text(name: str) -> str:
+    """The TOML of a study: a ready-made one by name, or a file."""
+    path = Path(name)
+    if path.suffix != ".toml" and "/" not in name:
+        studies = ready_made()
+        if name in studies:
+            return studies[name]
+        raise StudyError(
+            f"no study '{name}'{did_you_mean(name, studies)}; "
+            f"there are {', '.join(studies)}, or give a file that ends in .toml"
+        )
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise StudyError(f"study {name} cannot be read: {reason}; give a TOML file or a name in `sweeps`") from error
+
+
+def read_catalogue() -> dict[str, Entry]:
+    """What can be measured without bringing anything, by name."""
+    table = tomllib.loads(files("scaling.workloads").joinpath("catalogue.toml").read_text())
+    return {
+        name: Entry(
+            name,
+            entry["about"],
+            entry["paper"],
+            entry.get("layers"),
+            tuple(entry["modes"]),
+            tuple(entry["sizes"]),
+            entry["items"],
+            entry.get("options", {}),
+            entry.get("not_compiled", {}),
+        )
+        for name, entry in table.items()
+    }
+
+
+def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
+    """Refuse a workload that is not there, or cannot do what the study asks, before anything is measured."""
+    for text in study.workloads:
+        parsed = checked(text, catalogue)
+        if isinstance(parsed, Named) and study.jit:
+            _refuse_to_compile(study, catalogue[parsed.name])
+        if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
+            raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
+        if isinstance(parsed, Command) and shutil.which(parsed.argv[0]) is None:
+            raise StudyError(
+                f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
+            )
+
+
+def _refuse_to_compile(study: Study, entry: Entry) -> None:
+    for mode in study.modes:
+        if mode in entry.not_compiled:
+            raise StudyError(
+                f"study '{study.name}': {entry.name} cannot {mode} with jit = true, because "
+                f"{entry.not_compiled[mode]}; set jit = false, or leave {entry.name} out"
+            )

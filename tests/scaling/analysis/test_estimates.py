@@ -1,0 +1,55 @@
+import random
+from math import exp, inf
+
+import pytest
+
+from scaling.analysis.estimates import Figure, mean, ratio, student_p, student_t
+
+
+def drawn(chance: random.Random, count: int, deviation: float = 0.02) -> list[float]:
+    return [exp(chance.gauss(0, deviation)) for _ in range(count)]
+
+
+def test_students_reach_is_the_one_in_the_books():
+    assert [round(student_t(freedom), 3) for freedom in (1, 2, 4, 30)] == [12.706, 4.303, 2.776, 2.042]
+    assert student_p(student_t(4), 4) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("launches", [3, 5, 10])
+def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says(launches):
+    chance = random.Random(launches)
+    figures = [mean(drawn(chance, launches)) for _ in range(2000)]
+    held = sum(figure.low <= 1 <= figure.high for figure in figures)
+    assert 0.935 <= held / 2000 <= 0.965
+
+
+@pytest.mark.parametrize("launches", [3, 5, 10])
+@pytest.mark.parametrize("growth", [1, 3])
+def test_the_interval_of_a_ratio_has_both_sides_in_it(launches, growth):
+    chance = random.Random(10 * launches + growth)
+    figures = [ratio(drawn(chance, launches + 1), drawn(chance, launches, 0.02 * growth)) for _ in range(2000)]
+    held = sum(figure.low <= 1 <= figure.high for figure in figures)
+    assert 0.92 <= held / 2000 <= 0.975
+
+
+@pytest.mark.parametrize("values", [[2.0], [2.0, 2.0, 2.0]])
+def test_without_spread_there_is_no_interval(values):
+    assert mean(values) == Figure(pytest.approx(2.0))
+    assert ratio(values, values) == Figure(1.0)
+
+
+def test_a_single_launch_on_either_side_leaves_a_ratio_without_interval():
+    assert ratio([1.0], [2.0, 2.1, 1.9]).low is None
+
+
+def test_two_launches_far_apart_have_a_finite_interval():
+    assert 0 < mean([1e-9, 1e9]).low < mean([1e-9, 1e9]).high < inf
+
+
+def test_a_falling_function_turns_the_interval_round():
+    assert Figure(2.0, 1.0, 4.0).mapped(lambda value: 1 / value) == Figure(0.5, 0.25, 1.0)
+
+
+def test_half_the_width_is_a_ratio_of_the_value():
+    assert Figure(2.0, 1.9, 2.1).half_width == pytest.approx(0.05)
+    assert Figure(2.0).half_width is None

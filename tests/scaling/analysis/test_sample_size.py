@@ -1,0 +1,52 @@
+import random
+from math import exp, sqrt
+
+import pytest
+
+from scaling.analysis.sample_size import steps_a_launch, wants_more
+from scaling.analysis.summary import Launch, by_point
+from scaling.study.planning import plan
+from tests.pretend import machine, study
+
+POINT = next(run.point for run in plan(study(), machine(1)).runs)
+
+
+def launches(count: int, between: float, step: float, steps: int, start_up: float = 4.0, seed: int = 1) -> list[Launch]:
+    chance = random.Random(seed)
+    deviation = sqrt(between**2 + step**2 / steps)
+    return [
+        Launch(
+            POINT, number, 0.1 * exp(chance.gauss(0, deviation)), wall_seconds=start_up + 1.0, run_seconds=1.0,
+            steps=steps, step_noise=step,
+        )
+        for number in range(1, count + 1)
+    ]  # fmt: skip
+
+
+def test_steps_follow_the_costs_and_the_variances():
+    told = steps_a_launch(launches(2000, between=0.02, step=0.05, steps=30))
+    assert told == pytest.approx(sqrt(4.0 / 0.1 * 0.05**2 / 0.02**2), rel=0.1)
+
+
+def test_dear_starts_are_worth_more_steps_than_cheap_ones():
+    dear, cheap = (steps_a_launch(launches(50, 0.02, 0.05, 30, start_up)) for start_up in (4.0, 0.1))
+    assert dear > 4 * cheap
+
+
+@pytest.mark.parametrize(
+    "made", [[], launches(1, 0.02, 0.05, 30), launches(5, 0.02, 0.0, 30), launches(300, 0.0, 0.05, 2)]
+)
+def test_where_launches_do_not_tell_no_number_is_made_up(made):
+    assert steps_a_launch(made) is None or made[-1].number == 300
+
+
+def test_a_point_wants_more_until_its_interval_is_narrow_enough():
+    (wide,) = by_point(launches(3, 0.02, 0.0, 30))
+    (narrow,) = by_point(launches(100, 0.02, 0.0, 30))
+    assert wants_more(wide, 0.01)
+    assert not wants_more(narrow, 0.01)
+
+
+def test_a_point_without_an_interval_wants_more():
+    (single,) = by_point(launches(1, 0.02, 0.0, 30))
+    assert wants_more(single, 0.5)

@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import pytest
+
+from scaling.analysis import rules
+from scaling.analysis.rules import Doubt
+from scaling.analysis.series import series_names, series_of, without_parts
+from scaling.analysis.summary import by_point
+from scaling.analysis.trusted import trusted
+from scaling.results.rows import launch_of
+from scaling.study.planning import plan
+from tests.pretend import AmdahlMachine, machine, study
+
+
+def launches(toml="", cores=4, smt=1, **keys):
+    made = AmdahlMachine(noise=1e-6).make(plan(study(toml, **keys), machine(cores, smt)).runs)
+    return list(map(launch_of, made))
+
+
+def test_a_series_is_everything_of_a_point_but_its_cores():
+    (found,) = series_of(launches('cores = "doubling"\nlaunches = 2'))
+    assert found.name == "calibrated train compact smt1"
+    assert found.cores == (1.0, 2.0, 4.0)
+    assert found.launches == (3, 2, 2)  # one core was measured once more at the end
+
+
+def test_what_varies_is_in_the_name():
+    found = series_of(launches('cores = [2]\nlaunches = 1\nitems = [1, 2]\nplacements = ["compact", "scatter"]'))
+    assert sorted(each.name for each in found) == [
+        "calibrated train compact items=1 smt1",
+        "calibrated train compact items=2 smt1",
+        "calibrated train scatter items=1 smt1",
+        "calibrated train scatter items=2 smt1",
+    ]
+
+
+def test_a_point_is_told_the_name_of_its_series():
+    measured = launches('cores = [1, 2]\nlaunches = 1\nitems = [1, 2]\nsmt = "all"', 4, 2)
+    names = series_names(launch.point for launch in measured)
+    alone = {each.name for each in series_of(measured) if not any(one.siblings for one in each.observations)}
+    assert set(names.values()) == alone
+    assert all(f"items={point.items} smt{point.smt}" in name for point, name in names.items())
+
+
+def test_threads_that_share_cores_are_a_series_and_part_of_one():
+    found = {each.name: each for each in series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2))}
+    assert set(found) == {f"calibrated train compact smt{each}" for each in ("1", "2", "1-2")}
+    joint = found["calibrated train compact smt1-2"]
+    assert [(each.cores, each.siblings) for each in joint.observations] == [
+        *((1.0, 0.0), (2.0, 0.0), (4.0, 0.0)),
+        *((1.0, 1.0), (2.0, 2.0), (4.0, 4.0)),
+    ]
+
+
+def test_the_series_with_both_stands_for_its_parts():
+    found = without_parts(series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)))
+    assert [each.name for each in found] == ["calibrated train compact smt1-2"]
+    plain = series_of(launches("cores = [2]\nlaunches = 1"))
+    assert without_parts(plain) == plain
+
+
+def test_time_is_for_the_items_of_one_core_so_that_weak_scaling_is_treated_alike():
+    weak = [replace(each, items=3 * each.point.cores) for each in launches('cores = [2]\nlaunches = 1\nscale = "weak"')]
+    (found,) = series_of(weak)
+    assert found.work == 3.0
+    one, two = (each.launch_seconds[0] for each in found.observations)
+    assert (one, two) == pytest.approx((1.0, 0.55 / 2), rel=1e-4)
+
+
+def test_a_run_that_failed_is_no_launch():
+    good = launches("cores = [2]\nlaunches = 1")
+    failed = replace(good[0], seconds=None, reason="no")
+    assert series_of([failed, *good[1:]])[0].launches == (1, 1)
+    assert series_of([failed]) == []
+
+
+def test_only_valid_points_are_trusted_and_of_them_only_what_was_not_left_out():
+    made = launches('cores = "doubling"\nlaunches = 5')
+    load = Doubt(rules.FOREIGN_LOAD, 0.3)
+    disturbed = [replace(each, doubts=(load,)) if each.number == 1 or each.point.cores == 2 else each for each in made]
+    (found,) = series_of(trusted(by_point(disturbed)).launches)
+    assert (found.cores, found.launches) == ((1.0, 4.0), (5, 4))
+
+
+def test_a_clock_counts_only_where_every_launch_has_one():
+    made = launches("cores = [2]\nlaunches = 1")
+    clocked = [replace(each, mhz=3000.0 / each.point.cores) for each in made]
+    (found,) = series_of(clocked)
+    assert [each.mhz for each in found.observations] == [3000.0, 1500.0]
+    (found,) = series_of([*clocked[:-1], made[-1]])
+    assert None in [each.mhz for each in found.observations]

@@ -1,0 +1,80 @@
+import random
+from statistics import median
+
+import pytest
+
+from scaling.analysis.warmup import step_noise, unsteadiness, warmup_steps
+from scaling.running.stopping import Limits, ended_by, next_look
+
+
+def noisy(chance: random.Random, count: int, correlation: float = 0.3) -> list[float]:
+    """Steps around one with 1 % of noise in which neighbours resemble each other, and now and then a slow one."""
+    steps, last = [], 0.0
+    for _ in range(count):
+        last = correlation * last + (1 - correlation**2) ** 0.5 * chance.gauss(0, 0.01)
+        steps.append((1 + last) * (1.5 if chance.random() < 0.01 else 1))
+    return steps
+
+
+def test_steps_that_are_alike_need_no_warmup():
+    assert warmup_steps([1.0] * 20) == 0
+
+
+def test_slow_first_steps_are_warmup():
+    noise = random.Random(1)
+    steps = [1.0 + 0.01 * noise.gauss(0, 1) for _ in range(40)]
+    steps[:5] = [3.0, 2.0, 1.5, 1.3, 1.2]
+    assert 4 <= warmup_steps(steps) <= 6
+
+
+def test_fast_first_steps_are_warmup_too():
+    assert warmup_steps([0.5, 0.5, 0.5, *[1.0] * 17]) in (2, 3)
+
+
+def test_a_lonely_outlier_is_not_warmup():
+    assert warmup_steps([1.0, 1.0, 5.0, *[1.0] * 17]) == 0
+
+
+def test_steps_that_never_settle_leave_half():
+    assert warmup_steps([2.0**-n for n in range(20)]) == 10
+
+
+@pytest.mark.parametrize("steps", [[], [1.0], [1.0, 2.0]])
+def test_few_steps_leave_something(steps):
+    assert warmup_steps(steps) <= len(steps) // 2
+
+
+def test_ten_steps_a_fifth_slower_move_a_launch_by_less_than_half_a_percent():
+    medians = []
+    for seed in range(300):
+        chance = random.Random(seed)
+        steps: list[float] = []
+        look, ended = 1, None
+        while ended is None:
+            slow = 1.2 if len(steps) < 10 else 1.0
+            steps += [slow * each for each in noisy(chance, 1)]
+            if len(steps) >= look:
+                ended, look = ended_by(steps, 0.0, Limits(0.01, 60.0)), next_look(len(steps))
+        medians.append(median(steps[warmup_steps(steps) :]))
+    assert abs(median(medians) - 1) < 0.005
+
+
+def test_steady_steps_are_hardly_ever_called_unsteady():
+    called = sum(unsteadiness(noisy(random.Random(seed), 60)) > 0 for seed in range(500))
+    assert called <= 5
+
+
+def test_a_launch_at_two_levels_is_unsteady_by_their_distance():
+    assert unsteadiness([1.0] * 20 + [1.3] * 20) == pytest.approx(0.3 / 1.15)
+
+
+def test_a_handful_of_steps_cannot_be_judged():
+    assert unsteadiness([1.0, 1.0, 2.0, 2.0]) == 0
+
+
+def test_the_noise_of_a_step_tells_the_spread_of_launch_medians():
+    launches = [noisy(random.Random(seed), 101) for seed in range(400)]
+    told = median(step_noise(steps) for steps in launches) / 101**0.5
+    medians = sorted(median(steps) for steps in launches)
+    seen = (medians[int(0.84 * 400)] - medians[int(0.16 * 400)]) / 2
+    assert told == pytest.approx(seen, rel=0.25)

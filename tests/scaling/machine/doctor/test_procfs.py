@@ -1,0 +1,136 @@
+"""The reader of vitals: every fact from its file, and None where the file is not there or is damaged."""
+
+import pytest
+
+from scaling.machine.doctor.counters import Activity
+from scaling.machine.doctor.procfs import read_vitals
+from scaling.machine.doctor.vitals import Clock, Memory, Pressure, Sensor, Settings
+from scaling.machine.sysfs import HERE
+from tests.scaling.machine.doctor.examined import HEALTHY
+from tests.scaling.machine.invented import CPU_FOLDER, write
+
+HWMON = "sys/class/hwmon/hwmon2"
+
+
+def _trip(number: int, kind: str, millidegrees: int) -> dict[str, str]:
+    return {f"trip_point_{number}_type": kind, f"trip_point_{number}_temp": str(millidegrees)}
+
+
+def test_an_empty_folder_tells_nothing(tmp_path):
+    read = read_vitals(tmp_path)
+    assert read.settings == Settings()
+    assert (read.load, read.pressure, read.memory, read.sensors) == (None, Pressure(None, None), None, ())
+    assert (read.lately.activity, read.lately.interrupts) == ((), ())
+    assert (read.lately.swapped_pages_per_second, read.lately.throttled_periods) == (None, None)
+
+
+def test_a_healthy_machine_is_read_in_full(tmp_path):
+    read = read_vitals(write(tmp_path, HEALTHY))
+    assert read.settings.clocks == tuple(Clock(cpu, "performance", "intel_pstate") for cpu in range(8))
+    assert (read.settings.turbo, read.settings.smt_control, read.settings.huge_pages) == (False, "on", "madvise")
+    assert (read.settings.numa_balancing, read.settings.address_randomness, read.settings.virtual) == (0, 2, False)
+    assert (read.load, read.pressure) == (0.02, Pressure(0.001, 0.0))
+    assert read.memory == Memory(64 * 2**30, 60 * 2**30, 8 * 2**30, 0)
+    assert read.sensors == (Sensor("x86_pkg_temp", 45, 95),)
+    assert [each.cpu for each in read.lately.on(range(8))] == list(range(8))
+    assert read.lately.swapped_pages_per_second == 12 / 3600
+
+
+def test_a_recorded_machine_is_read_once_and_a_moving_one_twice(tmp_path):
+    root = write(tmp_path, {"proc/uptime": "10.0", "proc/vmstat": "pswpin 5\npswpout 5\n"})
+    assert read_vitals(root).lately == read_vitals(root).since_boot
+    read = read_vitals(root, lambda: write(root, {"proc/uptime": "12.0", "proc/vmstat": "pswpin 9\npswpout 5\n"}))
+    assert (read.lately.words, read.lately.swapped_pages_per_second) == ("just now", 2)
+    assert (read.since_boot.words, read.since_boot.swapped_pages_per_second) == ("since boot", 14 / 12)
+
+
+def test_ticks_of_a_guest_are_counted_once_and_waiting_for_a_disk_is_idle(tmp_path):
+    root = write(tmp_path, {"proc/stat": "cpu  9 9 9\ncpu3 10 20 30 400 50 6 4 80 10 20\ncpufreq 1 2\n"})
+    assert read_vitals(root).lately.activity == (Activity(3, busy=70 / 600, stolen=80 / 600),)
+
+
+def test_interrupts_of_devices_are_summed_by_the_cpu_in_the_header(tmp_path):
+    text = """           CPU0       CPU4
+   0:         99         99  IO-APIC  2-edge  timer
+  24:          1         20  PCI-MSI 1-edge  eth0-rx
+  25:        300       4000  PCI-MSI 2-edge  eth0-tx
+ LOC:       9999       9999  Local timer interrupts
+ ERR:          0"""
+    read = read_vitals(write(tmp_path, {"proc/interrupts": text, "proc/uptime": "1.0"}))
+    assert [(each.cpu, each.per_second) for each in read.lately.interrupts] == [(0, 301), (4, 4020)]
+
+
+@pytest.mark.parametrize(
+    ("files", "turbo"),
+    [
+        ({"intel_pstate/no_turbo": "0"}, True),
+        ({"intel_pstate/no_turbo": "1", "cpufreq/boost": "1"}, False),
+        ({"cpufreq/boost": "1"}, True),
+        ({"cpufreq/boost": "0"}, False),
+        ({"cpu0/cpufreq/boost": "0", "cpu1/cpufreq/boost": "1"}, True),
+        ({"cpufreq/boost": "perhaps"}, None),
+    ],
+)
+def test_every_driver_has_a_switch_for_turbo_of_its_own(tmp_path, files, turbo):
+    root = write(tmp_path, {f"{CPU_FOLDER}/{name}": text for name, text in files.items()})
+    assert read_vitals(root).settings.turbo is turbo
+
+
+@pytest.mark.parametrize(
+    ("files", "virtual"),
+    [
+        ({"proc/cpuinfo": "processor : 0\nflags : fpu hypervisor sse\n"}, True),
+        ({"proc/cpuinfo": "flags : fpu sse\n", "sys/class/dmi/id/product_name": "KVM"}, False),
+        ({"proc/cpuinfo": "processor : 0\nplatform : pSeries\n"}, True),
+        ({"proc/cpuinfo": "processor : 0\nplatform : PowerNV\n"}, False),
+        ({"proc/cpuinfo": "CPU part : 0xd0c\n", "sys/class/dmi/id/product_name": "KVM Virtual Machine"}, True),
+        ({"proc/cpuinfo": "CPU part : 0xd0c\n", "sys/class/dmi/id/product_name": "DGX GB10"}, False),
+        ({"proc/cpuinfo": "CPU part : 0xd0c\n", "sys/hypervisor/type": "xen"}, True),
+        ({"proc/cpuinfo": "CPU part : 0xd0c\n"}, None),
+    ],
+)
+def test_a_guest_is_told_by_its_processor_or_else_by_its_firmware(tmp_path, files, virtual):
+    assert read_vitals(write(tmp_path, files)).settings.virtual is virtual
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({}, None),
+        (_trip(0, "critical", 105_000), 105),
+        (_trip(0, "active", 50_000), None),
+        (_trip(0, "passive", -274_000), None),
+        ({**_trip(0, "critical", 105_000), **_trip(1, "passive", 85_000)}, 85),
+    ],
+)
+def test_the_lowest_trip_point_that_slows_down_is_the_limit(tmp_path, files, limit):
+    zone = {"type": "cpu-thermal", "temp": "61500", **files}
+    root = write(tmp_path, {f"sys/class/thermal/thermal_zone0/{name}": text for name, text in zone.items()})
+    assert read_vitals(root).sensors == (Sensor("cpu-thermal", 61.5, limit),)
+
+
+def test_only_thermometers_of_the_processor_are_read(tmp_path):
+    texts = {
+        f"{HWMON}/name": "coretemp",
+        f"{HWMON}/temp1_input": "52000",
+        f"{HWMON}/temp1_crit": "100000",
+        "sys/class/hwmon/hwmon3/name": "nvme",
+        "sys/class/hwmon/hwmon3/temp1_input": "84000",
+        "sys/class/thermal/thermal_zone0/type": "iwlwifi_1",
+        "sys/class/thermal/thermal_zone0/temp": "84000",
+    }
+    assert read_vitals(write(tmp_path, texts)).sensors == (Sensor("coretemp", 52, 100),)
+
+
+def test_throttled_periods_of_our_group_are_read(tmp_path):
+    texts = {"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.stat": "nr_periods 9\nnr_throttled 4\n"}
+    assert read_vitals(write(tmp_path, texts)).lately.throttled_periods == 4
+    texts = {"sys/fs/cgroup/job/cpu.stat": "nr_throttled many\n"}
+    assert read_vitals(write(tmp_path, texts)).lately.throttled_periods is None
+
+
+def test_this_machine_can_be_read():
+    read = read_vitals(HERE, lambda: None)
+    assert read.load is not None
+    assert read.since_boot.activity
+    assert read.lately.words == "just now"

@@ -1,0 +1,45 @@
+"""Kinds of node that were never measured."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from scaling.reporting.kind_results import KindResult
+from scaling.reporting.result import result_of
+from scaling.results.rows import Row
+from tests.scaling.reporting.results import folder_of, made
+
+EIGHT_COUNTS = "cores = [1, 2, 3, 4, 5, 6, 7, 8]\nlaunches = 4"
+
+
+def kind_rows(
+    toml: str = EIGHT_COUNTS,
+    cores: int = 8,
+    *,
+    slower: float = 1.0,
+    hosts: tuple[str, ...] = ("pretend",),
+    apart: float = 0.0,
+    **making: object,
+) -> list[Row]:
+    """Rows of a kind, its launches on machines in turn, each of them so much slower than the one before."""
+    found = []
+    for row in made(toml, cores, **making):  # type: ignore[arg-type]
+        turn = row.run.launch % len(hosts)
+        steps = tuple(slower * (1.0 + turn * apart) * each for each in row.outcome.step_seconds)
+        machine = replace(row.machine, host=hosts[turn])
+        found.append(replace(row, outcome=replace(row.outcome, step_seconds=steps), machine=machine))
+    return found
+
+
+def kind(
+    name: str,
+    path: Path,
+    toml: str = EIGHT_COUNTS,
+    cores: int = 8,
+    *,
+    core_hour: float = 1.0,
+    include_invalid: bool = False,
+    **making: object,
+) -> KindResult:
+    """What such a kind comes to."""
+    folder = replace(folder_of(kind_rows(toml, cores, **making), path / name, cores), name=name)  # type: ignore[arg-type]
+    return KindResult(name, core_hour, result_of(folder, include_invalid))

@@ -1,0 +1,201 @@
+"""What stands on the page, without a browser: the numbers of the terminal, and a sentence wherever there is nothing."""
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from scaling.machine.doctor.findings import Finding
+from scaling.reporting.facts import point_facts
+from scaling.reporting.law_facts import fit_facts
+from scaling.reporting.page.data import page_facts
+from scaling.reporting.page.page import page
+from scaling.reporting.points import points_table
+from scaling.reporting.result import result_of
+from scaling.reporting.sizing import outlook_facts
+from scaling.results.folder import Folder, read_folder
+from scaling.results.rows import Outcome
+from tests.pretend import row
+from tests.scaling.cli.here import scaling
+from tests.scaling.reporting.page.invented import kept, laws
+from tests.scaling.reporting.results import EIGHT, folder_of, made, result
+
+
+def facts_of(text):
+    return json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', text, re.S)[1])
+
+
+def cells_of(text, table):
+    """The cells of a table row by row, as text."""
+    body = re.search(rf'<table[^>]*id="{table}".*?<tbody>(.*?)</tbody>', text, re.S)[1]
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", line, re.S) for line in body.split("</tr>") if "<tr" in line]
+    return [[unescape(re.sub(r"<ul>.*?</ul>|<[^>]+>", "", cell)) for cell in line] for line in rows]
+
+
+def text_of(text, part):
+    """The words of a section."""
+    found = re.search(rf'<section id="{part}".*?</section>', text, re.S)[0]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", found)).split())
+
+
+@pytest.fixture(scope="module")
+def understood(tmp_path_factory):
+    """A result of eight workloads that scale in eight ways, and its folder."""
+    path = kept(laws(), tmp_path_factory.mktemp("page") / "pretend")
+    return path, result_of(read_folder(path))
+
+
+@pytest.fixture(scope="module")
+def shown(understood):
+    return page(understood[1])
+
+
+def test_the_facts_are_those_the_commands_print(understood, shown):
+    folder, found = understood
+    facts = facts_of(shown)
+    printed = json.loads(json.dumps([point_facts(each) for each in found.points]))
+    assert facts["points"] == printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
+    fitted = [fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in found.fits]
+    assert facts["series"] == json.loads(json.dumps(fitted))
+    assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
+    assert facts["outlook"] == json.loads(json.dumps([outlook_facts(each) for each in found.outlooks]))
+    assert facts["outlook"] == json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]
+
+
+def test_the_table_has_every_point_as_the_terminal_shows_it(understood, shown):
+    assert cells_of(shown, "points-table") == [list(cells) for cells in points_table(understood[1].points).rows]
+
+
+def test_the_numbers_rows_are_sorted_by_are_those_of_the_facts(shown):
+    body = re.search(r'id="points-table".*?<tbody>(.*?)</tbody>', shown, re.S)[1]
+    for line, facts in zip(
+        [line for line in body.split("</tr>") if "<tr" in line], facts_of(shown)["points"], strict=True
+    ):
+        values = [float(each) for each in re.findall(r'data-value="([^"]+)"', line)]
+        for name in ("cores", "step_seconds", "items_per_second", "speedup", "efficiency", "launches"):
+            assert facts[name] in values
+
+
+def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
+    words = text_of(shown, "answers")
+    for outlook, told in zip(facts_of(shown)["outlook"], facts_of(shown)["series"], strict=True):
+        law = told["laws"][told["chosen"]]
+        if outlook["recommended_cores"] is not None:
+            assert f" {outlook['recommended_cores']} core" in words
+            serial = law.get("serial_fraction", law.get("contention"))
+            assert (
+                f"{100 * serial['value']:.3g} % ({100 * serial['low']:.3g} % to {100 * serial['high']:.3g} %)" in words
+            )
+        else:
+            last = told["karp_flatt"][-1]
+            assert f"{last['value']:.3f} ({last['low']:.3f} to {last['high']:.3f}) by Karp-Flatt" in words
+    assert "no law fits" in words
+    assert "faster than its cores" in words
+    assert "not settled" in words
+
+
+def test_the_policy_lets_nothing_in_but_the_page_s_own_script_and_style(shown):
+    policy = unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', shown)[1])
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert shown.count("<script") == 2
+    assert not re.findall(r"\s(?:src|action|on\w+|style)=", re.sub(r"<script.*?</script>", "", shown, flags=re.S))
+    assert {link[0] for link in re.findall(r'href="([^"]*)"', shown)} == {"#"}
+
+
+def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
+    toml = f'workloads = {list(EIGHT)}\ncores = "1-25"\nlaunches = 5'
+    text = page(result(toml, tmp_path, 25))
+    assert len(cells_of(text, "points-table")) == 200
+    assert all("laws" in each for each in facts_of(text)["planner"])
+    assert len(text.encode()) < 2_000_000
+
+
+def test_a_study_of_very_many_series_says_which_the_planner_leaves_out(understood, monkeypatch):
+    monkeypatch.setattr("scaling.reporting.page.data.MOST_PLANNER_CHARACTERS", 200_000)
+    series = page_facts(understood[1])["planner"]
+    assert "laws" in series[0]
+    assert series[-1]["refusal"] == "left out of this page to keep it small; ask `scaling capacity`"
+
+
+FAILED = Outcome("failed", "killed by signal 9 (out of memory?)", stderr_tail="no memory left\n")
+LONG = "a program whose name is as long as sixty characters can be, x"
+
+
+def full():
+    return made("cores = [1, 2, 4, 8]\nlaunches = 3")
+
+
+# Studies with next to nothing in them.
+DEGENERATE = {
+    "one point": lambda path: folder_of([row()], path),
+    "all failed": lambda path: folder_of([replace(each, outcome=FAILED) for each in full()], path),
+    "one workload": lambda path: folder_of(full(), path),
+    "two counts": lambda path: folder_of(made("cores = [1, 2]\nlaunches = 3"), path),
+    "a hundred and twenty-eight cores": lambda path: folder_of(
+        made('cores = "doubling"\nlaunches = 3', 128, 2), path, 128, 2
+    ),
+    "long names": lambda path: folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 3", renamed=[LONG]), path),
+    "no machine": lambda path: folder_of(full(), path, told=False),
+    "a study that is none": lambda path: replace(folder_of(full(), path), study_toml="cores = = 1"),
+    "no clock on the wall": lambda path: folder_of([replace(each, started_at="yesterday") for each in full()], path),
+}
+
+
+SENTENCES = {
+    "one point": "No law could be fitted, so no size can be named",
+    "all failed": "no launch went well yet",
+    "one workload": "Nobody looked",
+    "two counts": "not settled",
+    "a hundred and twenty-eight cores": "1 socket, 1 NUMA node, 1 shared cache, 128 cores, 256 CPUs",
+    "long names": LONG,
+    "no machine": "What the machine is made of was not kept with these results",
+    "a study that is none": "cores = = 1",
+    "no clock on the wall": "yesterday UTC",
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_study_with_next_to_nothing_in_it_gives_a_page_with_a_sentence(tmp_path, name):
+    text = page(result_of(DEGENERATE[name](tmp_path)))
+    words = " ".join(unescape(re.sub(r"<script.*?</script>|<[^>]+>", " ", text, flags=re.S)).split())
+    assert SENTENCES[name] in words
+    assert facts_of(text)["points"]
+
+
+def test_failed_runs_are_listed_with_their_reasons_and_what_they_wrote(tmp_path):
+    words = text_of(page(result_of(DEGENERATE["all failed"](tmp_path))), "origin")
+    assert "1 core, compact , launch 1-4: failed: killed by signal 9 (out of memory?)" in words
+    assert "no memory left" in words
+
+
+def test_versions_and_variables_that_differ_are_all_named(tmp_path):
+    rows = made("cores = [1, 2]\nlaunches = 3")
+    rows[0] = replace(rows[0], versions=(("python", "3.12"),), environment=(("PATH", "/bin"),))
+    words = text_of(page(result_of(folder_of(rows, tmp_path))), "origin")
+    assert re.search(r"python 3\.1\d · 3\.1\d", words)
+    assert re.search(r"PATH /\S+ · /\S+", words)
+
+
+def test_findings_come_worst_first_with_their_remedies(tmp_path):
+    found = (Finding("ASLR", "ok", "on", "why", None), Finding("load", "spoiler", "3 tasks", "They run.", "Stop them."))
+    folder = replace(folder_of(made("cores = [1, 2]\nlaunches = 3"), tmp_path), findings=found)
+    words = text_of(page(result_of(folder)), "machine")
+    assert "1 thing here would spoil a measurement: load." in words
+    assert words.index("load : 3 tasks") < words.index("Remedy: Stop them.") < words.index("ASLR : on")
+
+
+def test_a_page_that_rests_on_points_that_are_not_valid_says_so(tmp_path):
+    folder = folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path)
+    text = page(result_of(folder, include_invalid=True), include_invalid=True)
+    assert "3 of 4 points are not valid by their own launches, and were taken in all the same" in text_of(
+        text, "answers"
+    )
+    assert "taken in all the same" not in page(result_of(folder))
+
+
+def test_an_examination_of_nothing_is_a_sentence(tmp_path):
+    folder: Folder = replace(folder_of([row()], tmp_path), findings=())
+    assert "found nothing to report" in text_of(page(result_of(folder)), "machine")

@@ -1,0 +1,213 @@
+"""The planner in the page says what `scaling capacity` says."""
+
+import json
+import random
+from functools import cache
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from scaling.analysis.capacity import answer
+from scaling.analysis.fitting import fit_each
+from scaling.analysis.series import without_parts
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Question
+from scaling.cli.sources import read_machine_sizes, read_series
+from scaling.reporting.law_words import figure, percent
+from scaling.reporting.page.page import page
+from scaling.reporting.result import result_of
+from scaling.reporting.sizing import answer_facts
+from scaling.reporting.words import duration
+from scaling.results.folder import read_folder
+from tests.scaling.cli.here import scaling
+from tests.scaling.reporting.page.invented import kept, laws, shared
+
+KINDS = ("throughput", "latency", "efficiency", "budget", "cheapest")
+FOLDERS = {
+    "sixteen cores": lambda path: kept(laws(), path),
+    "second threads": lambda path: kept(shared(), path, 8, 2),
+    "no machine told": lambda path: kept(laws(0.03), path, told=False),
+}
+
+
+@pytest.fixture(scope="module")
+def folder_named(tmp_path_factory):
+    """A results folder with its page in it, made once."""
+
+    @cache
+    def made(name):
+        path = FOLDERS[name](tmp_path_factory.mktemp("planner") / "pretend")
+        result = result_of(read_folder(path), include_invalid=True)
+        (path / "report.html").write_text(page(result, include_invalid=True), encoding="utf-8")
+        return path
+
+    return made
+
+
+@pytest.fixture(params=FOLDERS)
+def folder(request, folder_named):
+    return folder_named(request.param)
+
+
+@pytest.fixture
+def plain(folder_named):
+    return folder_named("sixteen cores")
+
+
+@cache
+def fits(folder):
+    """What the command fits, once a folder."""
+    return fit_each(without_parts(read_series(folder, include_invalid=True)), resamples=0)[0]
+
+
+def asked(chance):
+    """A random question about a program that does 800 items a second on one core."""
+    kind, times = chance.choice(KINDS), chance.uniform(0.3, 16.0)
+    target = {
+        "throughput": 800.0 * times,
+        "latency": 0.04 / times,
+        "efficiency": chance.uniform(0.05, 1.0),
+        "budget": chance.uniform(0.2, 40.0),
+        "cheapest": 1.0,
+    }[kind]
+    price = Price(chance.choice([1.0, chance.uniform(0.01, 3.0)]), chance.choice([0.0, chance.uniform(0.0, 5.0)]))
+    return Question(kind, target, chance.choice([0.5, 0.8, 0.95, 0.99, chance.uniform(0.01, 0.999)]), price)
+
+
+def put(browser, name, question):
+    """What the page answers."""
+    price = {"core_hour": question.price.core_hour, "replica_hour": question.price.replica_hour}
+    told = {"kind": question.kind, "target": question.target, "assurance": question.assurance, "price": price}
+    return browser.run("return scaling.answer(arguments[0], arguments[1])", name, told)
+
+
+def assert_same(ours, theirs, where="answer"):
+    """Texts, counts and nothings alike; other numbers to nine digits, far more than are ever printed."""
+    if isinstance(ours, dict):
+        assert set(ours) == set(theirs), where
+        for name in ours:
+            assert_same(ours[name], theirs[name], f"{where}.{name}")
+    elif isinstance(ours, list):
+        assert len(ours) == len(theirs), where
+        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            assert_same(one, other, f"{where}[{place}]")
+    elif isinstance(ours, float):
+        assert theirs == pytest.approx(ours, rel=1e-9, abs=1e-12), where
+    else:
+        assert (type(ours), ours) == (type(theirs), theirs), where
+
+
+def test_twenty_random_questions_are_answered_as_the_command_answers_them(browser, folder):
+    chance, found, sizes = random.Random(6), fits(folder), read_machine_sizes(folder)
+    browser.open(folder / "report.html")
+    assert browser.run("return scaling.facts.planner.map((each) => each.name)") == [fit.series.name for fit in found]
+    for _ in range(20):
+        fit, question = chance.choice(found), asked(chance)
+        facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
+        assert_same(facts, json.loads(json.dumps(put(browser, fit.series.name, question))), f"{question}")
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_question_to_every_series(browser, folder, kind):
+    target = {"throughput": 2500.0, "latency": 0.011, "efficiency": 0.6, "budget": 9.0, "cheapest": 1.0}[kind]
+    question, sizes = Question(kind, target, 0.9, Price(0.04, 0.1)), read_machine_sizes(folder)
+    browser.open(folder / "report.html")
+    for fit in fits(folder):
+        facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
+        assert_same(facts, put(browser, fit.series.name, question), fit.series.name)
+
+
+def test_the_form_shows_what_the_program_prints(browser, folder):
+    asked_for = ("--throughput", 2100, "--assurance", 0.8, "--core-hour", 0.05, "--replica-hour", 0.2)
+    told = scaling("capacity", folder, "--include-invalid", *asked_for, "--json")
+    answers = json.loads(told.stdout)["answers"]
+    browser.open(folder / "report.html")
+    form = browser.driver.find_element
+    Select(form(By.ID, "ask-kind")).select_by_value("throughput")
+    for name, value in (("target", "2100"), ("assurance", "0.8"), ("core-hour", "0.05"), ("replica-hour", "0.2")):
+        form(By.ID, f"ask-{name}").clear()
+        form(By.ID, f"ask-{name}").send_keys(value)
+    for facts in answers:
+        Select(form(By.ID, "ask-series")).select_by_value(facts["name"])
+        form(By.ID, "ask-target").clear()
+        form(By.ID, "ask-target").send_keys("2100")
+        wait(browser, lambda sentence=facts["sentence"]: browser.texts("#reply-sentence") == [sentence])
+        (size,) = browser.texts("#reply-size")
+        none = "no single size" if facts["fleet"] else "no size"
+        assert size == (none if facts["cores"] is None else f"{facts['cores']} core{'s' * (facts['cores'] > 1)}")
+        assert browser.texts("#reply-offers tr.given td:first-child") == (
+            [] if facts["cores"] is None else [str(facts["cores"])]
+        )
+        if facts["fleet"]:
+            assert f"{facts['fleet']['replicas']} × {facts['fleet']['cores']} core" in browser.texts("#reply-facts")[0]
+    assert browser.complaints() == []
+
+
+def wait(browser, until):
+    WebDriverWait(browser.driver, 30, 0.05).until(lambda _: until())
+
+
+def test_a_link_opens_with_its_question_and_a_question_becomes_a_link(browser, folder):
+    name = fits(folder)[-1].series.name
+    query = {"series": name, "want": "efficiency", "target": 0.7, "assurance": 0.9, "core-hour": 2, "replica-hour": 1}
+    browser.open(folder / "report.html", f"#ask?{urlencode(query)}")
+    found = answer_facts(
+        answer(fits(folder)[-1], Question("efficiency", 0.7, 0.9, Price(2.0, 1.0)), read_machine_sizes(folder))
+    )
+    assert browser.texts("#reply-sentence") == [found["sentence"]]
+    form = browser.driver.find_element
+    form(By.ID, "ask-target").clear()
+    form(By.ID, "ask-target").send_keys("0.4")
+    wait(browser, lambda: "target=0.4" in browser.driver.current_url)
+    browser.open(folder / "report.html", browser.run("return location.hash"))
+    assert form(By.ID, "ask-target").get_attribute("value") == "0.4"
+    browser.run("location.hash = 'ask?want=cheapest&series=nobody&assurance=0.9'")
+    wait(browser, lambda: "per million" in browser.texts("#reply-sentence")[0])
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("want=throughput&target=-1", "The target must be a number above 0."),
+        ("want=efficiency&target=1.5", "The target must be a number between 0 and 1."),
+        ("want=budget&target=", "The target must be a number above 0."),
+        ("want=latency&target=1&assurance=1", "How sure to be is a number between 0 and 1, and neither; try 0.95."),
+        ("want=cheapest&core-hour=0", "A core-hour must cost more than nothing"),
+        ("want=cheapest&replica-hour=javascript:alert(1)", "A core-hour must cost more than nothing"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused_in_a_sentence(browser, plain, query, words):
+    browser.open(plain / "report.html", f"#ask?{query}")
+    assert browser.texts("#reply-sentence")[0].startswith(words)
+    assert browser.texts("#reply-size") == ["no size"]
+    assert browser.complaints() == []
+
+
+def test_numbers_are_written_as_the_terminal_writes_them(browser, plain):
+    browser.open(plain / "report.html")
+    chance = random.Random(7)
+    numbers = [0.0, 0.5, 1.5, 2.5, 12.5, 0.125, 999.5, 9.995, 99999.95, 123456.5, 1e-5, 1e22, 5e-324, 1e60, -3.25]
+    numbers += [10 ** chance.uniform(-12, 14) for _ in range(300)] + [chance.randint(0, 9999) / 8 for _ in range(300)]
+    forms = "const { fixed, general, figure, percent, duration } = scaling.words;"
+    written = browser.run(
+        forms + "return arguments[0].map((x) => [fixed(x, 0), fixed(x, 1), general(x), general(x, 3), general(x, 4),"
+        "figure(x), percent(x), duration(Math.abs(x))])",
+        numbers,
+    )
+    for number, texts in zip(numbers, written, strict=True):
+        python = [f"{number:.0f}", f"{number:.1f}", f"{number:g}", f"{number:.3g}", f"{number:.4g}"]
+        assert texts == [*python, figure(number), percent(number), duration(abs(number))], number
+
+
+def test_the_normal_distribution_is_good_to_its_last_digits(browser, plain):
+    browser.open(plain / "report.html")
+    at = np.concatenate([np.linspace(-40, 40, 2001), np.linspace(-6, 6, 2001)])
+    found = np.array(browser.run("return arguments[0].map(scaling.normal)", at.tolist()))
+    assert np.abs(found - ndtr(at)).max() < 1e-14
+    far = (at < -5) & (ndtr(at) > 0)
+    assert np.abs(found[far] / ndtr(at[far]) - 1).max() < 1e-11

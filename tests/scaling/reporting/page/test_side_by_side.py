@@ -1,0 +1,207 @@
+"""The page that sets kinds of node side by side: what stands on it, and how it looks in a real browser."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from scaling.reporting.between import between_table
+from scaling.reporting.kind_results import KindResult, same_work
+from scaling.reporting.kinds import side_by_side
+from scaling.reporting.page.side_by_side import side_by_side_page
+from scaling.reporting.result import result_of
+from scaling.results.rows import Outcome
+from tests.scaling.reporting.kinds import kind
+from tests.scaling.reporting.page.test_in_a_browser import HOSTILE, contrast, hostile, overflow, requests
+from tests.scaling.reporting.page.test_page import facts_of, text_of
+from tests.scaling.reporting.results import EIGHT
+
+TOML = 'name = "fleet"\nquestion = "Which nodes?"\nworkloads = ["calibrated"]\n'
+THREE = f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 3, 4, 6, 8]\nlaunches = 4"
+
+
+def pages_of(kinds):
+    return {each.name: f"{each.name}/report.html" for each in kinds}
+
+
+def page_of(kinds, **options):
+    return side_by_side_page("swept", TOML, kinds, pages_of(kinds), **options)
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kinds")
+    return [
+        kind("quick", path, THREE, core_hour=0.5),
+        kind("cheap", path, THREE, core_hour=0.04, slower=2.0, hosts=("c1", "c2"), apart=0.02),
+    ]
+
+
+@pytest.fixture(scope="module")
+def shown(kinds):
+    return page_of(kinds, unmeasured=["never"])
+
+
+def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
+    words = text_of(shown, "answers")
+    for each in kinds:
+        for outlook in each.result.outlooks:
+            law = outlook.fit.chosen.figures.contention
+            assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
+            offer = each.recommended(outlook.fit.series.name)
+            assert f"{offer.cores} cores" in words
+            assert f" {offer.cost_per_million:.3g} " in words
+    assert words.count("the law fits") + words.count("not settled") == 6
+    assert "cost per million" in words
+    assert "never: nothing has been measured yet" in words
+
+
+def test_without_prices_the_cost_is_counted_in_core_hours(tmp_path):
+    words = text_of(page_of([kind("a", tmp_path), kind("b", tmp_path)]), "answers")
+    assert "core-hours per million" in words
+    assert "cost per million" not in words
+
+
+def test_which_kind_is_cheapest_and_which_needs_the_fewest_cores_is_said_in_the_words_of_capacity(kinds, shown):
+    words = text_of(shown, "answers")
+    for work in same_work(kinds):
+        (sentence,) = side_by_side(work.answers)
+        assert sentence in words
+        assert "cheapest on cheap" in sentence
+        assert "fewest cores on quick" in sentence
+
+
+def test_the_same_work_is_asked_of_every_kind(kinds, shown):
+    words = text_of(shown, "same-work")
+    for work in same_work(kinds):
+        assert f"{work.target:g} items a second" in words
+        for each in work.answers:
+            offer = each.answer.offer
+            assert re.search(rf"{each.kind} {offer.cores} {100 * offer.assurance:.1f} % ", words)
+    assert words.count("cheapest") == words.count("fewest cores") == 3
+
+
+def test_a_target_out_of_reach_has_its_reason_beside_every_kind(kinds):
+    words = text_of(page_of(kinds, target=1e9), "same-work")
+    assert words.count("1e+09 items a second") == 3
+    assert words.count("not reachable with 95 % confidence") + words.count("too few") == 6
+
+
+def test_points_on_more_than_one_machine_have_the_spread_that_show_prints(kinds, shown):
+    words = text_of(shown, "machines")
+    for cells in between_table(kinds[1].between).rows:
+        assert " ".join(cells) in words
+    assert "Every point was measured on one machine" in text_of(page_of(kinds[:1]), "machines")
+
+
+def test_every_kind_is_linked_to_its_own_page(kinds, shown):
+    links = [each for each in re.findall(r'href="([^"]*)"', shown) if not each.startswith("#")]
+    assert set(links) == {"quick/report.html", "cheap/report.html"}
+    assert text_of(shown, "kinds").startswith("The kinds of node quick machines pretend processor Amdahl 470 cores 8 ")
+
+
+def test_the_figures_have_the_kinds_as_series(shown):
+    assert re.findall(r'<figure id="figure-(\w+)"', shown) == ["efficiency", "speedup", "capacity"]
+    for svg in re.findall(r"<svg .*?</svg>", shown, re.S):
+        assert ">quick<" in svg
+        assert ">cheap<" in svg
+
+
+def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
+    facts = facts_of(shown)
+    assert [each["kind"] for each in facts["kinds"]] == ["quick", "cheap"]
+    assert [len(each["between_machines"]) for each in facts["kinds"]] == [0, len(kinds[1].between)]
+    for told, each in zip(facts["kinds"], kinds, strict=True):
+        assert [one["recommended_cores"] for one in told["outlook"]] == [
+            one.recommended for one in each.result.outlooks
+        ]
+        assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.result.fits]
+    for told, work in zip(facts["same_work"], same_work(kinds), strict=True):
+        offers = {each.kind: each.answer.offer for each in work.answers}
+        assert (told["target"], told["cheapest"], told["fewest_cores"]) == (work.target, "cheap", "quick")
+        assert {name: one["cost_per_million"] for name, one in told["kinds"].items()} == {
+            name: offer.cost_per_million for name, offer in offers.items()
+        }
+
+
+def test_the_policy_is_that_of_every_page(shown):
+    assert "default-src 'none'; script-src &#39;sha256-".replace("'none'", "&#39;none&#39;") in shown
+    assert shown.count("<script") == 2
+    assert not re.findall(r"\s(?:src|action|on\w+|style)=", re.sub(r"<script.*?</script>", "", shown, flags=re.S))
+
+
+def bare(tmp_path):
+    """Kinds with next to nothing in them."""
+    lone = kind("one", tmp_path, "cores = [1]\nlaunches = 1", cores=1)
+    folder = lone.result.folder
+    bad = tuple(replace(row, outcome=Outcome("failed", "it broke")) for row in folder.rows)
+    failed = replace(lone, name="failed", result=result_of(replace(folder, rows=bad, machine=None)))
+    return [lone, failed]
+
+
+def test_kinds_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
+    text = page_of(bare(tmp_path))
+    assert "No law could be fitted" in text_of(text, "answers")
+    assert "one: none of the 1 point is valid" in text_of(text, "answers")
+    assert "failed: no launch went well yet" in text_of(text, "answers")
+    assert "There is nothing to compare" in text_of(text, "same-work")
+    assert "Not drawn, and why" in text_of(text, "figures")
+
+
+def test_points_that_were_taken_in_all_the_same_are_said(tmp_path):
+    few = kind("few", tmp_path, "cores = [1, 2, 4, 8]\nlaunches = 2", include_invalid=True)
+    text = page_of([few], include_invalid=True)
+    assert "few: 3 of 4 points are not valid by their own launches, and were taken in" in text_of(text, "answers")
+    assert "scaling report swept --include-invalid" in text_of(text, "origin")
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    def open_page(text):
+        path = tmp_path / "report.html"
+        path.write_text(text, encoding="utf-8")
+        browser.resize(1280)
+        browser.open(path)
+        return browser
+
+    return open_page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_the_screen_asks_for_nothing_and_can_be_read(opened, shown, scheme):
+    browser = opened(shown)
+    browser.prefer(scheme)
+    assert len(requests(browser)) == 1
+    assert browser.complaints() == []
+    for selector in (".meta", ".hint", ".program th", "#answers th a", "#same-work .mark", "#kinds dt"):
+        assert contrast(browser, selector) >= 4.5, selector
+    for width in (1280, 390):
+        browser.resize(width)
+        assert overflow(browser) == 0, width
+    browser.prefer("light")
+
+
+def test_kinds_with_next_to_nothing_fit_the_screen_as_well(opened, tmp_path):
+    browser = opened(page_of(bare(tmp_path)))
+    assert browser.complaints() == []
+    for width in (1280, 390):
+        browser.resize(width)
+        assert overflow(browser) == 0, width
+
+
+@pytest.mark.parametrize("text", [HOSTILE[place] for place in (1, 2, 3, 6)], ids=range(4))
+def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text):
+    first, second = (KindResult(name, 1.0, hostile(text, tmp_path)) for name in ("a", "b"))
+    toml = f"workloads = {json.dumps(text)}\nname = {json.dumps(text)}"
+    browser = opened(side_by_side_page(text, toml, [first, second], pages_of([first, second])))
+    assert browser.run("return window.probe ?? null") is None
+    assert browser.complaints() == []
+    assert len(requests(browser)) == 1
+    shown = " ".join(text.split())
+    for selector in (".program th", "#same-work h3", "#kinds dd"):
+        assert shown in " ".join(browser.texts(selector)[0].split()), selector
+    assert browser.run("return document.querySelectorAll('script').length") == 2
+    for width in (1280, 390):
+        browser.resize(width)
+        assert overflow(browser) == 0, width

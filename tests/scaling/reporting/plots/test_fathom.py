@@ -1,0 +1,186 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from scaling.analysis.estimates import Figure
+from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
+from scaling.reporting.op_result import op_result
+from scaling.reporting.plots.drawing import drawn
+from scaling.reporting.plots.fathom import OP_KINDS, op_pictures
+from scaling.reporting.plots.fathom_likeness import leaves
+from scaling.reporting.plots.fathom_losses import segments
+from scaling.reporting.plots.fathom_threads import heaviest
+from scaling.reporting.plots.kinds import KINDS
+from scaling.reporting.plots.kinds import pictures as pictures_of
+from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.roofline import roofline
+from scaling.reporting.plots.saving import page_svg
+from scaling.reporting.plots.style import DARK, LIGHT
+from scaling.reporting.result import result_of
+from scaling.results.folder import read_folder
+from tests.fathom import FIGURE_3
+from tests.traced import CONVOLUTIONAL, amdahl_traces, point, step, trace
+
+FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
+DENSE = {"MatMul": (50.0, 0.1, 3), "Tanh": (5.0, 0.0, 3), "NextIteration": (1.0, 1.0, 9)}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return op_result(
+        [
+            *amdahl_traces(noise=0.002),
+            *amdahl_traces(FORWARD, threads=(1,), mode="infer"),
+            *amdahl_traces(DENSE, workload="speech", noise=0.002),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def pictures(result):
+    return {each.kind: each for each in op_pictures(result)}
+
+
+def words(picture: Picture) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", page_svg(picture))
+
+
+def test_every_kind_is_drawn_with_a_title_and_a_caption(pictures):
+    assert tuple(pictures) == OP_KINDS
+    for each in pictures.values():
+        assert isinstance(each, Picture), each.reason
+        assert each.title
+        assert each.caption
+
+
+def test_steps_are_marks_around_their_median_one_panel_a_workload(pictures):
+    axes = pictures["op-steps"].figure.axes
+    assert [each.get_title().split("\n")[0] for each in axes] == ["alexnet train, 1 thread", "speech train, 1 thread"]
+    marks = axes[0].lines[0]
+    assert list(marks.get_ydata()) == pytest.approx([100.0] * 6)
+    assert marks.get_linestyle() == "None"
+
+
+def test_the_tail_reaches_all_of_op_time_and_names_how_many_types_make_most(pictures):
+    first, second, most = pictures["op-tail"].figure.axes[0].lines
+    assert first.get_ydata()[-1] == pytest.approx(100.0)
+    assert first.get_label() == "alexnet (3)"
+    assert second.get_label() == "speech (2)"
+    assert most.get_ydata()[0] == 90.0
+
+
+def test_shares_stand_class_by_class_with_their_numbers(pictures):
+    told = words(pictures["op-shares"])
+    assert {"Conv2DBackpropFilter", "40", "convolution", "NextIteration", "other"} <= set(told)
+
+
+def test_numbers_on_cells_keep_their_colour_on_a_dark_page(pictures):
+    colours = {each.get_color() for each in pictures["op-shares"].figure.axes[0].texts if each.get_text().isdigit()}
+    assert colours == {DARK, LIGHT}
+
+
+def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
+    [merge] = result.merges("centroid")
+    assert leaves([merge]) == ("alexnet", "speech")
+    assert f"{merge.distance:.3f}" in words(pictures["op-likeness"])
+
+
+def test_no_distance_is_written_across_a_branch_however_close_two_joins_are():
+    alike = op_result([trace(step(ops), workload=name) for name, ops in FIGURE_3.items()])
+    [picture] = op_pictures(alike, ["op-likeness"])
+    canvas = FigureCanvasAgg(picture.figure)
+    canvas.draw()
+    axes = picture.figure.axes[0]
+    labels = [each.get_window_extent(canvas.get_renderer()) for each in axes.texts]
+    branches = [line.get_path().transformed(line.get_transform()) for line in axes.lines]
+    assert len(labels) == len(branches) == 7
+    assert not [each for each in labels for branch in branches if branch.intersects_bbox(each, filled=False)]
+
+
+def test_modes_are_stacked_bars_in_percent_of_training(pictures):
+    axes = pictures["op-modes"].figure.axes[0]
+    assert [each.get_text() for each in axes.get_yticklabels()] == ["alexnet train", "alexnet infer"]
+    ends = [
+        max(bar.get_x() + bar.get_width() for bar in axes.patches if abs(bar.get_y() + 0.4 - y) < 0.1) for y in (0, 1)
+    ]
+    assert ends == pytest.approx([100.0, 100.0 * 36.5 / 102.5], rel=0.01)
+
+
+def test_ops_against_threads_are_marks_and_their_laws_lines(result, pictures):
+    axes = pictures["op-threads"].figure.axes[0]
+    marks = [line for line in axes.lines if line.get_linestyle() == "None"]
+    assert [line.get_label().split(" ")[0] for line in marks][:2] == ["Conv2DBackpropFilter", "Conv2D"]
+    assert all(list(line.get_xdata()) == [1.0, 2.0, 4.0] for line in marks)
+    assert len(heaviest(result.scalings[0])) == 5
+
+
+def test_what_is_lost_is_cut_by_ops_the_largest_first(result, pictures):
+    cut = segments(result.scalings[0].losses[-1])
+    assert sum(percent for _, _, percent in cut) == pytest.approx(100.0, abs=1.0)
+    assert cut[0][:2] == ("ApplyAdam", "optimisation")
+    assert any("% efficient" in each for each in words(pictures["op-losses"]))
+
+
+def test_no_figure_leans_on_a_pattern_that_small_svgs_do_not_keep(pictures):
+    for each in pictures.values():
+        assert "<pattern" not in page_svg(each), each.kind
+
+
+@pytest.mark.parametrize("kind", OP_KINDS)
+def test_nothing_traced_is_said_in_a_sentence(kind):
+    [found] = op_pictures(op_result([]), [kind])
+    assert isinstance(found, Nothing)
+    assert found.reason
+
+
+def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
+    name = "net$_^{}<script>&%\n" * 4
+    for found in op_pictures(op_result([trace(step({"Odd$Op": 1.0}), workload=name)])):
+        assert isinstance(found, Nothing) or page_svg(found)
+
+
+def achieved(workload: str, rate: float, intensity: float, mode: str = "train", cores: int = 1) -> Achieved:
+    counts = StepCounts(1, 4, flops_per_item=rate, traffic_bytes_per_item=rate / intensity, traffic_bytes_per_step=0.0)
+    return Achieved(point(workload, mode, cores), counts, 1, Figure(1.0), Ceilings(cores, 100e9 * cores, 10e9))
+
+
+def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
+    points = [achieved("vgg", 60e9, 50.0), achieved("memnet", 1e9, 0.5, "infer"), achieved("vgg", 90e9, 50.0, cores=2)]
+    picture = drawn(lambda: roofline(points))
+    one, two = picture.figure.axes
+    roof, vgg, memnet = one.lines
+    assert list(roof.get_ydata())[1:] == pytest.approx([100.0, 100.0])
+    assert (vgg.get_xdata()[0], vgg.get_ydata()[0]) == pytest.approx((50.0, 60.0))
+    assert "none" not in (vgg.get_markerfacecolor(), memnet.get_markerfacecolor())
+    assert roof.get_linestyle() == "-"
+    assert [each.get_title() for each in (one, two)] == ["1 core", "2 cores"]
+
+
+def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed():
+    doubtful = replace(achieved("vgg", 60e9, 50.0), valid=False)
+    doubtful = replace(doubtful, ceilings=replace(doubtful.ceilings, doubtful=("matmul",)))
+    picture = drawn(lambda: roofline([doubtful]))
+    roof, vgg = picture.figure.axes[0].lines
+    assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
+    assert "hollow: not valid" in words(picture)
+
+
+def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
+    picture = roofline([achieved("vgg", 60e9, 50.0), achieved("memnet", 1e6, 0.001)])
+    assert picture.caption.endswith("hardly any of their ops are products: memnet.")
+    assert len(picture.figure.axes[0].lines) == 2
+
+
+def test_without_ceilings_there_is_no_roof():
+    bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Figure(1.0), Ceilings(1, None, None))
+    assert isinstance(roofline([bare]), Nothing)
+
+
+def test_a_folder_with_traces_has_their_figures_after_its_own():
+    kept = result_of(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
+    kinds = [each.kind for each in pictures_of(kept)]
+    assert kinds == [*KINDS, *OP_KINDS]
+    assert [each.kind for each in pictures_of(kept, ["sections"])] == ["sections"]

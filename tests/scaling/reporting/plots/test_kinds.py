@@ -1,0 +1,137 @@
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from scaling.reporting.plots.kinds import KINDS, Nothing, Picture, pictures
+from scaling.reporting.plots.saving import page_svg, write
+from scaling.reporting.result import result_of
+from scaling.results.folder import read_folder
+from tests.pretend import row
+from tests.scaling.reporting.plots.drawn import empty_panels, joined, outside, overlaps
+from tests.scaling.reporting.results import EIGHT, eight_by_twenty, folder_of, made, result
+
+EXAMPLES = Path(__file__).parents[4] / "docs" / "examples"
+HOSTILE = (
+    "$x_1^2$ 100% {braces} \\alpha & <script>alert(1)</script>",
+    "W" * 60,
+    "a_very_long_name/with/a/path/to/some/program --and=options -x",
+    "line\nbreak\ttab \x00\x1b[31m \ud800 \N{GRINNING FACE} 漢字",
+    "$",
+)
+
+
+def one_point():
+    return made("cores = [1]\nlaunches = 1", 1)[:1], 1, 1
+
+
+def all_failed():
+    bad = {"status": "failed", "reason": "no", "step_seconds": ()}
+    return [replace(each, outcome=replace(each.outcome, **bad)) for each in made("")], 8, 1
+
+
+def no_baseline():
+    return [each for each in made("cores = [1, 2, 4]\nlaunches = 3") if each.run.point.cores > 1], 8, 1
+
+
+def equal_launches():
+    return [row(each.run) for each in made("cores = [1, 2, 4]\nlaunches = 3")], 8, 1
+
+
+def huge_ratios():
+    def taken(run):
+        return (10.0 ** (5 * run.launch - run.point.cores),) * 4
+
+    rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
+    return [replace(each, outcome=replace(each.outcome, step_seconds=taken(each.run))) for each in rows], 8, 1
+
+
+def study(toml, cores=8, smt=1, **making):
+    return lambda: (made(toml, cores, smt, **making), cores, smt)
+
+
+FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
+SHAPES = {
+    "one point": one_point,
+    "all failed": all_failed,
+    "no baseline": no_baseline,
+    "equal launches": equal_launches,
+    "huge ratios": huge_ratios,
+    "one workload, two counts": study("cores = [1, 2]\nlaunches = 3", 2),
+    "128 cores": study('cores = "doubling"\nlaunches = 3', 128, 2),
+    "all 128 cores": study('cores = "all"\nlaunches = 3', 128),
+    "five hostile names": study(f"workloads = {list(EIGHT[:5])}\n{FOUR}", renamed=HOSTILE),
+    "two hostile names": study(f"workloads = {list(EIGHT[:2])}\n{FOUR}", renamed=HOSTILE[2:]),
+    "weak scaling": study('cores = "doubling"\nlaunches = 3\nscale = "weak"'),
+    "modes and threads a core": study('launches = 3\nmodes = ["train", "infer"]\nsmt = "all"', 4, 2),
+    "many threads": study('cores = [1, 4]\nlaunches = 3\nintra = [1, 2, 4, "auto"]\ninter = [1, 2]', 4),
+    "three placements": study('placements = ["compact", "scatter", "scatter:l3"]\nlaunches = 3', 16),
+    "launches by the dozen": study("cores = [1, 2]\nlaunches = 30", 2, steps=400),
+    "thirty series": study(
+        f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 2\nintra = [1, 2, 3, 4, 5, 6]", 2
+    ),
+}
+
+
+# Most are valid anyway.
+NOT_VALID = ("one point", "no baseline", "equal launches", "huge ratios")
+CASES = [*((shape, False) for shape in SHAPES), *((shape, True) for shape in NOT_VALID)]
+
+
+def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
+    found = list(pictures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
+    assert tuple(each.kind for each in found) == KINDS
+    assert all(each.title for each in found)
+    assert all(each.caption if isinstance(each, Picture) else isinstance(each, Nothing) for each in found)
+
+
+@pytest.mark.parametrize(("shape", "include_invalid"), CASES)
+def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upon_text(
+    tmp_path, shape, include_invalid
+):
+    rows, cores, smt = SHAPES[shape]()
+    understood = result_of(folder_of(rows, tmp_path, cores, smt), include_invalid)
+    for found in pictures(understood, target=100.0):
+        if isinstance(found, Nothing):
+            assert found.reason
+            continue
+        assert not empty_panels(found.figure), found.kind
+        assert not [line for axes in found.figure.axes for line in joined(axes)], found.kind
+        assert not overlaps(found.figure), found.kind
+        assert not outside(found.figure), found.kind
+        assert page_svg(found).startswith("<svg ")
+
+
+def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_are_small_to_send(tmp_path):
+    sent = 0
+    for found in pictures(result_of(folder_of(eight_by_twenty(), tmp_path, 20))):
+        if isinstance(found, Picture):
+            assert not empty_panels(found.figure), found.kind
+            assert not overlaps(found.figure), found.kind
+            assert not outside(found.figure), found.kind
+            sent += len(page_svg(found).encode())
+    assert sent < 900_000
+
+
+@pytest.mark.parametrize(("name", "include_invalid"), [("sixteen-cores", True), ("sixteen-cores-calibrated", False)])
+def test_the_examples_are_drawn(name, include_invalid):
+    for found in pictures(result_of(read_folder(EXAMPLES / name), include_invalid)):
+        if isinstance(found, Picture):
+            assert not overlaps(found.figure), found.kind
+            assert not outside(found.figure), found.kind
+
+
+def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path):
+    rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
+    found = {each.kind: each for each in pictures(result_of(folder_of(rows, tmp_path, told=False)))}
+    assert found["placement"].reason == "the folder does not say what its machine is made of"
+    assert isinstance(found["capacity"], Picture)
+
+
+def test_nothing_of_our_look_is_left_behind(tmp_path):
+    before = dict(matplotlib.rcParams)
+    for found in pictures(result("cores = [1, 2]\nlaunches = 3", tmp_path), ["efficiency", "capacity"]):
+        assert dict(matplotlib.rcParams) == before
+        write(found, tmp_path / "figures")
+    assert dict(matplotlib.rcParams) == before

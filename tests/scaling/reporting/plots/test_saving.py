@@ -1,0 +1,84 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from scaling.reporting.plots.kinds import Picture, pictures
+from scaling.reporting.plots.saving import page_svg, write
+from scaling.reporting.plots.style import INK
+from tests.scaling.reporting.plots.drawn import picture
+from tests.scaling.reporting.results import EIGHT, result
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = ("<script>x=1</script>&\"'", "]]> $a_1$ \\n", f'{INK} url(#p1) id="x"')
+TOML = f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4, 8]\nlaunches = 3"
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    understood = result(TOML, tmp_path_factory.mktemp("drawn"), renamed=HOSTILE)
+    return [each for each in pictures(understood) if isinstance(each, Picture)]
+
+
+def test_a_page_gets_an_element_that_scales_and_says_what_it_shows(drawn):
+    for each in drawn:
+        svg = page_svg(each)
+        root = ElementTree.fromstring(svg)
+        assert svg.startswith("<svg ")
+        assert root.get("role") == "img"
+        assert root.get("viewBox")
+        assert root.get("width") is root.get("height") is None
+        assert root.find(f"{SVG}title").text == each.title
+        assert root.find(f"{SVG}desc").text == each.caption
+
+
+def test_names_from_the_results_are_text_and_nothing_else(drawn):
+    for each in drawn:
+        root = ElementTree.fromstring(page_svg(each))
+        tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+        assert tags <= {"svg", "title", "desc", "g", "path", "defs", "use", "text", "clipPath", "rect", "tspan"}
+    titles = "".join(text for text in ElementTree.fromstring(page_svg(drawn[1])).itertext())
+    for name in HOSTILE:
+        assert name.replace(" ", "") in titles.replace("\n", "").replace(" ", "")
+
+
+def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawn, tmp_path):
+    for each in drawn:
+        page = page_svg(each)
+        styles = " ".join(element.get("style", "") for element in ElementTree.fromstring(page).iter())
+        assert INK not in styles
+        assert "currentColor" in styles
+        (path,) = write(each, tmp_path, ["svg"])
+        assert "currentColor" not in path.read_text()
+        assert ElementTree.parse(path).getroot().find(f"{SVG}rect").get("fill") == "#ffffff"
+
+
+def test_ids_belong_to_the_picture_and_every_reference_is_answered(drawn):
+    seen = set()
+    for each in drawn:
+        elements = list(ElementTree.fromstring(page_svg(each)).iter())
+        ids = [element.get("id") for element in elements if element.get("id")]
+        assert len(ids) == len(set(ids))
+        assert all(name.startswith(f"{each.kind}-") for name in ids)
+        assert not seen & set(ids)
+        seen |= set(ids)
+        used = {element.get("href", "#")[1:] for element in elements}
+        used |= {element.get("clip-path", "url(#)")[5:-1] for element in elements}
+        assert used - {""} <= set(ids)
+        assert any(element.tag == f"{SVG}clipPath" for element in elements) or each.kind == "placement"
+
+
+def test_nothing_is_loaded_from_elsewhere_and_no_style_reaches_out(drawn):
+    for each in drawn:
+        page = page_svg(each).replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert "http" not in page
+        assert "<style" not in page
+        assert "data:" not in page
+
+
+def test_files_are_written_in_every_format_and_are_the_same_every_time(tmp_path):
+    for place in ("one", "other"):
+        write(picture(result(TOML, tmp_path), "efficiency"), tmp_path / place)
+    for name in ("efficiency.png", "efficiency.svg", "efficiency.pdf"):
+        first = (tmp_path / "one" / name).read_bytes()
+        assert len(first) > 1000
+        assert first == (tmp_path / "other" / name).read_bytes()

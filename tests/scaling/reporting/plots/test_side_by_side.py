@@ -1,0 +1,117 @@
+from collections.abc import Sequence
+
+import pytest
+
+from scaling.reporting.kind_results import KindResult
+from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.saving import page_svg
+from scaling.reporting.plots.side_by_side import KINDS, side_by_side
+from scaling.reporting.plots.style import colour, marker
+from tests.scaling.reporting.kinds import kind
+from tests.scaling.reporting.plots.drawn import (
+    empty_panels,
+    hollow,
+    joined,
+    laws,
+    legend,
+    mark_lines,
+    outside,
+    overlaps,
+    panels,
+)
+from tests.scaling.reporting.results import EIGHT
+
+FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
+
+
+def picture(kinds: Sequence[KindResult], name: str, target: float | None = None) -> Picture:
+    (found,) = side_by_side(kinds, [name], target)
+    assert isinstance(found, Picture), found
+    return found
+
+
+def figures(kinds, name):
+    """What a figure should mark, kind by kind: the value over each count."""
+    pick = {
+        "efficiency": lambda point: 100 * point.efficiency.value,
+        "speedup": lambda point: point.speedup.value,
+        "capacity": lambda point: point.summary.rate.value,
+    }[name]
+    return [{point.summary.point.cores: pick(point) for point in each.result.points} for each in kinds]
+
+
+@pytest.fixture
+def kinds(tmp_path):
+    return [kind("quick", tmp_path, FOUR, serials=[0.05]), kind("slow", tmp_path, FOUR, serials=[0.2], slower=3.0)]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_has_its_own_marks_in_its_own_colour_and_marker(kinds, name):
+    found = picture(kinds, name)
+    (axes,) = panels(found)
+    drawn = mark_lines(axes)
+    assert [dict(zip(*line.get_data(), strict=True)) for line in drawn] == [
+        pytest.approx(each) for each in figures(kinds, name)
+    ]
+    assert [(line.get_color(), line.get_marker()) for line in drawn] == [
+        (colour(place), marker(place)) for place in range(2)
+    ]
+    assert not joined(axes)
+    assert legend(found)[:2] == ["quick", "slow"]
+    assert axes.get_title() == "calibrated"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_has_its_own_law_through_its_marks(kinds, name):
+    (axes,) = panels(picture(kinds, name))
+    solid = [line for line in laws(axes) if line.get_linestyle() == "-"]
+    assert [line.get_color() for line in solid] == [colour(0), colour(1)]
+    for line, marked in zip(solid, figures(kinds, name), strict=True):
+        assert line.get_ydata()[-1] == pytest.approx(marked[8], rel=0.05)
+
+
+def test_programs_have_a_panel_each_and_kinds_look_the_same_in_all(tmp_path):
+    both = f"workloads = {list(EIGHT[:2])}\n{FOUR}"
+    kinds = [kind("first", tmp_path, both), kind("second", tmp_path, both.replace("alexnet", "speech"))]
+    found = picture(kinds, "efficiency")
+    assert [axes.get_title() for axes in panels(found)] == ["alexnet", "autoenc", "speech"]
+    drawn = [[line.get_color() for line in mark_lines(axes)] for axes in panels(found)]
+    assert drawn == [[colour(0)], [colour(0), colour(1)], [colour(1)]]
+
+
+def test_a_target_is_marked_where_there_is_throughput(kinds):
+    assert "target, 500/s" in legend(picture(kinds, "capacity", 500.0))
+    assert "target, 500/s" not in legend(picture(kinds, "speedup", 500.0))
+
+
+def test_marks_of_points_that_are_not_valid_are_hollow(tmp_path):
+    kinds = [kind("good", tmp_path, FOUR), kind("few", tmp_path, FOUR.replace("3", "2"))]
+    found = picture(kinds, "efficiency")
+    assert hollow(panels(found)[0]) == {1, 2, 4, 8} - {1}
+    assert "hollow: not valid" in legend(found)
+    assert "few: no law fitted" in panels(found)[0].get_title()
+
+
+def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
+    kinds = [kind("a", tmp_path, "cores = [1]\nlaunches = 3")]
+    found = list(side_by_side(kinds))
+    assert [each.kind for each in found] == list(KINDS)
+    assert all(isinstance(each, Nothing) and "more than one core" in each.reason for each in found)
+
+
+@pytest.mark.parametrize(
+    ("toml", "cores", "count"),
+    [
+        (FOUR, 8, 7),
+        (f"workloads = {list(EIGHT)}\n{FOUR}", 8, 2),
+        ('cores = "doubling"\nlaunches = 3', 128, 3),
+    ],
+)
+def test_kinds_in_any_number_are_drawn_without_text_upon_text(tmp_path, toml, cores, count):
+    kinds = [kind(f"a-kind-with-a-long-name-{number}", tmp_path, toml, cores) for number in range(count)]
+    for found in side_by_side(kinds, target=100.0):
+        assert not empty_panels(found.figure), found.kind
+        assert not overlaps(found.figure), found.kind
+        assert not outside(found.figure), found.kind
+        assert not [line for axes in found.figure.axes for line in joined(axes)], found.kind
+        assert page_svg(found).startswith("<svg ")

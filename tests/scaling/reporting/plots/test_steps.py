@@ -1,0 +1,60 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scaling.reporting.plots.steps import thinned
+from scaling.reporting.plots.style import COLOURS, FAINT, INK
+from scaling.reporting.result import result_of
+from tests.scaling.reporting.plots.drawn import legend, nothing, panels, picture
+from tests.scaling.reporting.results import EIGHT, folder_of, made, result
+
+
+def dashes(axes, colour):
+    """How many dashes of a colour there are, and their heights."""
+    (line,) = [each for each in axes.lines if each.get_color() == colour]
+    heights = np.asarray(line.get_ydata(), dtype=float)[::3]
+    return heights[np.isfinite(heights)]
+
+
+def test_every_launch_of_the_fewest_and_the_most_cores_is_a_column_of_its_steps(tmp_path):
+    found = picture(result("cores = [1, 2, 4]\nlaunches = 3", tmp_path, steps=40), "steps")
+    (axes,) = panels(found)
+    launches = 4 + 3  # one core is measured once more at the end
+    assert len(dashes(axes, INK)) == launches
+    assert len(dashes(axes, COLOURS[0])) == launches * 40
+    assert len(dashes(axes, FAINT)) == launches * 3
+    assert [label.get_text().split("\n")[0] for label in axes.get_xticklabels()] == ["1 core", "4 cores"]
+
+
+def test_the_heavy_line_is_the_median_the_launch_counts_as_over_the_points_figure(tmp_path):
+    understood = result("cores = [1, 2]\nlaunches = 3", tmp_path, 2)
+    (axes,) = panels(picture(understood, "steps"))
+    last = understood.points[-1].summary
+    assert list(dashes(axes, INK)[-3:]) == pytest.approx([seconds / last.step.value for seconds in last.launches])
+
+
+def test_a_point_that_is_not_valid_is_said_to_be_so_below_its_launches(tmp_path):
+    (axes,) = panels(picture(result("cores = [1, 2]\nlaunches = 2", tmp_path, 2), "steps"))
+    assert [label.get_text().endswith("not valid") for label in axes.get_xticklabels()] == [False, True]
+
+
+def test_thinning_keeps_the_ends_and_the_shape():
+    values = np.random.default_rng(1).exponential(size=10_000)
+    kept = thinned(values, 100)
+    assert (len(kept), kept[0], kept[-1]) == (100, values.min(), values.max())
+    assert np.median(kept) == pytest.approx(np.median(values), rel=0.05)
+    assert list(thinned(values[:5], 100)) == sorted(values[:5])
+
+
+def test_there_is_a_panel_a_series_and_the_marks_are_explained(tmp_path):
+    found = picture(result(f"workloads = {list(EIGHT)}\ncores = [1, 2]\nlaunches = 3", tmp_path, 2), "steps")
+    assert [axes.get_title() for axes in panels(found)] == list(EIGHT)
+    assert legend(found)[:2] == ["a steady step", "median of a launch"]
+
+
+def test_where_every_launch_failed_there_is_nothing_to_draw(tmp_path):
+
+    bad = {"status": "failed", "reason": "no", "step_seconds": ()}
+    rows = [replace(row, outcome=replace(row.outcome, **bad)) for row in made("")]
+    assert nothing(result_of(folder_of(rows, tmp_path)), "steps") == "no launch went well"

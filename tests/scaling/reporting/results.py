@@ -1,0 +1,100 @@
+"""Results that were never measured: folders of any shape, for figures and pages."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import exp
+from pathlib import Path
+
+from scaling.reporting.result import Result, result_of
+from scaling.results.folder import Folder
+from scaling.results.machine_file import read_machine_file
+from scaling.results.rows import Row, Sections, row_to_json
+from scaling.results.store import ROWS, Store
+from scaling.study.planning import Run, plan
+from tests.pretend import HOST, machine, row, study
+
+EIGHT = ("alexnet", "autoenc", "deepq", "memnet", "residual", "seq2seq", "speech", "vgg")
+
+
+def made(
+    toml: str,
+    cores: int = 8,
+    smt: int = 1,
+    *,
+    noise: float = 0.01,
+    steps: int = 40,
+    serials: Sequence[float] = (0.02, 0.3, 0.15, 0.5, 0.05, 0.25, 0.1, 0.01),
+    renamed: Sequence[str] = (),
+) -> list[Row]:
+    """The rows of a study on a pretend machine: each workload with a serial fraction of its own, steps that scatter.
+
+    `renamed` gives the workloads other names, which no study would let through.
+    """
+    question = study(toml)
+    rows = []
+    for run in plan(question, machine(cores, smt)).runs:
+        place = question.workloads.index(run.point.workload)
+        seconds = _seconds(run, serials[place % len(serials)], 0.05 * (place + 1))
+        if renamed:
+            run = replace(run, point=replace(run.point, workload=renamed[place]))
+        rows.append(_row(run, seconds, noise, steps))
+    return rows
+
+
+def _seconds(run: Run, serial: float, one_core_seconds: float) -> float:
+    """Amdahl's law; a second thread of a core is worth a quarter, inference is three times as fast as training."""
+    point = run.point
+    cores = point.cores * (1.0 + 0.25 * (point.smt - 1))
+    threads = [setting for setting in (point.intra, point.inter) if isinstance(setting, int)]
+    crowd = 1.0 + 0.05 * sum(abs(each - 2) for each in threads)
+    return one_core_seconds * (serial + (1.0 - serial) / cores) * crowd / (3.0 if point.mode == "infer" else 1.0)
+
+
+def _row(run: Run, seconds: float, noise: float, steps: int) -> Row:
+    chance = random.Random(f"{run.key} {run.seed}")
+    launch = seconds * exp(chance.gauss(0, noise))
+    warm_up = tuple(launch * (1.0 + 1.0 / (1 + step)) for step in range(3))
+    taken = (*warm_up, *(launch * exp(chance.gauss(0, 2 * noise)) for _ in range(steps)))
+    run_seconds = sum(taken)
+    sections = Sections(
+        spawn=0.05,
+        imports=5.0,
+        init=1.5,
+        setup=1.0 + 20 * launch,
+        first_step=20 * launch,
+        run=run_seconds,
+        main=2.5 + 20 * launch + run_seconds,
+        wall=7.8 + 20 * launch + run_seconds,
+    )
+    return row(run, step_seconds=taken, warmup_steps=len(warm_up), items_per_step=32, sections=sections)
+
+
+def eight_by_twenty(launches: int = 5) -> list[Row]:
+    """Eight workloads, twenty core counts, five launches."""
+    return made(f'workloads = {list(EIGHT)}\ncores = "1-20"\nlaunches = {launches}', 20)
+
+
+def folder_of(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1, *, told: bool = True) -> Folder:
+    """A folder with these rows, and its machine where it is `told`, as it would be read."""
+    if told:
+        store = Store(path)
+        store.write_machine(HOST, machine(cores, smt))
+        store.close()
+    return Folder("pretend", tuple(rows), None, read_machine_file(path), None)
+
+
+def written(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1) -> Path:
+    """The same on the disk."""
+    store = Store(path)
+    store.write_machine(HOST, machine(cores, smt))
+    store.close()
+    (path / ROWS.file).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
+    return path
+
+
+def result(
+    toml: str, path: Path, cores: int = 8, smt: int = 1, *, include_invalid: bool = False, **making: object
+) -> Result:
+    """What a study on a pretend machine comes to."""
+    return result_of(folder_of(made(toml, cores, smt, **making), path, cores, smt), include_invalid)  # type: ignore[arg-type]

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+
+from benchmarks.simulated import Truth, series
+from scaling.analysis.fits.observations import Observation, Series
+from scaling.analysis.fits.profile_likelihood import Interval
+from scaling.analysis.fitting import fit
+from scaling.reporting.law_facts import fit_facts
+from scaling.reporting.law_words import (
+    caution_lines,
+    figure,
+    fit_sentence,
+    fits_table,
+    label,
+    peak_words,
+    percent,
+    trace_lines,
+    with_interval,
+)
+from scaling.reporting.tables import text_lines
+from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
+
+
+def told(measured):
+    found = fit(measured, resamples=0)
+    return found, tuple(each.figures for each in found.laws)
+
+
+def test_the_answer_comes_first_in_words():
+    sentence = fit_sentence(*told(rates("rays", RAYTRACER)))
+    assert sentence == (
+        "rays: Amdahl's law, serial fraction 5.66 % (4.83 % to 6.6 %): at most 17.7 (15.2 to 20.7) times one core"
+    )
+    assert "fastest on 33.2 (31 to 36) cores" in fit_sentence(*told(rates("cisco", CISCO)))
+
+
+def test_no_law_and_no_number():
+    sentence = fit_sentence(*told(rates("odd", NO_SINGLE)))
+    assert sentence.startswith("odd: no law fits: the best law misses the measured values by 7.6 %")
+    assert "times one core" not in sentence
+
+
+def test_two_cores_show_their_karp_flatt_value():
+    two = Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552))))
+    sentence = fit_sentence(*told(two))
+    assert "not identifiable: only 2 core counts were measured" in sentence
+    assert "2 cores mean(s) a serial fraction of 0.102 (0.0" in sentence
+
+
+def test_a_ceiling_that_is_not_known_leaves_what_is():
+    sentence = fit_sentence(*told(series(Truth(0.0003), np.random.default_rng(3))))
+    assert "not identifiable" in sentence
+    assert "the parallel part is 99.9 %" in sentence
+
+
+def test_a_table_marks_the_chosen_law():
+    lines = text_lines(fits_table([told(rates("rays", RAYTRACER))]))
+    assert lines[0].split()[:2] == ["series", "law"]
+    assert "φ" not in lines[0]
+    assert lines[1].split()[:3] == ["rays", "*", "amdahl"]
+    assert "no peak" in lines[2] or "cores" in lines[2]
+
+
+def test_a_yield_of_second_threads_gets_a_column():
+    truth = Truth(0.02, grid=(1, 2, 4, 8, 12, 16, 24, 32), physical=16, smt_yield=0.25)
+    lines = text_lines(fits_table([told(series(truth, np.random.default_rng(3)))]))
+    assert "φ" in lines[0]
+
+
+def test_a_trace_names_its_course():
+    (line,) = trace_lines(fit(rates("cisco", CISCO), resamples=0))
+    assert line.startswith("cisco: Karp-Flatt 2: 0.017")
+    assert "; rising (p = " in line
+    assert trace_lines(fit(rates("odd", NO_SINGLE), resamples=0)) == []
+
+
+def test_a_caution_about_all_series_is_said_once():
+    fits = [fit(rates("rays", RAYTRACER), resamples=0), fit(rates("odd", NO_SINGLE), resamples=0)]
+    lines = caution_lines(fits)
+    assert sum("no clock was recorded" in line for line in lines) == 1
+    assert any(line.startswith("odd: one core was not measured") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        (Interval(0.05, 0.04, 0.07, 0.01), "5 % (4 % to 7 %)"),
+        (Interval(0.0, 0.0, 0.01, None, on_bound=True), "0 % (up to 1 %)"),
+        (Interval(0.05, None, None, None), "5 %"),
+        (Interval(None, None, None, None), "without limit"),
+        (Interval(None, 0.5, None, None), "above 50 %"),
+    ],
+)
+def test_intervals_in_words(interval, words):
+    assert with_interval(interval, percent) == words
+
+
+def test_a_peak_out_of_reach_is_no_number():
+    assert peak_words(Interval(500.0, 60.0, None, None), 64) == "no peak within reach (not before 60 cores)"
+    assert peak_words(Interval(50.0, 40.0, 300.0, None), 64) == "no peak within reach (not before 40 cores)"
+    assert peak_words(Interval(50.0, 40.0, 60.0, None), 64) == "fastest on 50 (40 to 60) cores"
+
+
+def test_figures_are_rounded_as_people_write_them():
+    assert [figure(each) for each in (0.01234, 12.345, 1234.5, 1e12)] == ["0.0123", "12.3", "1234", "1e+12"]
+    assert label("alexnet train compact smt1") == "alexnet train"
+
+
+def test_facts_are_the_contract():
+    found, figures = told(rates("rays", RAYTRACER))
+    facts = fit_facts(found, figures, "log")
+    assert facts["cores"] == [1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64]
+    assert facts["launches"] == [1] * 11
+    assert set(facts["laws"]["amdahl"]) >= {"serial_fraction", "rate_at_1", "speedup_limit"}
+    assert set(facts["laws"]["usl"]) >= {"contention", "coherency", "rate_at_1", "peak_cores"}
+    assert set(facts["laws"]["usl"]["coherency"]) >= {"value", "low", "high", "stderr"}
+    assert (facts["chosen"], facts["verdict"], facts["reasons"]) == ("amdahl", "ok", [])
+    assert set(facts["karp_flatt"][0]) == {"cores", "value", "low", "high"}
+    assert set(facts["held_out"]) == {"cores", "predicted", "low", "high", "measured", "inside"}
+    assert facts["held_out"]["measured"] == pytest.approx(310)
+    assert facts["held_out"]["low"] < facts["held_out"]["predicted"] < facts["held_out"]["high"]

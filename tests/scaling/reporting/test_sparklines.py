@@ -1,0 +1,28 @@
+from scaling.analysis.speedup import scaled
+from scaling.analysis.summary import by_point
+from scaling.reporting.sparklines import BARS, sparklines_table
+from scaling.reporting.tables import text_lines
+from scaling.results.rows import launch_of
+from scaling.study.planning import plan
+from tests.pretend import AmdahlMachine, machine, study
+
+
+def lines(toml, serial=0.1, keep=lambda row: True):
+    rows = filter(keep, AmdahlMachine(serial, noise=0.01).make(plan(study(toml), machine()).runs))
+    return text_lines(sparklines_table(scaled(by_point(map(launch_of, rows)))))[1:]
+
+
+def test_a_bar_falls_with_efficiency():
+    (line,) = lines('cores = "doubling"', serial=0.3)
+    assert line.split()[2:] == [f"{BARS[7]}{BARS[6]}{BARS[4]}{BARS[2]}", "1–8", "cores", "32.4", "%"]
+
+
+def test_every_series_has_a_line_and_a_single_count_none():
+    assert len(lines('cores = "doubling"\nplacements = ["compact", "scatter"]')) == 2
+    assert lines("cores = [1]") == []
+
+
+def test_a_point_that_is_not_valid_has_no_bar():
+    (line,) = lines("cores = [1, 2, 4]\nlaunches = 3", keep=lambda row: row.run.point.cores < 4 or row.run.launch == 1)
+    assert line.split()[2].endswith("·")
+    assert line.endswith("not valid")

@@ -1,0 +1,89 @@
+"""Which way the doors open: `cli` sees everything, `errors` sees nothing, and nobody looks back."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {
+    "errors": set(),
+    "machine": {"errors"},
+    "study": {"machine", "errors"},
+    "analysis": {"study", "machine", "errors"},
+    "results": {"analysis", "study", "machine", "errors"},
+    "running": {"workloads", "results", "analysis", "study", "machine", "errors"},
+    "reporting": {"results", "analysis", "study", "machine", "errors"},
+    "cli": {"running", "results", "reporting", "analysis", "study", "machine", "errors"},
+}
+PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
+PURE += [f"machine/doctor/{name}" for name in ("counters", "vitals", "findings", "subjects", "activity", "health")]
+PURE += [
+    "study/compatibility",
+    "study/cluster",
+    "results/rows",
+    "results/ledger",
+    *(str(path.relative_to(ROOT / "scaling").with_suffix("")) for path in ROOT.glob("scaling/analysis/**/*.py")),
+]
+OUTSIDE = {"os", "pathlib", "subprocess", "time", "shutil", "io", "socket", "threading", "platform", "psutil", "rich"}
+
+
+def sources() -> list[Path]:
+    """Every module of the engine; `scaling/workloads` is a link to what is measured, which is no part of it."""
+    return [path for path in ROOT.glob("scaling/**/*.py") if path.parts[len(ROOT.parts) + 1] != "workloads"]
+
+
+def imported(path: Path) -> set[str]:
+    """The modules a file names in any import, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(sources()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_room_imports_one_that_comes_after_it(path):
+    room = path.relative_to(ROOT / "scaling").parts[0].removesuffix(".py")
+    rooms = {name.split(".")[1] for name in imported(path) if name.startswith("scaling.")}
+    assert rooms - {room} <= MAY_IMPORT.get(room, set())
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_a_pure_module_imports_nothing_that_touches_the_outside(module):
+    assert not {name.split(".")[0] for name in imported(ROOT / "scaling" / f"{module}.py")} & OUTSIDE
+
+
+def test_only_children_import_workloads():
+    importers = {path.name for path in sources() if any(n.startswith("scaling.workloads") for n in imported(path))}
+    assert importers == {"worker.py", "describing.py"}
+
+
+def test_only_figures_import_matplotlib_or_seaborn():
+    importers = {
+        str(path.parent.relative_to(ROOT))
+        for path in sources()
+        if {name.split(".")[0] for name in imported(path)} & {"matplotlib", "seaborn"}
+    }
+    assert importers == {"scaling/reporting/plots"}
+
+
+def test_no_workload_knows_the_engine():
+    assert not [
+        path
+        for path in ROOT.glob("workloads/*.py")
+        if any(n.startswith("scaling") and not n.startswith("scaling.workloads") for n in imported(path))
+    ]
+
+
+@pytest.mark.parametrize("code", ["import scaling", "from scaling.cli.main import app"])
+def test_starting_up_imports_no_heavy_library(code):
+    heavy = (
+        "[m for m in ('tensorflow', 'keras', 'pandas', 'matplotlib', 'seaborn', 'scipy', 'numpy') if m in sys.modules]"
+    )
+    told = subprocess.run([sys.executable, "-c", f"import sys; {code}; print({heavy})"], capture_output=True, text=True)
+    assert told.stdout.strip() == "[]", told.stderr
