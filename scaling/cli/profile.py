@@ -24,7 +24,7 @@ from scaling.reporting.traced import ops_table, trace_facts, trace_remarks, trac
 from scaling.reporting.words import point_words
 from scaling.results.rows import launch_of
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
-from scaling.running import sweep as loop
+from scaling.running import loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule

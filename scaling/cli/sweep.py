@@ -25,7 +25,7 @@ from scaling.reporting.words import count, long_duration, point_words
 from scaling.results.cluster_folder import is_cluster_folder, kind_folders
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
-from scaling.running import sweep as loop
+from scaling.running import loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.engines.parsl import Question
 from scaling.running.lock import MachineLock

@@ -21,7 +21,7 @@ from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
 from scaling.running.engines.watch import KindLeftError
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
-from scaling.running.sweep import sweep
+from scaling.running.loop import sweep
 from scaling.study.spec import Study
 
 # Whoever is asked to stop may be in the middle of a question to the scheduler.

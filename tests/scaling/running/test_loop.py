@@ -2,7 +2,7 @@ from scaling.analysis.speedup import scaled
 from scaling.analysis.summary import by_point
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows
-from scaling.running.sweep import sweep
+from scaling.running.loop import sweep
 from scaling.study.planning import plan
 from tests.pretend import AmdahlMachine, machine, study
 
