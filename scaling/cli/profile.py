@@ -196,24 +196,24 @@ def _make(job: Job, traced: list[TracedRow], store: TraceStore, lock_fd: int) ->
     def worth_more() -> list[Point]:
         return [point for point in _unsure(job, traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
 
-    schedule = Schedule(job.study, job.plan.runs, [launch_of(each.row) for each in traced], unsure=worth_more)
-    if not schedule.coming and not worth_more():
+    schedule = Schedule(job.study, job.plan.runs, [launch_of(each.row) for each in traced], needs_more=worth_more)
+    if not schedule.pending and not worth_more():
         print_note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
         return
 
     def kept() -> str:
-        return f"{len(_wanted(job))} of {schedule.made + len(schedule.coming)} runs are kept in {job.folder}"
+        return f"{len(_wanted(job))} of {schedule.total} runs are kept in {job.folder}"
+
+    def take(row: TracedRow) -> None:
+        traced.append(row)
+        progress.advance(row.row)
 
     with (
         interruptible(kept) as requests,
         Progress(schedule) as progress,
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
-        for each in loop.kept(engine.trace(schedule), store):
-            traced.append(each)
-            schedule.saw(launch_of(each.row))
-            progress.advance(each.row)
-            requests.check()
+        loop.trace(schedule, engine, store, take, requests.check)
 
 
 def _unsure(job: Job, traced: Sequence[TracedRow]) -> dict[Point, float]:

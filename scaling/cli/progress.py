@@ -29,7 +29,7 @@ class Progress:
             cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
             words = TextColumn("{task.description}", markup=False, table_column=cut)
             self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
-            self.task = self.bar.add_task("", total=self._total(), completed=schedule.made)
+            self.task = self.bar.add_task("", total=self._total(), completed=schedule.completed)
 
     def __enter__(self) -> "Progress":
         if self.bar is not None:
@@ -48,7 +48,7 @@ class Progress:
         self.last = _result(row)
         told = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
         if self.bar is None:
-            number = f"[{self.schedule.made}/{self._total()}]"
+            number = f"[{self.schedule.completed}/{self._total()}]"
             print(f"{number} {told} ({self._left()} left)", file=sys.stderr, flush=True)
         elif row.outcome.status != "ok":
             self.bar.console.print(Text(told))
@@ -58,16 +58,16 @@ class Progress:
         if self.bar is None:
             return
         parts = [f"{self._left()} left"]
-        parts += [f"now {point_words(run.point)}" for run in self.schedule.coming[:1]]
+        parts += [f"now {point_words(run.point)}" for run in self.schedule.pending[:1]]
         parts += [f"last {self.last.partition(':')[0]}"] if self.last else []
-        made, total = self.schedule.made, self._total()
+        made, total = self.schedule.completed, self._total()
         self.bar.update(self.task, description=" · ".join(parts), completed=made, total=total, refresh=True)
 
     def _total(self) -> int:
-        return self.schedule.made + len(self.schedule.coming)
+        return self.schedule.total
 
     def _left(self) -> str:
-        return f"{'about' if self.schedule.walls else 'at most'} {long_duration(self.schedule.left_seconds())}"
+        return f"{'about' if self.schedule.walls else 'at most'} {long_duration(self.schedule.remaining_seconds())}"
 
 
 def _result(row: Row) -> str:

@@ -186,13 +186,13 @@ def _carry_out(job: Job, lock_fd: int, retry_failed: bool) -> None:
 
 
 def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
-    if not schedule.coming and job.budget_seconds is None:
-        print_note(f"all {schedule.made} runs are there already; choose another folder with -o to measure anew")
+    if not schedule.pending and job.budget_seconds is None:
+        print_note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
         return
 
     def kept() -> str:
         """Read from the disk: a row may have been kept, and not yet been counted."""
-        made, total = sum(1 for _ in read_rows(job.folder)), schedule.made + len(schedule.coming)
+        made, total = sum(1 for _ in read_rows(job.folder)), schedule.total
         return f"{made} of {total} runs are kept in {job.folder}"
 
     with (
@@ -200,10 +200,7 @@ def _make(job: Job, schedule: Schedule, store: Store, lock_fd: int) -> None:
         Progress(schedule) as progress,
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
-        for row in loop.sweep(schedule, engine, store):
-            schedule.saw(launch_of(row))
-            progress.advance(row)
-            requests.check()
+        loop.measure(schedule, engine, store, progress.advance, requests.check)
     if job.budget_seconds is not None:
         print_note(_spent(schedule, job.study.precision))
 
@@ -215,7 +212,7 @@ def _spent(schedule: Schedule, precision: float) -> str:
     ended = (
         "every point is" if known == len(summaries) else f"the budget ended it: {known} of {len(summaries)} points are"
     )
-    return f"{count(schedule.made, 'run')}; {ended} known to ± {100 * precision:g} %"
+    return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
 
 
 def _print_plan(job: Job) -> None:

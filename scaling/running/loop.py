@@ -1,36 +1,76 @@
-"""The loop: make each run, keep its row, hand it on."""
+"""The loop that every measurement shares: run, store the row, tell schedule and caller, look for a stop request.
 
-from collections.abc import Iterable, Iterator
+A row is on the disk before anybody learns of it, and the schedule knows it before it decides on the next run. A local
+sweep passes `StopRequests.check`; the threads of a cluster sweep do not, since they are stopped through their engine.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from scaling.results.rows import Row
+from scaling.results.rows import Row, launch_of
+from scaling.results.traces import TracedRow
+from scaling.running.schedule import Schedule
 from scaling.study.planning import Run
 
 T = TypeVar("T")
-Kept = TypeVar("Kept", contravariant=True)
+Item = TypeVar("Item", contravariant=True)
+
+Check = Callable[[], None]
 
 
 class Engine(Protocol):
-    """Where runs are made: this machine, a pretend one, a cluster."""
+    """Where runs are made: this machine, a simulated one, a cluster."""
 
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Make each run and hand on its row."""
+        """Make each run and yield its row."""
 
 
-class Keeper(Protocol[Kept]):
-    """What keeps rows, or whatever else a run leaves."""
+class TracingEngine(Protocol):
+    """Where runs are made with their ops traced."""
 
-    def append(self, item: Kept) -> None:
-        """Keep it, whole or not at all."""
-
-
-def sweep(runs: Iterable[Run], engine: Engine, store: Keeper[Row]) -> Iterator[Row]:
-    """Make each run, keep its row, hand it on: the caller decides what to show."""
-    return kept(engine.make(runs), store)
+    def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
+        """Make each run and yield its row with its traced steps."""
 
 
-def kept(made: Iterable[T], store: Keeper[T]) -> Iterator[T]:
-    """Keep each of what is being made before the next is, and hand it on."""
-    for each in made:
-        store.append(each)
-        yield each
+class Appendable(Protocol[Item]):
+    """A store of rows, traced or not."""
+
+    def append(self, item: Item) -> None:
+        """Append it, whole or not at all."""
+
+
+def measure(
+    schedule: Schedule,
+    engine: Engine,
+    store: Appendable[Row],
+    on_row: Callable[[Row], None],
+    check_stop: Check = lambda: None,
+) -> None:
+    """Make every run of a schedule; `on_row` is called once its row is stored and the schedule knows it."""
+    _loop(schedule, engine.make(schedule), store, lambda row: row, on_row, check_stop)
+
+
+def trace(
+    schedule: Schedule,
+    engine: TracingEngine,
+    store: Appendable[TracedRow],
+    on_row: Callable[[TracedRow], None],
+    check_stop: Check = lambda: None,
+) -> None:
+    """Make every run of a schedule with its ops traced; `on_row` as in `measure`."""
+    _loop(schedule, engine.trace(schedule), store, lambda traced: traced.row, on_row, check_stop)
+
+
+def _loop(
+    schedule: Schedule,
+    results: Iterable[T],
+    store: Appendable[T],
+    row_of: Callable[[T], Row],
+    on_row: Callable[[T], None],
+    check_stop: Check,
+) -> None:
+    for result in results:
+        store.append(result)
+        schedule.record(launch_of(row_of(result)))
+        on_row(result)
+        check_stop()

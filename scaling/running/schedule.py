@@ -25,11 +25,11 @@ class Schedule:
         earlier: Iterable[Launch] = (),
         budget_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
-        unsure: Callable[[], Iterable[Point]] = tuple,
+        needs_more: Callable[[], Iterable[Point]] = tuple,
     ) -> None:
-        """Without a budget, `unsure` is asked after every block which points are to have a launch more."""
+        """Without a budget, `needs_more` says after every block which points get one more launch."""
         self.study = study
-        self.unsure = unsure
+        self.needs_more = needs_more
         self.now = now
         self.deadline = None if budget_seconds is None else now() + budget_seconds
         self.launches: dict[Point, list[Launch]] = {run.point: [] for run in planned}
@@ -38,56 +38,61 @@ class Schedule:
             self._note(launch)
         made = {(launch.point, launch.number) for known in self.launches.values() for launch in known}
         self.runs_of_points = {run.point: run for run in planned}
-        self.coming = [run for run in planned if run.key not in made]
-        self.made = len(planned) - len(self.coming)
-        self.chance = random.Random(f"{study.seed} {self.made}")
+        self.pending = [run for run in planned if run.key not in made]
+        self.completed = len(planned) - len(self.pending)
+        self.chance = random.Random(f"{study.seed} {self.completed}")
 
     def __iter__(self) -> Iterator[Run]:
-        """Every run, in order; `saw` must have been told of each before the next is asked for."""
-        for block in self._blocks(self.coming):
+        """Every run, in order; each must have been recorded before the next is asked for."""
+        for block in self._blocks(self.pending):
             for run in block:
                 yield replace(run, steps=run.steps or steps_a_launch(self.launches[run.point]))
 
-    def saw(self, launch: Launch) -> None:
-        """Take in a launch that has been made: the first of those to come, or, of several made at once, any."""
+    def record(self, launch: Launch) -> None:
+        """Take a finished launch into account: the first of those pending or, of several made at once, any."""
         self._note(launch)
-        keys = (run.key for run in self.coming)
-        del self.coming[next(place for place, key in enumerate(keys) if key == (launch.point, launch.number))]
-        self.made += 1
+        key = (launch.point, launch.number)
+        del self.pending[next(index for index, run in enumerate(self.pending) if run.key == key)]
+        self.completed += 1
+
+    @property
+    def total(self) -> int:
+        """How many runs there are, as far as is known by now: those completed and those pending."""
+        return self.completed + len(self.pending)
 
     def _note(self, launch: Launch) -> None:
         self.launches.setdefault(launch.point, []).append(launch)
         if launch.wall_seconds is not None:
             self.walls[launch.point] = launch.wall_seconds
 
-    def left_seconds(self) -> float:
+    def remaining_seconds(self) -> float:
         """How long it will take from now on: as long as what is known to come, or the rest of the budget."""
-        coming = self._seconds(self.coming)
-        return coming if self.deadline is None else max(0.0, self.deadline - self.now())
+        pending = self._seconds(self.pending)
+        return pending if self.deadline is None else max(0.0, self.deadline - self.now())
 
     def summaries(self) -> list[Summary]:
         """What is known of every point by now."""
         return by_point(launch for known in self.launches.values() for launch in known)
 
-    def _blocks(self, pending: Sequence[Run]) -> Iterator[list[Run]]:
-        blocks = [list(block) for _, block in groupby(pending, key=lambda run: run.launch)]
+    def _blocks(self, planned: Sequence[Run]) -> Iterator[list[Run]]:
+        blocks = [list(block) for _, block in groupby(planned, key=lambda run: run.launch)]
         if self.deadline is None:
             yield from blocks
-            while more := self._again(self.unsure()):
-                self.coming = self.chance.sample(more, len(more))
-                yield list(self.coming)
+            while more := self._again(self.needs_more()):
+                self.pending = self.chance.sample(more, len(more))
+                yield list(self.pending)
             return
         # One core is measured again at the very end, so the block of the plan that does so waits.
         blocks = [block for block in blocks if block[0].launch <= self.study.launches]
         for number, block in enumerate(blocks):
             if number and not self._fits([*block, *self._closing()]):
                 break
-            self.coming = [run for rest in blocks[number:] for run in rest] + self._closing()
+            self.pending = [run for rest in blocks[number:] for run in rest] + self._closing()
             yield block
         else:
             yield from self._further()
-        self.coming = self._closing()
-        yield list(self.coming)
+        self.pending = self._closing()
+        yield list(self.pending)
 
     def _further(self) -> Iterator[list[Run]]:
         """Blocks of the points whose intervals are still too wide, the widest first, as far as the budget reaches."""
@@ -101,7 +106,7 @@ class Schedule:
             if not block:
                 return
             block = self.chance.sample(block, len(block))
-            self.coming = [*block, *closing]
+            self.pending = [*block, *closing]
             yield block
 
     def _worth_more(self, summary: Summary) -> bool:

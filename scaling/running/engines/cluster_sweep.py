@@ -19,9 +19,9 @@ from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
 from scaling.running.engines.watch import KindLeftError
+from scaling.running.loop import measure
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
-from scaling.running.loop import sweep
 from scaling.study.spec import Study
 
 # Whoever is asked to stop may be in the middle of a question to the scheduler.
@@ -96,11 +96,14 @@ class Lane:
         self.store.write_findings(site.findings)
         self.journal.write("planned", self.name, runs=len(site.runs), study=_digest(self.engine.question))
         schedule = Schedule(self.study, site.runs, map(launch_of, read_rows(self.folder)))
-        total = schedule.made + len(schedule.coming)
-        tell(Planned(self.name, schedule.made, total, site.notes))
-        for row in sweep(schedule, self.engine, self.store):
-            schedule.saw(launch_of(row))
-            tell(Made(self.name, row, schedule.made, total))
+        total = schedule.total
+        tell(Planned(self.name, schedule.completed, total, site.notes))
+        measure(
+            schedule,
+            self.engine,
+            self.store,
+            lambda row: tell(Made(self.name, row, schedule.completed, total)),
+        )
 
     def close(self) -> None:
         """Cancel the pilots, and let go; once is enough."""

@@ -1,18 +1,22 @@
+import pytest
+
 from scaling.analysis.speedup import scaled
 from scaling.analysis.summary import by_point
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows
-from scaling.running.loop import sweep
+from scaling.running.loop import measure
+from scaling.running.schedule import Schedule
 from scaling.study.planning import plan
 from tests.pretend import AmdahlMachine, machine, study
 
 
 def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
     store = Store(tmp_path)
-    runs = plan(study('cores = "all"'), machine(16)).runs
-    handed_on = list(sweep(runs, AmdahlMachine(serial=0.1), store))
-    assert list(read_rows(tmp_path)) == handed_on
-    for point in scaled(by_point(map(launch_of, handed_on))):
+    asked = study('cores = "all"')
+    rows = []
+    measure(Schedule(asked, plan(asked, machine(16)).runs), AmdahlMachine(serial=0.1), store, rows.append)
+    assert list(read_rows(tmp_path)) == rows
+    for point in scaled(by_point(map(launch_of, rows))):
         cores = point.summary.point.cores
         truth = 1 / (0.1 + 0.9 / cores)
         assert point.valid
@@ -20,7 +24,27 @@ def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
         assert point.speedup.low <= point.speedup.value <= point.speedup.high
 
 
-def test_a_row_is_kept_before_it_is_handed_on(tmp_path):
+def test_a_row_is_stored_and_the_schedule_knows_it_before_the_caller_does(tmp_path):
     store = Store(tmp_path)
-    for number, _ in enumerate(sweep(plan(study(), machine(4)).runs, AmdahlMachine(), store), 1):
-        assert len(list(read_rows(tmp_path))) == number
+    schedule = Schedule(study(), plan(study(), machine(4)).runs)
+    seen = []
+
+    def on_row(row):
+        seen.append(row)
+        assert list(read_rows(tmp_path)) == seen
+        assert schedule.completed == len(seen)
+
+    measure(schedule, AmdahlMachine(), store, on_row)
+    assert (len(seen), schedule.pending) == (schedule.total, [])
+
+
+def test_a_request_to_stop_is_looked_for_after_every_row(tmp_path):
+    schedule = Schedule(study(), plan(study(), machine(4)).runs)
+
+    def check_stop():
+        if schedule.completed == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(schedule, AmdahlMachine(), Store(tmp_path), lambda row: None, check_stop)
+    assert len(list(read_rows(tmp_path))) == 3

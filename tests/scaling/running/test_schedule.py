@@ -26,7 +26,7 @@ def made(schedule: Schedule, clock: Clock, noise: float = 0.001) -> Iterator[Run
     """Carry a schedule out on a pretend machine where every run takes a second."""
     for row in AmdahlMachine(noise=noise).make(schedule):
         clock.seconds += 1.0
-        schedule.saw(launch_of(row))
+        schedule.record(launch_of(row))
         yield row.run
 
 
@@ -78,7 +78,7 @@ def test_the_widest_point_gets_the_launch_there_is_room_for():
     for run in schedule:
         (row,) = (noisy if run.point.cores == 2 else quiet).make([run])
         clock.seconds += 1.0
-        schedule.saw(launch_of(row))
+        schedule.record(launch_of(row))
         runs.append(run)
     further = runs[8:]
     assert [run.point.cores for run in further] == [2, 1]
@@ -93,26 +93,26 @@ def test_time_left_is_never_negative(budget):
     clock = Clock()
     schedule = Schedule(STUDY, PLANNED, (), budget, clock)
     for _ in made(schedule, clock):
-        assert schedule.left_seconds() >= 0
+        assert schedule.remaining_seconds() >= 0
 
 
 def test_runs_made_at_once_may_end_in_any_order():
     schedule = Schedule(STUDY, PLANNED)
     rows = list(AmdahlMachine().make(PLANNED))
     for row in reversed(rows):
-        schedule.saw(launch_of(row))
-    assert (schedule.coming, schedule.made) == ([], len(PLANNED))
+        schedule.record(launch_of(row))
+    assert (schedule.pending, schedule.completed) == ([], len(PLANNED))
 
 
 def test_points_that_are_not_sure_have_launches_more_until_they_are():
     clock = Clock()
 
-    def unsure():
+    def needs_more():
         return [point for point, known in schedule.launches.items() if len(known) < 4 + point.cores]
 
-    schedule = Schedule(STUDY, PLANNED, unsure=unsure)
+    schedule = Schedule(STUDY, PLANNED, needs_more=needs_more)
     runs = list(made(schedule, clock))
     planned = max(run.launch for run in PLANNED)
     assert [run.key for run in runs[: len(PLANNED)]] == [run.key for run in PLANNED]
     assert [(run.point.cores, run.launch) for run in runs[len(PLANNED) :]] == [(2, planned), (2, planned + 1)]
-    assert not schedule.coming
+    assert not schedule.pending
