@@ -11,9 +11,9 @@ from scaling.analysis.operations import loss_share, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES, op_class
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
-from scaling.reporting.op_result import OpResult, op_result
 from scaling.reporting.operations import loss_sentence
 from scaling.reporting.words import duration, share
+from scaling.results.op_evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
 from tests.fathom import COLUMNS, FIGURE_3
 
@@ -52,7 +52,7 @@ def classes(profiles: Sequence[Profile]) -> list[str]:
     return markdown(("network", *names, "types for 90 %", "distance"), rows)
 
 
-def likeness(result: OpResult) -> list[str]:
+def likeness(result: OpEvaluation) -> list[str]:
     """Figure 4: who joins whom, in the paper's table and in ours."""
     rows = []
     for linkage in LINKAGES:
@@ -63,7 +63,7 @@ def likeness(result: OpResult) -> list[str]:
     return markdown(("linkage", "paper's table", "ours"), rows)
 
 
-def _ours(result: OpResult, linkage: Linkage) -> tuple[Merge, ...]:
+def _ours(result: OpEvaluation, linkage: Linkage) -> tuple[Merge, ...]:
     return result.merges(linkage)
 
 
@@ -78,7 +78,7 @@ def outside(profiles: Sequence[Profile]) -> list[str]:
     return markdown(("network", "traced step", "framework overhead", "unexplained"), rows)
 
 
-def modes(result: OpResult) -> list[str]:
+def modes(result: OpEvaluation) -> list[str]:
     """Figure 5: how many times as long an item takes in training, on the fewest threads."""
     fewest = min((pair.train.threads for pair in result.pairs), default=1)
     rows = [
@@ -93,7 +93,7 @@ def modes(result: OpResult) -> list[str]:
     return markdown(("network", "training / inference", "convolution in training", "in inference"), rows)
 
 
-def threads(result: OpResult) -> list[str]:
+def threads(result: OpEvaluation) -> list[str]:
     """Figure 6: the shares of optimiser and loss on the fewest and the most threads, and the efficiency there."""
     rows = []
     for each in result.scalings:
@@ -104,12 +104,12 @@ def threads(result: OpResult) -> list[str]:
     return markdown(("network", "threads", "optimiser, loss on the fewest", "on the most", "efficiency"), rows)
 
 
-def limits(result: OpResult) -> list[str]:
+def limits(result: OpEvaluation) -> list[str]:
     """What limits each network on the most threads."""
     return [f"- {loss_sentence(each.name, each.losses[-1])}" for each in result.scalings]
 
 
-def foretold(result: OpResult) -> list[str]:
+def foretold(result: OpEvaluation) -> list[str]:
     """Held-out numbers of threads: the error by ops and by the whole step's law."""
     rows = [
         (
@@ -126,7 +126,7 @@ def foretold(result: OpResult) -> list[str]:
 
 def main(folder: Path) -> None:
     """Print every table."""
-    result = op_result(read_traces(folder))
+    result = evaluate_ops(read_traces(folder))
     for title, lines in {
         "Figure 3, percent of op time, paper → ours": beside_the_paper(result.alike),
         "Classes, paper → ours": classes(result.alike),

@@ -115,13 +115,14 @@ def _fits(place: Place, physical: int | None, include_invalid: bool) -> "list[Se
 
 def _answers(fits: "list[tuple[Place, SeriesFit]]", question: "Question", as_json: bool) -> None:
     from scaling.analysis.capacity import answer
-    from scaling.reporting.kinds import KindAnswer, side_by_side, side_by_side_facts, side_by_side_table
+    from scaling.reporting.kinds import side_by_side, side_by_side_facts, side_by_side_table
     from scaling.reporting.law_words import caution_lines
     from scaling.reporting.sizing import answer_facts, answer_sentence, answers_table
+    from scaling.results.node_types import NodeTypeAnswer
 
     answers = [answer(each, _priced(question, place), read_machine_sizes(place.folder)) for place, each in fits]
     kinds = [
-        KindAnswer(place.kind, each.fit.series.name.removeprefix(f"{place.kind}: "), each)
+        NodeTypeAnswer(place.kind, each.fit.series.name.removeprefix(f"{place.kind}: "), each)
         for (place, _), each in zip(fits, answers, strict=True)
         if place.kind is not None
     ]

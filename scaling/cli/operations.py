@@ -26,17 +26,17 @@ def analysis_facts(traces: Sequence[Trace], predict: Sequence[int]) -> dict[str,
     """Everything the traces tell, for scripts."""
     # Array libraries take a second to import, which no other command should pay for.
     from scaling.reporting.op_facts import op_facts
-    from scaling.reporting.op_result import op_result
+    from scaling.results.op_evaluation import evaluate_ops
 
-    return op_facts(op_result(traces, predict))
+    return op_facts(evaluate_ops(traces, predict))
 
 
 def print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     """Classes, likeness, steadiness, modes, threads and predictions: each where there is something to tell."""
     from scaling.reporting import operations as shown
-    from scaling.reporting.op_result import op_result
+    from scaling.results.op_evaluation import evaluate_ops
 
-    result = op_result(traces, predict)
+    result = evaluate_ops(traces, predict)
     if not result.profiles:
         return
     sections = [shown.profiles_table(result)]

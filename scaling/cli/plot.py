@@ -133,17 +133,18 @@ def _pictures(
 
     of_points, of_traces = ([kind for kind in chosen if kind in known] for known in (KINDS, OP_KINDS))
     if of_points:
-        from scaling.reporting.result import result_of
+        from scaling.reporting.points import evaluation_notes
+        from scaling.results.evaluation import evaluate
         from scaling.results.folder import read_folder
 
-        result = result_of(read_folder(folders[0]), include_invalid)
-        for note in result.notes:
+        result = evaluate(read_folder(folders[0]), include_invalid)
+        for note in evaluation_notes(result):
             print_note(note)
         yield from pictures(result, of_points, target)
     if of_traces:
-        from scaling.reporting.op_result import op_result
+        from scaling.results.op_evaluation import evaluate_ops
 
-        yield from op_pictures(op_result(read_traces(folders[0])), of_traces)
+        yield from op_pictures(evaluate_ops(read_traces(folders[0])), of_traces)
     if ROOFLINE in chosen:
         from scaling.cli.workloads import achieved_in
         from scaling.reporting.plots.drawing import drawn

@@ -68,14 +68,14 @@ def write_reports(
     # Array, plotting and template libraries take seconds to import, which no other command should pay for.
     from scaling.reporting.page.page import page
     from scaling.reporting.plots.kinds import pictures
-    from scaling.reporting.result import result_of
+    from scaling.results.evaluation import evaluate
     from scaling.results.folder import read_folder
 
     path = output or folder / REPORT
     where = path.parent / FIGURES if figures else None
     if is_cluster_folder(folder):
         return _write_kinds(folder, output, include_invalid, target, where)
-    result = result_of(read_folder(folder), include_invalid)
+    result = evaluate(read_folder(folder), include_invalid)
     return [_kept(path, page(result, _drawn(pictures(result), where), include_invalid=include_invalid))]
 
 
@@ -99,8 +99,8 @@ def _write_kinds(
         for kind in kinds
     }
     for kind in kinds:
-        found = _drawn(pictures(kind.result), where / kind.name if where else None)
-        _kept(places[kind.name], page(kind.result, found, include_invalid=include_invalid))
+        found = _drawn(pictures(kind.evaluation), where / kind.name if where else None)
+        _kept(places[kind.name], page(kind.evaluation, found, include_invalid=include_invalid))
     text = side_by_side_page(
         folder.resolve().name,
         read_study_toml(folder),

@@ -1,25 +1,16 @@
 """Kinds of node side by side: which is cheapest, and which needs the fewest cores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from scaling.analysis.sizing.question import Answer, Offer
+from scaling.analysis.sizing.question import Offer
 from scaling.reporting.law_words import figure, label
 from scaling.reporting.sizing import size_words
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count
+from scaling.results.node_types import NodeTypeAnswer, cheapest, fewest_cores, offers_by_series
 
 
-@dataclass(frozen=True, slots=True)
-class KindAnswer:
-    """What a kind of node answers for a series, under the name that the series has on every kind."""
-
-    kind: str
-    series: str
-    answer: Answer
-
-
-def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
+def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
     """For every series that several kinds answer, which of them is cheapest and which needs the fewest cores."""
     sentences = []
     for series, offers in offers_by_series(answers).items():
@@ -34,7 +25,7 @@ def side_by_side(answers: Sequence[KindAnswer]) -> list[str]:
     return sentences
 
 
-def side_by_side_table(answers: Sequence[KindAnswer]) -> Table:
+def side_by_side_table(answers: Sequence[NodeTypeAnswer]) -> Table:
     """Every series, kind by kind: the size it would be given, what that does, and what it costs."""
     rows = []
     for series, offers in offers_by_series(answers).items():
@@ -45,7 +36,7 @@ def side_by_side_table(answers: Sequence[KindAnswer]) -> Table:
     return Table(("series", "kind", ">cores", ">per s", ">cost per million"), rows)
 
 
-def side_by_side_facts(answers: Sequence[KindAnswer]) -> list[dict[str, object]]:
+def side_by_side_facts(answers: Sequence[NodeTypeAnswer]) -> list[dict[str, object]]:
     """The same for scripts."""
     return [
         {
@@ -64,26 +55,6 @@ def side_by_side_facts(answers: Sequence[KindAnswer]) -> list[dict[str, object]]
         }
         for series, offers in offers_by_series(answers).items()
     ]
-
-
-def offers_by_series(answers: Sequence[KindAnswer]) -> dict[str, dict[str, Offer]]:
-    """What each kind would give each series; kinds without an answer are left out."""
-    found: dict[str, dict[str, Offer]] = {}
-    for each in answers:
-        if each.answer.offer is not None:
-            found.setdefault(each.series, {})[each.kind] = each.answer.offer
-    return found
-
-
-def cheapest(offers: Mapping[str, Offer]) -> str:
-    """The kind whose size does the work at the lowest price."""
-    return min(offers, key=lambda kind: offers[kind].cost_per_million)
-
-
-def fewest_cores(offers: Mapping[str, Offer]) -> list[str]:
-    """The kinds whose size has the fewest cores, counting those twice whose both threads are used."""
-    needed = {kind: (offer.cores * offer.threads, offer.cores) for kind, offer in offers.items()}
-    return [kind for kind, cores in needed.items() if cores == min(needed.values())]
 
 
 def counted(offers: Mapping[str, Offer]) -> str:

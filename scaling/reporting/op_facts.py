@@ -6,12 +6,20 @@ from scaling.analysis.ops.laws import HeldOutStep, StepPrediction
 from scaling.analysis.ops.losses import Loss
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES
-from scaling.reporting.op_result import OpResult, Scaling
+from scaling.results.op_evaluation import OpEvaluation, Scaling
 
 Facts = dict[str, object]
 
 
-def op_facts(result: OpResult) -> Facts:
+def op_notes(evaluation: OpEvaluation) -> list[str]:
+    """Why a subject has no laws, and why nothing can be predicted."""
+    notes = [str(complaint) for complaint in evaluation.complaints]
+    if evaluation.predicted_threads and not evaluation.scalings:
+        notes.append("nothing can be foretold from one number of threads; trace two, such as --threads 1,2")
+    return notes
+
+
+def op_facts(result: OpEvaluation) -> Facts:
     """Everything there is to tell."""
     return {
         "profiles": [_profile(name, each) for name, each in zip(result.names, result.profiles, strict=True)],
@@ -45,7 +53,7 @@ def op_facts(result: OpResult) -> Facts:
             for each in result.pairs
         ],
         "scaling": [_scaling(each) for each in result.scalings],
-        "notes": list(result.notes),
+        "notes": op_notes(result),
     }
 
 

@@ -10,9 +10,10 @@ from scaling.analysis.ops.losses import Loss
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Merge
 from scaling.reporting.law_words import figure, percent, with_interval
-from scaling.reporting.op_result import OpResult, Scaling
+from scaling.reporting.op_facts import op_notes
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, share, some_of, span
+from scaling.results.op_evaluation import OpEvaluation, Scaling
 
 # So much of what is lost need not be named op by op.
 NAMED_LOSSES = 3
@@ -22,7 +23,7 @@ LEAST_LOSS_SHARE = 0.05
 MOST_UNSURE = 0.02
 
 
-def profiles_table(result: OpResult) -> Table:
+def profiles_table(result: OpEvaluation) -> Table:
     """A line a profile: its classes, how many types make 90 % of op time, and what lies outside ops."""
     rows = []
     for name, each in zip(result.names, result.profiles, strict=True):
@@ -39,7 +40,7 @@ def profiles_table(result: OpResult) -> Table:
     return Table(("profile", ">step", *classes, ">types for 90 %", ">overhead", ">unexplained", ">traced/plain"), rows)
 
 
-def shares_table(result: OpResult) -> Table:
+def shares_table(result: OpEvaluation) -> Table:
     """The paper's Figure 3: op types of at least one percent anywhere, class by class, against workloads."""
     types = {op.type: op.op_class for each in result.alike for op in notable(each)}
     ordered = sorted(types, key=lambda name: (CLASSES.index(types[name]), name))
@@ -56,7 +57,7 @@ def _percent(ratio: float) -> str:
     return f"{100 * ratio:.0f}" if ratio >= 0.005 else "·"
 
 
-def steadiness_table(result: OpResult) -> Table:
+def steadiness_table(result: OpEvaluation) -> Table:
     """The paper's Figure 1: the spread of steps, and whether they drift."""
     rows = [
         (
@@ -72,7 +73,7 @@ def steadiness_table(result: OpResult) -> Table:
     return Table(("op time of steps", ">threads", ">launch", ">steps", ">spread", ">drift", ">p", ""), rows)
 
 
-def likeness_lines(result: OpResult) -> list[str]:
+def likeness_lines(result: OpEvaluation) -> list[str]:
     """The paper's Figure 4: who joins whom at what distance, by both linkages."""
     lines = []
     for linkage in LINKAGES:
@@ -90,7 +91,7 @@ def _group(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
-def modes_table(result: OpResult) -> Table:
+def modes_table(result: OpEvaluation) -> Table:
     """The paper's Figure 5: training against inference, seconds an item by class."""
     used = [kind for kind in CLASSES if any(any(pair.class_seconds(kind)) for pair in result.pairs)]
     rows = []
@@ -193,9 +194,9 @@ def _interval(predicted: StepPrediction) -> str:
     return f"{duration(predicted.low)}–{duration(predicted.high)}"
 
 
-def op_remarks(result: OpResult) -> Iterator[str]:
+def op_remarks(result: OpEvaluation) -> Iterator[str]:
     """What to be careful about, each in one sentence."""
-    yield from result.notes
+    yield from op_notes(result)
     unknown = sorted({op.type for each in result.profiles for op in each.ops if op.op_class == "other"})
     if unknown:
         yield f"op types of class other: {', '.join(unknown)}"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from scaling.analysis.comparison import Comparison, Difference
 from scaling.analysis.estimates import Figure
@@ -11,6 +12,9 @@ from scaling.analysis.trusted import Trusted
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, point_words, share
 from scaling.study.planning import Point
+
+if TYPE_CHECKING:
+    from scaling.results.evaluation import Evaluation
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
@@ -41,6 +45,11 @@ def point_remarks(points: Iterable[Scaled]) -> list[str]:
         name = point_words(each.summary.point)
         remarks += [f"{name}: {doubt.words}" for doubt in each.all_doubts]
     return remarks
+
+
+def evaluation_notes(evaluation: "Evaluation") -> list[str]:
+    """What the fits of an evaluation leave out, and why."""
+    return [*filter(None, [left_out_sentence(evaluation.selection)]), *map(str, evaluation.complaints)]
 
 
 def left_out_sentence(chosen: Trusted) -> str | None:

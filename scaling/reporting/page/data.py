@@ -5,8 +5,8 @@ import json
 from scaling.reporting.facts import point_facts
 from scaling.reporting.law_facts import fit_facts
 from scaling.reporting.page.planner import planner_facts
-from scaling.reporting.result import Result
 from scaling.reporting.sizing import outlook_facts
+from scaling.results.evaluation import Evaluation
 
 # Draws in the page beyond so many characters are left out: a page that opens is worth more than a planner for all.
 MOST_PLANNER_CHARACTERS = 1_000_000
@@ -15,7 +15,7 @@ MOST_PLANNER_CHARACTERS = 1_000_000
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def page_facts(result: Result) -> dict[str, object]:
+def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
         "points": [point_facts(each) for each in result.points],
@@ -25,7 +25,7 @@ def page_facts(result: Result) -> dict[str, object]:
     }
 
 
-def _planner(result: Result) -> list[dict[str, object]]:
+def _planner(result: Evaluation) -> list[dict[str, object]]:
     """The series a question can be put to, or why not; those that would make the page too large say so."""
     told, spent = [], 0
     for outlook in result.outlooks:

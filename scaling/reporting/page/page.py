@@ -12,8 +12,9 @@ from scaling.reporting.page.point_rows import point_columns, point_rows
 from scaling.reporting.page.svg import as_drawn
 from scaling.reporting.page.template import written
 from scaling.reporting.plots.kinds import Nothing, Picture, pictures
-from scaling.reporting.result import Result
+from scaling.reporting.points import evaluation_notes
 from scaling.reporting.words import count
+from scaling.results.evaluation import Evaluation
 
 SCRIPTS = (
     *("words.js", "normal.js", "draws.js", "inverses.js", "sizing.js", "sentences.js"),
@@ -24,7 +25,7 @@ SCRIPTS = (
 LARGE = 32
 
 
-def page(result: Result, found: Iterable[Picture | Nothing] | None = None, *, include_invalid: bool = False) -> str:
+def page(result: Evaluation, found: Iterable[Picture | Nothing] | None = None, *, include_invalid: bool = False) -> str:
     """The whole page, with these figures of the result, or else with every kind there is."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
@@ -41,7 +42,7 @@ def page(result: Result, found: Iterable[Picture | Nothing] | None = None, *, in
         figures=figures,
         undrawn=undrawn,
         answers=answer_lines(result.outlooks),
-        notes=[*result.notes, *(taken_in(result) if include_invalid else ())],
+        notes=[*evaluation_notes(result), *(taken_in(result) if include_invalid else ())],
         columns=point_columns(result.points),
         rows=point_rows(result.points),
         identity=provenance.identity(folder.rows),
@@ -60,7 +61,7 @@ def page(result: Result, found: Iterable[Picture | Nothing] | None = None, *, in
     )
 
 
-def _meta(result: Result) -> list[str]:
+def _meta(result: Evaluation) -> list[str]:
     """Where, on what, when, and how much."""
     rows = result.folder.rows
     hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
@@ -68,7 +69,7 @@ def _meta(result: Result) -> list[str]:
     return [hosts, processors, provenance.period(rows), totals(result)]
 
 
-def totals(result: Result) -> str:
+def totals(result: Evaluation) -> str:
     """How many points and runs there are, and how many are good."""
     rows = result.folder.rows
     failed = sum(row.outcome.status != "ok" for row in rows)
@@ -77,7 +78,7 @@ def totals(result: Result) -> str:
     return f"{points} · {count(len(rows), 'run')}" + (f", {failed} failed" if failed else "")
 
 
-def taken_in(result: Result) -> list[str]:
+def taken_in(result: Evaluation) -> list[str]:
     """That laws and answers rest on points that are not valid, where they do."""
     measured = [point.summary for point in result.points if point.summary.step is not None]
     invalid = sum(not summary.valid for summary in measured)

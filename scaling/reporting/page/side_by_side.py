@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
 from scaling.reporting.between import between_facts, between_table
-from scaling.reporting.kind_results import KindResult, SameWork, same_work, series_names
-from scaling.reporting.kinds import cheapest, counted, fewest_cores, offers_by_series, side_by_side, side_by_side_facts
+from scaling.reporting.kinds import counted, side_by_side, side_by_side_facts
 from scaling.reporting.law_facts import fit_facts
 from scaling.reporting.law_words import figure, label
 from scaling.reporting.page import provenance
@@ -16,8 +15,18 @@ from scaling.reporting.page.svg import as_drawn
 from scaling.reporting.page.template import written
 from scaling.reporting.plots import side_by_side as figures_of
 from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.points import evaluation_notes
 from scaling.reporting.sizing import outlook_facts, size_words, spread_words
 from scaling.reporting.words import count, share
+from scaling.results.node_types import (
+    NodeTypeEvaluation,
+    SameWork,
+    cheapest,
+    fewest_cores,
+    offers_by_series,
+    same_work,
+    series_names,
+)
 
 NOT_SAID = Words("–")
 
@@ -45,7 +54,7 @@ class Asked:
 def side_by_side_page(
     name: str,
     study_toml: str | None,
-    kinds: Sequence[KindResult],
+    kinds: Sequence[NodeTypeEvaluation],
     pages: Mapping[str, str],
     found: Iterable[Picture | Nothing] | None = None,
     *,
@@ -60,8 +69,8 @@ def side_by_side_page(
     study = provenance.study_of(study_toml, name)
     works = same_work(kinds, target)
     figures, undrawn = as_drawn(figures_of.side_by_side(kinds, target=target) if found is None else found)
-    rows = [row for kind in kinds for row in kind.result.folder.rows]
-    machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.result.folder.rows}
+    rows = [row for kind in kinds for row in kind.evaluation.folder.rows]
+    machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.evaluation.folder.rows}
     return written(
         "side_by_side.html",
         ("theme.js",),
@@ -85,14 +94,16 @@ def side_by_side_page(
     )
 
 
-def side_by_side_page_facts(kinds: Sequence[KindResult], works: Sequence[SameWork]) -> dict[str, object]:
+def side_by_side_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
     """Laws, landmarks and machines of every kind as the commands print them with --json; points are in its own page."""
     told = [
         {
             "kind": kind.name,
             "core_hour": kind.core_hour,
-            "series": [fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in kind.result.fits],
-            "outlook": [outlook_facts(each) for each in kind.result.outlooks],
+            "series": [
+                fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in kind.evaluation.fits
+            ],
+            "outlook": [outlook_facts(each) for each in kind.evaluation.outlooks],
             "between_machines": [between_facts(each) for each in kind.between],
         }
         for kind in kinds
@@ -101,12 +112,12 @@ def side_by_side_page_facts(kinds: Sequence[KindResult], works: Sequence[SameWor
     return {"kinds": told, "same_work": compared}
 
 
-def cost_words(kinds: Sequence[KindResult]) -> str:
+def cost_words(kinds: Sequence[NodeTypeEvaluation]) -> str:
     """What the cost of a million is counted in: where no price was given, an hour of a core costs one."""
     return "core-hours per million" if {kind.core_hour for kind in kinds} == {1.0} else "cost per million"
 
 
-def kind_lines(series: str, kinds: Sequence[KindResult]) -> list[KindLine]:
+def kind_lines(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLine]:
     """A series on every kind that has a law of it."""
     found = []
     for kind in kinds:
@@ -153,24 +164,24 @@ def _cost(offer: Offer) -> str:
     return figure(offer.cost_per_million)
 
 
-def _notes(kinds: Sequence[KindResult], unmeasured: Sequence[str], include_invalid: bool) -> list[str]:
+def _notes(kinds: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str], include_invalid: bool) -> list[str]:
     """What is missing from the answers, kind by kind."""
     found = [
         f"{kind.name}: {note}"
         for kind in kinds
-        for note in [*kind.result.notes, *(taken_in(kind.result) if include_invalid else ())]
+        for note in [*evaluation_notes(kind.evaluation), *(taken_in(kind.evaluation) if include_invalid else ())]
     ]
     return [*found, *(f"{name}: nothing has been measured yet" for name in unmeasured)]
 
 
-def _told(kind: KindResult) -> list[tuple[str, str]]:
+def _told(kind: NodeTypeEvaluation) -> list[tuple[str, str]]:
     """Who a kind is, a line a fact."""
-    folder = kind.result.folder
+    folder = kind.evaluation.folder
     cores = [("cores", str(len(folder.machine.cores)))] if folder.machine else []
     return [
         ("machines", ", ".join(sorted({row.machine.host for row in folder.rows}))),
         ("processor", dict(provenance.identity(folder.rows))["processor"]),
         *cores,
-        ("measured", totals(kind.result)),
+        ("measured", totals(kind.evaluation)),
         ("price of a core-hour", f"{kind.core_hour:g}"),
     ]

@@ -20,8 +20,8 @@ from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, colour, marker
-from scaling.reporting.result import Result
 from scaling.reporting.words import count
+from scaling.results.evaluation import Evaluation
 
 KIND, TITLE = "capacity", "How many cores to give"
 DRAWS = 400
@@ -53,7 +53,7 @@ class _Panel:
         return self.curve is not None and self.outlook.farthest > self.measured
 
 
-def capacity(result: Result, target: float | None = None) -> Picture | Nothing:
+def capacity(result: Evaluation, target: float | None = None) -> Picture | Nothing:
     """A panel for every series that a size is asked of; with a target, the size that reaches it, else the knee's."""
     if not result.outlooks:
         return Nothing(KIND, TITLE, "no series could be fitted, so nothing is known of sizes that were not measured")
@@ -73,7 +73,7 @@ def capacity(result: Result, target: float | None = None) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, _figure(panels, target))
 
 
-def _panel(outlook: Outlook, lines: Sequence[Line], result: Result, target: float | None) -> _Panel:
+def _panel(outlook: Outlook, lines: Sequence[Line], result: Evaluation, target: float | None) -> _Panel:
     fit = outlook.fit
     base = fit.series.name.rpartition(" smt")[0]
     own = [line for line in lines if base in {name.rpartition(" smt")[0] for name in line.series}]
@@ -107,7 +107,7 @@ def _rate(point: Scaled) -> Figure | None:
     return summary.rate or (summary.step.mapped(lambda seconds: 1.0 / seconds) if summary.step else None)
 
 
-def _given(outlook: Outlook, result: Result, target: float | None) -> tuple[int | None, str]:
+def _given(outlook: Outlook, result: Evaluation, target: float | None) -> tuple[int | None, str]:
     """The size to give, and what to say of it."""
     if target is None:
         given = outlook.recommended

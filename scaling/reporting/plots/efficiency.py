@@ -20,12 +20,12 @@ from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn, Look, series_figure
 from scaling.reporting.plots.style import colour
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 
 KIND, TITLE = "efficiency", "Parallel efficiency"
 
 
-def efficiency(result: Result) -> Picture | Nothing:
+def efficiency(result: Evaluation) -> Picture | Nothing:
     """Every series with its law."""
     drawn = [Drawn(line, marks) for line in lines_of(result) if (marks := marks_of(line, efficiency_percent))]
     marks = [mark for each in drawn for mark in each.marks]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.drawing import drawn
 from scaling.reporting.plots.fathom_likeness import op_likeness
 from scaling.reporting.plots.fathom_losses import op_losses
@@ -13,8 +12,9 @@ from scaling.reporting.plots.fathom_steps import op_steps
 from scaling.reporting.plots.fathom_tail import op_tail
 from scaling.reporting.plots.fathom_threads import op_threads
 from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.results.op_evaluation import OpEvaluation
 
-_DRAWN: dict[str, Callable[[OpResult], Picture | Nothing]] = {
+_DRAWN: dict[str, Callable[[OpEvaluation], Picture | Nothing]] = {
     "op-steps": op_steps,
     "op-tail": op_tail,
     "op-shares": op_shares,
@@ -26,7 +26,7 @@ _DRAWN: dict[str, Callable[[OpResult], Picture | Nothing]] = {
 OP_KINDS: tuple[str, ...] = tuple(_DRAWN)
 
 
-def op_pictures(result: OpResult, kinds: Sequence[str] = OP_KINDS) -> Iterator[Picture | Nothing]:
+def op_pictures(result: OpEvaluation, kinds: Sequence[str] = OP_KINDS) -> Iterator[Picture | Nothing]:
     """The figures of traced runs, one after another."""
     for kind in kinds:
         yield drawn(partial(_DRAWN[kind], result))

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from scaling.analysis.ops.similarity import Merge
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.frame import SINGLE_WIDTH_INCHES
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import SMALL_POINTS, colour
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count
+from scaling.results.op_evaluation import OpEvaluation
 
 KIND, TITLE = "op-likeness", "Which workloads are alike"
 LEAF_INCHES = 0.33
 
 
-def op_likeness(result: OpResult) -> Picture | Nothing:
+def op_likeness(result: OpEvaluation) -> Picture | Nothing:
     """A tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
     found = result.merges("centroid")
     if not found:

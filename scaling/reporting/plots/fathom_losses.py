@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from scaling.analysis.ops.losses import Loss
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.fathom_classes import class_keys, segment
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, share
+from scaling.results.op_evaluation import OpEvaluation
 
 KIND, TITLE = "op-losses", "What limits each workload"
 MOST_BARS = 16
 BAR_INCHES, WIDTH_INCHES = 0.36, 9.0
 
 
-def op_losses(result: OpResult) -> Picture | Nothing:
+def op_losses(result: OpEvaluation) -> Picture | Nothing:
     """A bar a subject: 100 % is the time beyond a perfect share of one thread's, cut by ops, the largest first."""
     found = [(each.name, each.losses[-1]) for each in result.scalings if each.losses and each.losses[-1].told]
     if not found:

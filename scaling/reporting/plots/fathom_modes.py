@@ -7,19 +7,19 @@ from matplotlib.figure import Figure
 from scaling.analysis.operations import ModePair
 from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, Profile
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.fathom_classes import PARTS, class_keys, segment
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import SMALL_POINTS
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, duration
+from scaling.results.op_evaluation import OpEvaluation
 
 KIND, TITLE = "op-modes", "Training against inference, by op class"
 MOST_PAIRS = 12
 BAR_INCHES = 0.24
 
 
-def op_modes(result: OpResult) -> Picture | Nothing:
+def op_modes(result: OpEvaluation) -> Picture | Nothing:
     """A bar for training and one for inference of every workload, on the fewest threads both were traced with."""
     by_name: dict[str, ModePair] = {}
     for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):

@@ -11,12 +11,12 @@ from scaling.analysis.fits.observations import Floats
 from scaling.analysis.operations import notable
 from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
 from scaling.analysis.ops.profile import Profile
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.fathom_likeness import leaves
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS
 from scaling.reporting.plots.text import printable, wrapped
 from scaling.reporting.words import count
+from scaling.results.op_evaluation import OpEvaluation
 
 KIND, TITLE = "op-shares", "Which ops the time goes to"
 ROW_INCHES, COLUMN_INCHES = 0.17, 0.62
@@ -28,7 +28,7 @@ TINTS = 20
 DARK_FROM = 55.0
 
 
-def op_shares(result: OpResult) -> Picture | Nothing:
+def op_shares(result: OpEvaluation) -> Picture | Nothing:
     """Op types of at least a percent in any workload against workloads, of one mode, size and number of threads."""
     if not result.alike:
         return Nothing(KIND, TITLE, "no run was traced")
@@ -41,14 +41,14 @@ def op_shares(result: OpResult) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, _figure(result))
 
 
-def _neighbours(result: OpResult) -> list[Profile]:
+def _neighbours(result: OpEvaluation) -> list[Profile]:
     """The workloads in an order in which those that are alike stand together."""
     joined = result.merges("centroid")
     order = leaves(joined) if joined else ()
     return sorted(result.alike, key=lambda each: order.index(each.point.workload) if order else 0)
 
 
-def _figure(result: OpResult) -> Figure:
+def _figure(result: OpEvaluation) -> Figure:
     profiles = _neighbours(result)[:MOST_WORKLOADS]
     kinds = {op.type: op.op_class for each in profiles for op in notable(each)}
     types = sorted(kinds, key=lambda name: (CLASSES.index(kinds[name]), name))

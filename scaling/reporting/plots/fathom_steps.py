@@ -7,18 +7,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.operations import Stationarity
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.frame import MOST_PANELS, frame, number_axis, reference
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import colour, marker
 from scaling.reporting.words import count, share
+from scaling.results.op_evaluation import OpEvaluation
 
 KIND, TITLE = "op-steps", "Op time, step by step"
 # Steps that took longer than this, in percent of the median, are drawn at the edge.
 MOST_PERCENT = 200.0
 
 
-def op_steps(result: OpResult) -> Picture | Nothing:
+def op_steps(result: OpEvaluation) -> Picture | Nothing:
     """A panel a launch: the first of every training subject on its fewest threads, or of what there is."""
     chosen = _chosen(result)
     if not chosen:
@@ -31,7 +31,7 @@ def op_steps(result: OpResult) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, _figure(chosen[:MOST_PANELS]))
 
 
-def _chosen(result: OpResult) -> list[Stationarity]:
+def _chosen(result: OpEvaluation) -> list[Stationarity]:
     """One launch a workload: that of the most steps, in training where there is any, on the fewest threads."""
     best: dict[str, Stationarity] = {}
 

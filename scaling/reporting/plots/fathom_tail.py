@@ -7,17 +7,17 @@ from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.operations import MOST, cumulative_shares, types_for
 from scaling.analysis.ops.profile import Profile
-from scaling.reporting.op_result import OpResult
 from scaling.reporting.plots.frame import frame, number_axis, reference
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import colour, marker
 from scaling.reporting.words import count
+from scaling.results.op_evaluation import OpEvaluation
 
 KIND, TITLE = "op-tail", "How few op types make most of the time"
 FARTHEST = 25
 
 
-def op_tail(result: OpResult) -> Picture | Nothing:
+def op_tail(result: OpEvaluation) -> Picture | Nothing:
     """A curve a workload, all of one mode, size and number of threads."""
     if not result.alike:
         return Nothing(KIND, TITLE, "no run was traced")

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from scaling.reporting.op_result import OpResult, Scaling
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import FAINT, INK, SMALL_POINTS, TEXT_POINTS, colour, marker
 from scaling.reporting.plots.text import printable, wrapped
 from scaling.reporting.words import duration, share
+from scaling.results.op_evaluation import OpEvaluation, Scaling
 
 KIND, TITLE = "op-threads", "Ops against threads"
 MOST_PANELS = 8
@@ -22,7 +22,7 @@ PANEL_INCHES = (5.0, 1.85)
 LEAST_SHARE = 0.01
 
 
-def op_threads(result: OpResult) -> Picture | Nothing:
+def op_threads(result: OpEvaluation) -> Picture | Nothing:
     """A panel a subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
     if not result.scalings:
         return Nothing(KIND, TITLE, "no workload was traced on several numbers of threads")

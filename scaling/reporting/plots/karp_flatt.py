@@ -12,12 +12,12 @@ from scaling.reporting.plots.marks import band_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn, Look, series_figure
 from scaling.reporting.plots.style import BAND_ALPHA, colour
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 
 KIND, TITLE = "karp-flatt", "Serial fraction, count by count"
 
 
-def karp_flatt(result: Result) -> Picture | Nothing:
+def karp_flatt(result: Evaluation) -> Picture | Nothing:
     """The trace of every series, and Amdahl's serial fraction as fitted."""
     drawn = [Drawn(line, marks) for line in lines_of(result) if (marks := marks_of(line, _percent))]
     if not drawn:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from scaling.reporting.op_result import op_result
 from scaling.reporting.plots.capacity import capacity
 from scaling.reporting.plots.drawing import drawn
 from scaling.reporting.plots.efficiency import efficiency
@@ -17,11 +16,12 @@ from scaling.reporting.plots.smt import smt
 from scaling.reporting.plots.speedup import speedup
 from scaling.reporting.plots.steps import steps
 from scaling.reporting.plots.threads import threads
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
+from scaling.results.op_evaluation import evaluate_ops
 
 __all__ = ["KINDS", "Nothing", "Picture", "pictures"]
 
-_DRAWN: dict[str, Callable[[Result], Picture | Nothing]] = {
+_DRAWN: dict[str, Callable[[Evaluation], Picture | Nothing]] = {
     "efficiency": efficiency,
     "speedup": speedup,
     "steps": steps,
@@ -37,7 +37,7 @@ KINDS: tuple[str, ...] = tuple(_DRAWN)
 
 
 def pictures(
-    result: Result, kinds: Sequence[str] | None = None, target: float | None = None
+    result: Evaluation, kinds: Sequence[str] | None = None, target: float | None = None
 ) -> Iterator[Picture | Nothing]:
     """The figures of a result, one after another: those asked for, or every kind, and those of traces if there are any.
 
@@ -46,4 +46,4 @@ def pictures(
     for kind in KINDS if kinds is None else kinds:
         yield drawn(partial(capacity, result, target) if kind == "capacity" else partial(_DRAWN[kind], result))
     if kinds is None and result.folder.traces:
-        yield from op_pictures(op_result(result.folder.traces))
+        yield from op_pictures(evaluate_ops(result.folder.traces))

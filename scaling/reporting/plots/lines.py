@@ -8,7 +8,7 @@ from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.series import series_names
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.text import printable
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
 # Settings that say by themselves what they are.
@@ -40,7 +40,7 @@ class Line:
         return tuple(each for each in self.points if each.summary.step)
 
 
-def lines_of(result: Result) -> tuple[Line, ...]:
+def lines_of(result: Evaluation) -> tuple[Line, ...]:
     """The lines of a result in the order of its points."""
     groups = [
         (point, tuple(members))

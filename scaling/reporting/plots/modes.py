@@ -13,13 +13,13 @@ from scaling.reporting.plots.marks import beside, draw_marks, hollow_key, mark_k
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn
 from scaling.reporting.plots.style import colour, marker
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
 KIND, TITLE = "modes", "Training against inference"
 
 
-def modes(result: Result) -> Picture | Nothing:
+def modes(result: Evaluation) -> Picture | Nothing:
     """A panel for everything that was measured in more than one mode."""
     pairs: dict[Point, list[Drawn]] = {}
     for line in lines_of(result):

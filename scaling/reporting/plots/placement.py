@@ -14,8 +14,8 @@ from scaling.reporting.plots.floor_plan import Box, Level, Plan, floor_plan
 from scaling.reporting.plots.frame import POINTS_PER_INCH, frame
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, INK, LIGHT, Stroke
-from scaling.reporting.result import Result
 from scaling.reporting.words import count
+from scaling.results.evaluation import Evaluation
 from scaling.results.machine_file import MachineFile
 
 KIND, TITLE = "placement", "Which CPUs were used"
@@ -42,7 +42,7 @@ class Used:
     cpus: frozenset[int]
 
 
-def placement(result: Result) -> Picture | Nothing:
+def placement(result: Evaluation) -> Picture | Nothing:
     """A panel for the fewest, the middle and the most cores of every placement and number of threads a core."""
     machine = result.folder.machine
     if machine is None:
@@ -63,7 +63,7 @@ def placement(result: Result) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, _figure(chosen, machine))
 
 
-def used_of(result: Result) -> list[Used]:
+def used_of(result: Evaluation) -> list[Used]:
     """What each placement, number of threads a core and core count was given, by its first run."""
     found: dict[tuple[str, int, int], Used] = {}
     for row in result.folder.rows:

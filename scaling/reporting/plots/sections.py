@@ -14,8 +14,8 @@ from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS
 from scaling.reporting.plots.text import wrapped
-from scaling.reporting.result import Result
 from scaling.reporting.words import count, duration
+from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
 from scaling.results.rows import Sections as Seconds
 from scaling.study.planning import Point
@@ -38,7 +38,7 @@ class Bar:
     wall_seconds: float
 
 
-def sections(result: Result) -> Picture | Nothing:
+def sections(result: Evaluation) -> Picture | Nothing:
     """A stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
     by_point: dict[Point, list[Row]] = {}
     for row in result.folder.rows:

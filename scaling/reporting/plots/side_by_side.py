@@ -9,7 +9,6 @@ from matplotlib.figure import Figure as Drawing
 
 from scaling.analysis.estimates import Figure
 from scaling.analysis.speedup import Scaled
-from scaling.reporting.kind_results import KindResult
 from scaling.reporting.law_words import figure as number_words
 from scaling.reporting.plots.capacity import IN_SIGHT, TARGET, rate_marks
 from scaling.reporting.plots.curves import Curve, most_fitted
@@ -30,6 +29,7 @@ from scaling.reporting.plots.lines import Line, lines_of, names_of
 from scaling.reporting.plots.marks import Mark, beside, draw_marks, hollow_key, line_key, mark_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import INK, colour, marker
+from scaling.results.node_types import NodeTypeEvaluation
 from scaling.study.planning import Point
 
 
@@ -148,7 +148,7 @@ KINDS: tuple[str, ...] = tuple(view.kind for view in _VIEWS)
 
 
 def side_by_side(
-    kinds: Sequence[KindResult], chosen: Sequence[str] | None = None, target: float | None = None
+    kinds: Sequence[NodeTypeEvaluation], chosen: Sequence[str] | None = None, target: float | None = None
 ) -> Iterator[Picture | Nothing]:
     """The figures that have kinds of node as their series: those asked for, or all; with a target, units a second, it
     is marked where there is throughput."""
@@ -157,7 +157,7 @@ def side_by_side(
             yield drawn(partial(_picture, kinds, view, target if view.kind == "capacity" else None))
 
 
-def _picture(kinds: Sequence[KindResult], view: _View, target: float | None) -> Picture | Nothing:
+def _picture(kinds: Sequence[NodeTypeEvaluation], view: _View, target: float | None) -> Picture | Nothing:
     panels = _panels(kinds, view)
     counts = [mark.cores for panel in panels for mark in panel.marks]
     if max(counts, default=1) == 1:
@@ -167,9 +167,9 @@ def _picture(kinds: Sequence[KindResult], view: _View, target: float | None) -> 
     return Picture(view.kind, view.title, caption, _figure(panels[:MOST_PANELS], view, counts, target))
 
 
-def _panels(kinds: Sequence[KindResult], view: _View) -> list[_Panel]:
+def _panels(kinds: Sequence[NodeTypeEvaluation], view: _View) -> list[_Panel]:
     """A panel for everything held fixed but cores and kind, in the order of the kinds' points."""
-    lines = [(place, kind.name, line) for place, kind in enumerate(kinds) for line in lines_of(kind.result)]
+    lines = [(place, kind.name, line) for place, kind in enumerate(kinds) for line in lines_of(kind.evaluation)]
     marked = [(place, name, line, marks) for place, name, line in lines if (marks := view.marks(line))]
     counts = [mark.cores for _, _, _, marks in marked for mark in marks]
     found: dict[Point, list[_Member]] = {}

@@ -8,12 +8,12 @@ from scaling.reporting.plots.law_lines import left_out_words, marks_of
 from scaling.reporting.plots.lines import lines_of
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn, Look, series_figure
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 
 KIND, TITLE = "smt", "What a core's second thread brings"
 
 
-def smt(result: Result) -> Picture | Nothing:
+def smt(result: Evaluation) -> Picture | Nothing:
     """The SMT yield of every series that uses more than one thread of a core."""
     lines = lines_of(result)
     drawn = [Drawn(line, marks) for line in lines if (marks := marks_of(line, lambda point: point.smt_yield))]

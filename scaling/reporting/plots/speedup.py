@@ -23,7 +23,7 @@ from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import BESIDE_POINTS, Mark, band_key, draw_marks, hollow_key, line_key, mark_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, INK, Stroke, colour, marker
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 
 KIND, TITLE = "speedup", "Speedup and its laws"
 LAW_COLOURS: dict[LawName, str] = {"amdahl": COLOURS[4], "usl": COLOURS[2]}
@@ -40,7 +40,7 @@ class _Panel:
     foretold: Mark | None
 
 
-def speedup(result: Result) -> Picture | Nothing:
+def speedup(result: Evaluation) -> Picture | Nothing:
     """A panel a series."""
     drawn = [(line, marks_of(line, lambda point: point.speedup)) for line in lines_of(result)]
     drawn = [(line, marks) for line, marks in drawn if marks]

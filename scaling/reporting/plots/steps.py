@@ -17,8 +17,8 @@ from scaling.reporting.plots.law_lines import left_out_words
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
-from scaling.reporting.result import Result
 from scaling.reporting.words import count, duration
+from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
 from scaling.study.planning import Point
 
@@ -48,7 +48,7 @@ class Group:
     strips: tuple[Strip, ...]
 
 
-def steps(result: Result) -> Picture | Nothing:
+def steps(result: Evaluation) -> Picture | Nothing:
     """A panel a series, with its fewest and its most cores."""
     rows: dict[Point, list[Row]] = {}
     for row in result.folder.rows:

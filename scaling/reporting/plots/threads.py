@@ -14,8 +14,8 @@ from scaling.reporting.plots.frame import Frame, frame
 from scaling.reporting.plots.lines import names_of
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import SMALL_POINTS
-from scaling.reporting.result import Result
 from scaling.reporting.words import count
+from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 from scaling.study.spec import Threads
 
@@ -38,7 +38,7 @@ class Grid:
     valid: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
-def threads(result: Result) -> Picture | Nothing:
+def threads(result: Evaluation) -> Picture | Nothing:
     """A panel a workload and core count with more than one setting of threads."""
     groups: dict[Point, list[Scaled]] = {}
     for each in result.points:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from scaling.reporting.kind_results import KindResult
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
+from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.rows import Row
 from tests.scaling.reporting.results import folder_of, made
 
@@ -39,7 +39,7 @@ def kind(
     core_hour: float = 1.0,
     include_invalid: bool = False,
     **making: object,
-) -> KindResult:
+) -> NodeTypeEvaluation:
     """What such a kind comes to."""
     folder = replace(folder_of(kind_rows(toml, cores, **making), path / name, cores), name=name)  # type: ignore[arg-type]
-    return KindResult(name, core_hour, result_of(folder, include_invalid))
+    return NodeTypeEvaluation(name, core_hour, evaluate(folder, include_invalid))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import exp
 from pathlib import Path
 
-from scaling.reporting.result import Result, result_of
+from scaling.results.evaluation import Evaluation, evaluate
 from scaling.results.folder import Folder
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Row, Sections, row_to_json
@@ -95,6 +95,6 @@ def written(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1) -> Pa
 
 def result(
     toml: str, path: Path, cores: int = 8, smt: int = 1, *, include_invalid: bool = False, **making: object
-) -> Result:
+) -> Evaluation:
     """What a study on a pretend machine comes to."""
-    return result_of(folder_of(made(toml, cores, smt, **making), path, cores, smt), include_invalid)  # type: ignore[arg-type]
+    return evaluate(folder_of(made(toml, cores, smt, **making), path, cores, smt), include_invalid)  # type: ignore[arg-type]

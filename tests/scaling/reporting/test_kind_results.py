@@ -5,9 +5,9 @@ import pytest
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
-from scaling.reporting.kind_results import same_work, series_names
-from scaling.reporting.kinds import KindAnswer, side_by_side, side_by_side_facts, side_by_side_table
+from scaling.reporting.kinds import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.page.side_by_side import asked
+from scaling.results.node_types import NodeTypeAnswer, same_work, series_names
 from tests.scaling.reporting.kinds import kind
 
 SERIES = "calibrated train compact smt1"
@@ -24,10 +24,12 @@ def kinds(tmp_path):
 
 def test_the_size_to_give_does_and_costs_what_an_answer_says_of_it(kinds):
     quick = kinds[0]
-    (outlook,) = quick.result.outlooks
+    (outlook,) = quick.evaluation.outlooks
     found = quick.recommended(SERIES)
     assert found.cores == outlook.recommended
-    asked = answer(outlook.fit, Question("throughput", 0.9 * found.rate.value, price=Price(4.0)), quick.result.sizes)
+    asked = answer(
+        outlook.fit, Question("throughput", 0.9 * found.rate.value, price=Price(4.0)), quick.evaluation.sizes
+    )
     told = {each.cores: each for each in [asked.offer, *asked.neighbours]}[found.cores]
     assert (told.rate, told.cost_per_million, told.efficiency) == (found.rate, found.cost_per_million, found.efficiency)
     assert quick.recommended("another") is None
@@ -89,7 +91,7 @@ def test_sizes_that_use_both_threads_of_a_core_are_compared_by_hardware_threads(
     (work,) = same_work(kinds)
     offer = replace(work.answers[0].answer.offer, cores=8, threads=2, cost_per_million=0.0)
     answers = [
-        KindAnswer(name, SERIES, replace(work.answers[0].answer, offer=each))
+        NodeTypeAnswer(name, SERIES, replace(work.answers[0].answer, offer=each))
         for name, each in (("wide", replace(offer, cores=12, threads=1, cost_per_million=1.0)), ("narrow", offer))
     ]
     (sentence,) = side_by_side(answers)

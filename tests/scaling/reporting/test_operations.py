@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from scaling.reporting.op_facts import op_facts
-from scaling.reporting.op_result import comparable, op_result
+from scaling.reporting.op_facts import op_facts, op_notes
 from scaling.reporting.operations import (
     held_out_table,
     laws_table,
@@ -17,6 +16,7 @@ from scaling.reporting.operations import (
     steadiness_table,
 )
 from scaling.reporting.tables import text_lines
+from scaling.results.op_evaluation import comparable, evaluate_ops
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
@@ -31,13 +31,13 @@ def result():
         *amdahl_traces(FORWARD, threads=(1,), mode="infer"),
         *amdahl_traces(DENSE, threads=threads, workload="speech", noise=0.002),
     ]
-    return op_result(traces, predict=(8,))
+    return evaluate_ops(traces, predict=(8,))
 
 
 def test_profiles_are_named_as_shortly_as_tells_them_apart(result):
     assert result.names[:3] == ("alexnet train ×1", "alexnet train ×2", "alexnet train ×4")
     assert "alexnet infer ×1" in result.names
-    assert op_result(amdahl_traces(threads=(1,))).names == ("alexnet ×1",)
+    assert evaluate_ops(amdahl_traces(threads=(1,))).names == ("alexnet ×1",)
 
 
 def test_every_profile_has_a_line_with_its_classes(result):
@@ -105,7 +105,7 @@ def test_what_to_be_careful_about_is_said(result):
 def test_launches_whose_steps_drift_are_told_together():
     fast, slow = (trace(*(step({"MatMul": 1 + pace * n}) for n in range(12)), launch=pace + 1) for pace in (1, 2))
     calm = trace(*(step({"MatMul": 1.0}) for _ in range(12)))
-    remarks = [remark for remark in op_remarks(op_result([calm, fast, slow])) if "drifts" in remark]
+    remarks = [remark for remark in op_remarks(evaluate_ops([calm, fast, slow])) if "drifts" in remark]
     assert remarks == [
         "alexnet train, 1 thread: op time drifts by +169 to +183 % over 12 steps in 2 of 3 launches; trace more --steps"
     ]
@@ -114,19 +114,19 @@ def test_launches_whose_steps_drift_are_told_together():
 def test_launches_that_tell_different_shares_are_named():
     alike = {"MatMul": 0.80, "Mul": 0.10, "Tanh": 0.10}
     other = {"MatMul": 0.83, "Mul": 0.08, "Tanh": 0.09}
-    agreed = op_result([trace(step(alike)), trace(step(alike), launch=2)])
-    apart = op_result([trace(step(alike)), trace(step(other), launch=2)])
+    agreed = evaluate_ops([trace(step(alike)), trace(step(alike), launch=2)])
+    apart = evaluate_ops([trace(step(alike)), trace(step(other), launch=2)])
     assert not any("launches" in remark for remark in op_remarks(agreed))
     assert any("the share of MatMul is 80.0 to 83.0 % in its 2 launches" in remark for remark in op_remarks(apart))
 
 
 def test_one_launch_is_said_to_be_one():
-    remarks = list(op_remarks(op_result(amdahl_traces(threads=(1, 2), launches=1))))
+    remarks = list(op_remarks(evaluate_ops(amdahl_traces(threads=(1, 2), launches=1))))
     assert any("one launch a number of threads" in remark for remark in remarks)
 
 
 def test_nothing_is_foretold_from_one_number_of_threads():
-    [note] = op_result(amdahl_traces(threads=(1,)), predict=(4,)).notes
+    [note] = op_notes(evaluate_ops(amdahl_traces(threads=(1,)), predict=(4,)))
     assert "--threads 1,2" in note
 
 
@@ -139,7 +139,7 @@ def test_facts_are_json_and_say_what_the_tables_say(result):
 
 
 def test_no_trace_at_all_tells_nothing_and_breaks_nothing():
-    empty = op_result([])
+    empty = evaluate_ops([])
     assert empty.profiles == ()
     assert likeness_lines(empty) == []
     assert text_lines(profiles_table(empty))

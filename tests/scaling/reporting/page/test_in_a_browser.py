@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.page.page import page
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
 from scaling.results.rows import Outcome
 from tests.pretend import HOST
@@ -28,7 +28,7 @@ def path(tmp_path_factory):
         [each for each in laws() if each.run.launch < 3 or each.run.point.cores < 8], tmp_path_factory.mktemp("b")
     )
     written = folder / "report.html"
-    written.write_text(page(result_of(read_folder(folder))), encoding="utf-8")
+    written.write_text(page(evaluate(read_folder(folder))), encoding="utf-8")
     return written
 
 
@@ -224,7 +224,7 @@ def hostile(text, tmp_path):
     toml = f"workloads = {json.dumps(text)}\nname = {json.dumps(text)}\nquestion = {json.dumps(text)}"
     folder = replace(folder_of(rows, tmp_path), name=text, study_toml=toml, findings=found)
     told = replace(folder.machine, host=text)
-    return result_of(replace(folder, machine=told))
+    return evaluate(replace(folder, machine=told))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -252,7 +252,7 @@ def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text)
     "name", ["one point", "all failed", "two counts", "a hundred and twenty-eight cores", "no machine"]
 )
 def test_a_study_with_next_to_nothing_in_it_opens_as_well(opened, tmp_path, name):
-    browser = opened(result_of(DEGENERATE[name](tmp_path)))
+    browser = opened(evaluate(DEGENERATE[name](tmp_path)))
     assert browser.complaints() == []
     for width in WIDTHS:
         browser.resize(width)

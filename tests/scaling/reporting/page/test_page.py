@@ -13,8 +13,8 @@ from scaling.reporting.law_facts import fit_facts
 from scaling.reporting.page.data import page_facts
 from scaling.reporting.page.page import page
 from scaling.reporting.points import points_table
-from scaling.reporting.result import result_of
 from scaling.reporting.sizing import outlook_facts
+from scaling.results.evaluation import evaluate
 from scaling.results.folder import Folder, read_folder
 from scaling.results.rows import Outcome
 from tests.pretend import row
@@ -44,7 +44,7 @@ def text_of(text, part):
 def understood(tmp_path_factory):
     """A result of eight workloads that scale in eight ways, and its folder."""
     path = kept(laws(), tmp_path_factory.mktemp("page") / "pretend")
-    return path, result_of(read_folder(path))
+    return path, evaluate(read_folder(path))
 
 
 @pytest.fixture(scope="module")
@@ -159,14 +159,14 @@ SENTENCES = {
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_study_with_next_to_nothing_in_it_gives_a_page_with_a_sentence(tmp_path, name):
-    text = page(result_of(DEGENERATE[name](tmp_path)))
+    text = page(evaluate(DEGENERATE[name](tmp_path)))
     words = " ".join(unescape(re.sub(r"<script.*?</script>|<[^>]+>", " ", text, flags=re.S)).split())
     assert SENTENCES[name] in words
     assert facts_of(text)["points"]
 
 
 def test_failed_runs_are_listed_with_their_reasons_and_what_they_wrote(tmp_path):
-    words = text_of(page(result_of(DEGENERATE["all failed"](tmp_path))), "origin")
+    words = text_of(page(evaluate(DEGENERATE["all failed"](tmp_path))), "origin")
     assert "1 core, compact , launch 1-4: failed: killed by signal 9 (out of memory?)" in words
     assert "no memory left" in words
 
@@ -174,7 +174,7 @@ def test_failed_runs_are_listed_with_their_reasons_and_what_they_wrote(tmp_path)
 def test_versions_and_variables_that_differ_are_all_named(tmp_path):
     rows = made("cores = [1, 2]\nlaunches = 3")
     rows[0] = replace(rows[0], versions=(("python", "3.12"),), environment=(("PATH", "/bin"),))
-    words = text_of(page(result_of(folder_of(rows, tmp_path))), "origin")
+    words = text_of(page(evaluate(folder_of(rows, tmp_path))), "origin")
     assert re.search(r"python 3\.1\d · 3\.1\d", words)
     assert re.search(r"PATH /\S+ · /\S+", words)
 
@@ -182,20 +182,20 @@ def test_versions_and_variables_that_differ_are_all_named(tmp_path):
 def test_findings_come_worst_first_with_their_remedies(tmp_path):
     found = (Finding("ASLR", "ok", "on", "why", None), Finding("load", "spoiler", "3 tasks", "They run.", "Stop them."))
     folder = replace(folder_of(made("cores = [1, 2]\nlaunches = 3"), tmp_path), findings=found)
-    words = text_of(page(result_of(folder)), "machine")
+    words = text_of(page(evaluate(folder)), "machine")
     assert "1 thing here would spoil a measurement: load." in words
     assert words.index("load : 3 tasks") < words.index("Remedy: Stop them.") < words.index("ASLR : on")
 
 
 def test_a_page_that_rests_on_points_that_are_not_valid_says_so(tmp_path):
     folder = folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path)
-    text = page(result_of(folder, include_invalid=True), include_invalid=True)
+    text = page(evaluate(folder, include_invalid=True), include_invalid=True)
     assert "3 of 4 points are not valid by their own launches, and were taken in all the same" in text_of(
         text, "answers"
     )
-    assert "taken in all the same" not in page(result_of(folder))
+    assert "taken in all the same" not in page(evaluate(folder))
 
 
 def test_an_examination_of_nothing_is_a_sentence(tmp_path):
     folder: Folder = replace(folder_of([row()], tmp_path), findings=())
-    assert "found nothing to report" in text_of(page(result_of(folder)), "machine")
+    assert "found nothing to report" in text_of(page(evaluate(folder)), "machine")

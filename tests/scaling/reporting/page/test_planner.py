@@ -19,9 +19,9 @@ from scaling.analysis.sizing.question import Question
 from scaling.cli.sources import read_machine_sizes, read_series
 from scaling.reporting.law_words import figure, percent
 from scaling.reporting.page.page import page
-from scaling.reporting.result import result_of
 from scaling.reporting.sizing import answer_facts
 from scaling.reporting.words import duration
+from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import kept, laws, shared
@@ -41,7 +41,7 @@ def folder_named(tmp_path_factory):
     @cache
     def made(name):
         path = FOLDERS[name](tmp_path_factory.mktemp("planner") / "pretend")
-        result = result_of(read_folder(path), include_invalid=True)
+        result = evaluate(read_folder(path), include_invalid=True)
         (path / "report.html").write_text(page(result, include_invalid=True), encoding="utf-8")
         return path
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from scaling.reporting.between import between_table
-from scaling.reporting.kind_results import KindResult, same_work
 from scaling.reporting.kinds import side_by_side
 from scaling.reporting.page.side_by_side import side_by_side_page
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
+from scaling.results.node_types import NodeTypeEvaluation, same_work
 from scaling.results.rows import Outcome
 from tests.scaling.reporting.kinds import kind
 from tests.scaling.reporting.page.test_in_a_browser import HOSTILE, contrast, hostile, overflow, requests
@@ -46,7 +46,7 @@ def shown(kinds):
 def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
     words = text_of(shown, "answers")
     for each in kinds:
-        for outlook in each.result.outlooks:
+        for outlook in each.evaluation.outlooks:
             law = outlook.fit.chosen.figures.contention
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
             offer = each.recommended(outlook.fit.series.name)
@@ -114,9 +114,9 @@ def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
     assert [len(each["between_machines"]) for each in facts["kinds"]] == [0, len(kinds[1].between)]
     for told, each in zip(facts["kinds"], kinds, strict=True):
         assert [one["recommended_cores"] for one in told["outlook"]] == [
-            one.recommended for one in each.result.outlooks
+            one.recommended for one in each.evaluation.outlooks
         ]
-        assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.result.fits]
+        assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.evaluation.fits]
     for told, work in zip(facts["same_work"], same_work(kinds), strict=True):
         offers = {each.kind: each.answer.offer for each in work.answers}
         assert (told["target"], told["cheapest"], told["fewest_cores"]) == (work.target, "cheap", "quick")
@@ -134,9 +134,9 @@ def test_the_policy_is_that_of_every_page(shown):
 def bare(tmp_path):
     """Kinds with next to nothing in them."""
     lone = kind("one", tmp_path, "cores = [1]\nlaunches = 1", cores=1)
-    folder = lone.result.folder
+    folder = lone.evaluation.folder
     bad = tuple(replace(row, outcome=Outcome("failed", "it broke")) for row in folder.rows)
-    failed = replace(lone, name="failed", result=result_of(replace(folder, rows=bad, machine=None)))
+    failed = replace(lone, name="failed", result=evaluate(replace(folder, rows=bad, machine=None)))
     return [lone, failed]
 
 
@@ -192,7 +192,7 @@ def test_kinds_with_next_to_nothing_fit_the_screen_as_well(opened, tmp_path):
 
 @pytest.mark.parametrize("text", [HOSTILE[place] for place in (1, 2, 3, 6)], ids=range(4))
 def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text):
-    first, second = (KindResult(name, 1.0, hostile(text, tmp_path)) for name in ("a", "b"))
+    first, second = (NodeTypeEvaluation(name, 1.0, hostile(text, tmp_path)) for name in ("a", "b"))
     toml = f"workloads = {json.dumps(text)}\nname = {json.dumps(text)}"
     browser = opened(side_by_side_page(text, toml, [first, second], pages_of([first, second])))
     assert browser.run("return window.probe ?? null") is None

@@ -12,17 +12,17 @@ from matplotlib.text import Text
 
 from scaling.reporting.plots.kinds import Nothing, Picture, pictures
 from scaling.reporting.plots.style import FAINT, style
-from scaling.reporting.result import Result
+from scaling.results.evaluation import Evaluation
 
 
-def picture(result: Result, kind: str, target: float | None = None) -> Picture:
+def picture(result: Evaluation, kind: str, target: float | None = None) -> Picture:
     """The one figure of a kind."""
     (found,) = pictures(result, [kind], target)
     assert isinstance(found, Picture), found
     return found
 
 
-def nothing(result: Result, kind: str) -> str:
+def nothing(result: Evaluation, kind: str) -> str:
     """Why there is no figure of a kind."""
     (found,) = pictures(result, [kind])
     assert isinstance(found, Nothing)

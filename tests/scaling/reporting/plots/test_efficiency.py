@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.reporting.plots.style import MARKERS
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.drawn import (
     bars,
     behind,
@@ -34,7 +34,7 @@ def test_a_mark_is_at_its_efficiency_with_the_interval_of_its_launches(tmp_path)
 
 def test_a_point_with_a_verdict_against_it_is_hollow_and_the_legend_says_so(tmp_path):
     rows = [row for row in made(FOUR) if row.run.point.cores != 4 or row.run.launch < 3]
-    found = picture(result_of(folder_of(rows, tmp_path)), "efficiency")
+    found = picture(evaluate(folder_of(rows, tmp_path)), "efficiency")
     assert hollow(panels(found)[0]) == {4}
     assert "hollow: not valid" in legend(found)
     assert "hollow: not valid" not in legend(picture(result(FOUR, tmp_path), "efficiency"))

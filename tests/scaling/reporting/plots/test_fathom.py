@@ -7,7 +7,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from scaling.analysis.estimates import Figure
 from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
-from scaling.reporting.op_result import op_result
 from scaling.reporting.plots.drawing import drawn
 from scaling.reporting.plots.fathom import OP_KINDS, op_pictures
 from scaling.reporting.plots.fathom_likeness import leaves
@@ -19,8 +18,9 @@ from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.roofline import roofline
 from scaling.reporting.plots.saving import page_svg
 from scaling.reporting.plots.style import DARK, LIGHT
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
+from scaling.results.op_evaluation import evaluate_ops
 from tests.fathom import FIGURE_3
 from tests.traced import CONVOLUTIONAL, amdahl_traces, point, step, trace
 
@@ -30,7 +30,7 @@ DENSE = {"MatMul": (50.0, 0.1, 3), "Tanh": (5.0, 0.0, 3), "NextIteration": (1.0,
 
 @pytest.fixture(scope="module")
 def result():
-    return op_result(
+    return evaluate_ops(
         [
             *amdahl_traces(noise=0.002),
             *amdahl_traces(FORWARD, threads=(1,), mode="infer"),
@@ -89,7 +89,7 @@ def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
 
 
 def test_no_distance_is_written_across_a_branch_however_close_two_joins_are():
-    alike = op_result([trace(step(ops), workload=name) for name, ops in FIGURE_3.items()])
+    alike = evaluate_ops([trace(step(ops), workload=name) for name, ops in FIGURE_3.items()])
     [picture] = op_pictures(alike, ["op-likeness"])
     canvas = FigureCanvasAgg(picture.figure)
     canvas.draw()
@@ -131,14 +131,14 @@ def test_no_figure_leans_on_a_pattern_that_small_svgs_do_not_keep(pictures):
 
 @pytest.mark.parametrize("kind", OP_KINDS)
 def test_nothing_traced_is_said_in_a_sentence(kind):
-    [found] = op_pictures(op_result([]), [kind])
+    [found] = op_pictures(evaluate_ops([]), [kind])
     assert isinstance(found, Nothing)
     assert found.reason
 
 
 def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
     name = "net$_^{}<script>&%\n" * 4
-    for found in op_pictures(op_result([trace(step({"Odd$Op": 1.0}), workload=name)])):
+    for found in op_pictures(evaluate_ops([trace(step({"Odd$Op": 1.0}), workload=name)])):
         assert isinstance(found, Nothing) or page_svg(found)
 
 
@@ -180,7 +180,7 @@ def test_without_ceilings_there_is_no_roof():
 
 
 def test_a_folder_with_traces_has_their_figures_after_its_own():
-    kept = result_of(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
+    kept = evaluate(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
     kinds = [each.kind for each in pictures_of(kept)]
     assert kinds == [*KINDS, *OP_KINDS]
     assert [each.kind for each in pictures_of(kept, ["sections"])] == ["sections"]

@@ -6,7 +6,7 @@ import pytest
 
 from scaling.reporting.plots.kinds import KINDS, Nothing, Picture, pictures
 from scaling.reporting.plots.saving import page_svg, write
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
 from tests.pretend import row
 from tests.scaling.reporting.plots.drawn import empty_panels, joined, outside, overlaps
@@ -91,7 +91,7 @@ def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upo
     tmp_path, shape, include_invalid
 ):
     rows, cores, smt = SHAPES[shape]()
-    understood = result_of(folder_of(rows, tmp_path, cores, smt), include_invalid)
+    understood = evaluate(folder_of(rows, tmp_path, cores, smt), include_invalid)
     for found in pictures(understood, target=100.0):
         if isinstance(found, Nothing):
             assert found.reason
@@ -105,7 +105,7 @@ def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upo
 
 def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_are_small_to_send(tmp_path):
     sent = 0
-    for found in pictures(result_of(folder_of(eight_by_twenty(), tmp_path, 20))):
+    for found in pictures(evaluate(folder_of(eight_by_twenty(), tmp_path, 20))):
         if isinstance(found, Picture):
             assert not empty_panels(found.figure), found.kind
             assert not overlaps(found.figure), found.kind
@@ -116,7 +116,7 @@ def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_a
 
 @pytest.mark.parametrize(("name", "include_invalid"), [("sixteen-cores", True), ("sixteen-cores-calibrated", False)])
 def test_the_examples_are_drawn(name, include_invalid):
-    for found in pictures(result_of(read_folder(EXAMPLES / name), include_invalid)):
+    for found in pictures(evaluate(read_folder(EXAMPLES / name), include_invalid)):
         if isinstance(found, Picture):
             assert not overlaps(found.figure), found.kind
             assert not outside(found.figure), found.kind
@@ -124,7 +124,7 @@ def test_the_examples_are_drawn(name, include_invalid):
 
 def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path):
     rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    found = {each.kind: each for each in pictures(result_of(folder_of(rows, tmp_path, told=False)))}
+    found = {each.kind: each for each in pictures(evaluate(folder_of(rows, tmp_path, told=False)))}
     assert found["placement"].reason == "the folder does not say what its machine is made of"
     assert isinstance(found["capacity"], Picture)
 

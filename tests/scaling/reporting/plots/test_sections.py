@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.reporting.plots.sections import NAMES, shares_of
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
 from scaling.results.rows import Sections
 from tests.pretend import row
 from tests.scaling.reporting.plots.drawn import legend, nothing, panels, picture
@@ -33,4 +33,4 @@ def test_the_first_step_is_part_of_setup_and_what_is_not_told_of_the_rest():
 
 def test_runs_that_do_not_tell_have_nothing_to_draw(tmp_path):
     rows = [row(each.run) for each in made("cores = [1, 2]\nlaunches = 3")]
-    assert "where its time went" in nothing(result_of(folder_of(rows, tmp_path)), "sections")
+    assert "where its time went" in nothing(evaluate(folder_of(rows, tmp_path)), "sections")

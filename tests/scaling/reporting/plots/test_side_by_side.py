@@ -2,11 +2,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from scaling.reporting.kind_results import KindResult
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.saving import page_svg
 from scaling.reporting.plots.side_by_side import KINDS, side_by_side
 from scaling.reporting.plots.style import colour, marker
+from scaling.results.node_types import NodeTypeEvaluation
 from tests.scaling.reporting.kinds import kind
 from tests.scaling.reporting.plots.drawn import (
     empty_panels,
@@ -24,7 +24,7 @@ from tests.scaling.reporting.results import EIGHT
 FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
 
 
-def picture(kinds: Sequence[KindResult], name: str, target: float | None = None) -> Picture:
+def picture(kinds: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Picture:
     (found,) = side_by_side(kinds, [name], target)
     assert isinstance(found, Picture), found
     return found
@@ -37,7 +37,7 @@ def figures(kinds, name):
         "speedup": lambda point: point.speedup.value,
         "capacity": lambda point: point.summary.rate.value,
     }[name]
-    return [{point.summary.point.cores: pick(point) for point in each.result.points} for each in kinds]
+    return [{point.summary.point.cores: pick(point) for point in each.evaluation.points} for each in kinds]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from scaling.reporting.plots.steps import thinned
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
-from scaling.reporting.result import result_of
+from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.drawn import legend, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
@@ -57,4 +57,4 @@ def test_where_every_launch_failed_there_is_nothing_to_draw(tmp_path):
 
     bad = {"status": "failed", "reason": "no", "step_seconds": ()}
     rows = [replace(row, outcome=replace(row.outcome, **bad)) for row in made("")]
-    assert nothing(result_of(folder_of(rows, tmp_path)), "steps") == "no launch went well"
+    assert nothing(evaluate(folder_of(rows, tmp_path)), "steps") == "no launch went well"

@@ -1,7 +1,4 @@
-"""Traces understood: profiles, laws of ops, what limits whom, and who is like whom. Pure.
-
-The same for the tables of `scaling profile`, for figures and for the page.
-"""
+"""Op traces evaluated: profiles, laws per op, what limits each workload, and which are alike. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -36,11 +33,11 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True)
-class OpResult:
-    """What a set of traces comes to.
+class OpEvaluation:
+    """What a set of traces shows.
 
     `names` are the profiles' own, as short as tells them apart; `alike` are the profiles that can be compared: of one
-    mode, size and number of threads, one a workload.
+    mode, size and thread count, one per workload. `complaints` say why a subject has no laws.
     """
 
     traces: tuple[Trace, ...]
@@ -50,7 +47,8 @@ class OpResult:
     pairs: tuple[ModePair, ...]
     scalings: tuple[Scaling, ...]
     alike: tuple[Profile, ...]
-    notes: tuple[str, ...]
+    complaints: tuple[FitError, ...]
+    predicted_threads: tuple[int, ...]
 
     @property
     def shares(self) -> Shares:
@@ -66,21 +64,19 @@ class OpResult:
         return self.names[self.profiles.index(profile)]
 
 
-def op_result(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpResult:
+def evaluate_ops(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpEvaluation:
     """Everything that traces tell; with numbers of threads to predict, the steps on them too."""
     traces = sorted(traces, key=_in_a_table)
     found = tuple(profiles(traces))
     names = tuple(profile_names(found))
-    scalings, notes = [], []
+    scalings, complaints = [], []
     for threading in threadings(found):
         name = _without_threads(names[found.index(threading.profiles[0])])
         try:
             scalings.append(_scaling(name, threading, traces, predict))
         except FitError as error:
-            notes.append(str(error))
-    if predict and not scalings:
-        notes.append("nothing can be foretold from one number of threads; trace two, such as --threads 1,2")
-    return OpResult(
+            complaints.append(error)
+    return OpEvaluation(
         traces=tuple(traces),
         profiles=found,
         names=names,
@@ -88,7 +84,8 @@ def op_result(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpResult:
         pairs=tuple(mode_pairs(found)),
         scalings=tuple(scalings),
         alike=comparable(found),
-        notes=tuple(notes),
+        complaints=tuple(complaints),
+        predicted_threads=tuple(predict),
     )
 
 

@@ -1,4 +1,5 @@
-from scaling.reporting.result import result_of
+from scaling.reporting.points import evaluation_notes
+from scaling.results.evaluation import evaluate
 from scaling.results.folder import Folder
 from scaling.results.machine_file import read_machine_file
 from scaling.results.store import Store
@@ -18,17 +19,17 @@ def swept(toml="", smt=1):
 
 
 def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):
-    found = result_of(folder(swept('cores = "doubling"'), tmp_path))
+    found = evaluate(folder(swept('cores = "doubling"'), tmp_path))
     assert [point.summary.point.cores for point in found.points] == [1, 2, 4, 8]
     (law,) = found.fits
     assert law.chosen.figures.contention.low < 0.1 < law.chosen.figures.contention.high
     (landmarks,) = found.outlooks
     assert landmarks.recommended in (7, 8)
-    assert (found.sizes.counts[-1], found.notes) == (8, ())
+    assert (found.sizes.counts[-1], evaluation_notes(found)) == (8, [])
 
 
 def test_where_threads_share_cores_the_whole_stands_for_its_parts(tmp_path):
-    found = result_of(folder(swept('smt = "all"', smt=2), tmp_path, smt=2))
+    found = evaluate(folder(swept('smt = "all"', smt=2), tmp_path, smt=2))
     assert len(found.fits) == 3
     assert [each.fit.series.name for each in found.outlooks] == ["calibrated train compact smt1-2"]
 
@@ -36,8 +37,8 @@ def test_where_threads_share_cores_the_whole_stands_for_its_parts(tmp_path):
 def test_points_left_out_and_series_not_fitted_are_said(tmp_path):
     rows = [*swept("cores = [1, 2, 4]\nlaunches = 3")]
     few = [each for each in rows if each.run.point.cores < 4 or each.run.launch < 3]
-    assert any("1 of 3 points left out" in note for note in result_of(folder(few, tmp_path)).notes)
-    single = result_of(folder([row()], tmp_path))
+    assert any("1 of 3 points left out" in note for note in evaluation_notes(evaluate(folder(few, tmp_path))))
+    single = evaluate(folder([row()], tmp_path))
     assert single.fits == ()
-    assert "none of the 1 point is valid" in single.notes[0]
-    assert len(result_of(folder([row()], tmp_path), include_invalid=True).notes) == 1
+    assert "none of the 1 point is valid" in evaluation_notes(single)[0]
+    assert len(evaluation_notes(evaluate(folder([row()], tmp_path), include_invalid=True))) == 1

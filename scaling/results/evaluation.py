@@ -1,0 +1,52 @@
+"""A results folder evaluated: its points, fits and landmarks, computed once for every table, figure and page. Pure."""
+
+from dataclasses import dataclass
+
+from scaling.analysis.capacity import outlook
+from scaling.analysis.fitting import SeriesFit, fit_each
+from scaling.analysis.series import series_of, without_parts
+from scaling.analysis.sizing.question import Outlook
+from scaling.analysis.sizing.sizes import Sizes
+from scaling.analysis.speedup import Scaled, scaled
+from scaling.analysis.summary import by_point
+from scaling.analysis.trusted import Trusted, trusted
+from scaling.errors import FitError
+from scaling.results.folder import Folder
+from scaling.results.rows import launch_of
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a results folder shows.
+
+    `fits` has every series that can be fitted; `outlooks` has those that are sized (where threads share cores, the
+    series with both thread counts replaces its parts). `selection` says which points the fits took, `complaints` why
+    other series have no fit.
+    """
+
+    folder: Folder
+    points: tuple[Scaled, ...]
+    fits: tuple[SeriesFit, ...]
+    outlooks: tuple[Outlook, ...]
+    sizes: Sizes | None
+    selection: Trusted
+    complaints: tuple[FitError, ...]
+
+
+def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
+    """Evaluate a folder; points that are not valid stay out of the fits unless they are included."""
+    points = tuple(scaled(by_point(map(launch_of, folder.rows))))
+    selection = trusted((point.summary for point in points), include_invalid)
+    series = series_of(selection.launches)
+    fits, complaints = fit_each(series)
+    whole = {one.name for one in without_parts(series)}
+    sizes = folder.machine.sizes() if folder.machine else None
+    return Evaluation(
+        folder=folder,
+        points=points,
+        fits=tuple(fits),
+        outlooks=tuple(outlook(fit, sizes) for fit in fits if fit.series.name in whole),
+        sizes=sizes,
+        selection=selection,
+        complaints=tuple(complaints),
+    )
