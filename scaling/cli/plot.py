@@ -14,7 +14,7 @@ from scaling.errors import StoreError
 from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
 from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
-from scaling.study.workload import did_you_mean
+from scaling.study.keys import did_you_mean
 
 if TYPE_CHECKING:
     from scaling.reporting.plots.picture import Nothing, Picture

@@ -10,8 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from scaling.errors import StudyError
+from scaling.study.keys import did_you_mean
 from scaling.study.spec import Study
-from scaling.study.workload import Command, Entry, Named, OwnFile, checked, did_you_mean
+from scaling.study.workload import Command, Entry, Named, OwnFile, checked
 
 
 def ready_made() -> dict[str, str]:

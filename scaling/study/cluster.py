@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from scaling.errors import ClusterError
-from scaling.study.workload import did_you_mean
+from scaling.study.keys import did_you_mean
 
 Scheduler = Literal["slurm", "lsf", "pbs"]
 

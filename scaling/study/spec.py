@@ -1,62 +1,22 @@
-"""A study as a frozen value, read from TOML and checked once; later modules trust it. Pure."""
+"""A study as a frozen value, from TOML or from Python, checked once; later modules trust it. Pure."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.dataclasses import dataclass
 
 from scaling.errors import PlacementError, StudyError
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.study.workload import did_you_mean, workload
+from scaling.study.keys import accepted_words, as_list, did_you_mean, first_problem, takes
+from scaling.study.workload import workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = ("workloads", "modes", "items", "cores", "smt", "placements", "intra", "inter")
-
-Counts = tuple[int, ...]
-Threads = int | Literal["auto", "cpus", "cores"]
-Items = int | Literal["default"]
-Start = Literal["spawn", "fork"]
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """The question: which workloads, over which axes, measured how carefully."""
-
-    name: str
-    question: str
-    workloads: tuple[str, ...]
-    modes: tuple[str, ...]
-    size: str
-    items: tuple[Items, ...]
-    scale: str
-    cores: Literal["doubling", "all"] | Counts
-    smt: Literal["all"] | Counts
-    placements: tuple[str, ...]
-    within: str | None
-    reserve: Counts
-    kind: str | None
-    memory: str
-    intra: tuple[Threads, ...]
-    inter: tuple[Threads, ...]
-    framework: str
-    device: str
-    jit: bool
-    start: Start
-    launches: int
-    precision: float
-    max_seconds: float
-    timeout_seconds: float
-    seed: int
-
-
-def _listed(value: object) -> object:
-    """A single value stands for a list of one."""
-    return value if isinstance(value, list | tuple) else [value]
 
 
 def _counts(value: object) -> object:
@@ -68,64 +28,62 @@ def _counts(value: object) -> object:
 
 Word = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=65536, strict=True)]
-CountsKey = Annotated[tuple[Count, ...], Field(min_length=1)]
-WordsKey = Annotated[tuple[Word, ...], Field(min_length=1), BeforeValidator(_listed)]
-ModesKey = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(_listed)]
-ItemsKey = Annotated[tuple[Count | Literal["default"], ...], Field(min_length=1), BeforeValidator(_listed)]
-ThreadsKey = Annotated[
-    tuple[Count | Literal["auto", "cpus", "cores"], ...], Field(min_length=1), BeforeValidator(_listed)
-]
-CoresKey = Annotated[Literal["doubling", "all"] | CountsKey, BeforeValidator(_counts)]
-SmtKey = Annotated[Literal["all"] | CountsKey, BeforeValidator(_counts)]
-CpusKey = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
+Items = Count | Literal["default"]
+Threads = Count | Literal["auto", "cpus", "cores"]
+Start = Literal["spawn", "fork"]
+
+Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
+Words = Annotated[tuple[Word, ...], Field(min_length=1), BeforeValidator(as_list)]
+Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
+ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
+ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
+Cores = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
+Smt = Annotated[Literal["all"] | Counts, BeforeValidator(_counts)]
+CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
+
+_THREADS = takes("'auto', 'cpus', 'cores', a number from 1, or a list of them")
 
 
-def _key(default: Any, takes: str, **limits: Any) -> Any:
-    """A key with its default and, for whoever gets it wrong, what it takes."""
-    return Field(default, description=takes, **limits)
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Study:
+    """The question: which workloads, over which axes, measured how carefully. StudyError where a value is wrong."""
 
-
-class _StudyFile(BaseModel):
-    """The keys of a study file, their defaults, and what each takes in words."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: Word = _key(..., "text")
-    question: str = _key("", "text")
-    workloads: WordsKey = _key(..., 'names such as "calibrated", "file.py:factory" or "command: ./prog"')
-    modes: ModesKey = _key(("train",), "'train', 'infer' or both in a list")
-    size: Literal["published", "small"] = _key("published", "'published' or 'small'")
-    items: ItemsKey = _key(("default",), "'default', a number of items from 1, or a list of them")
-    scale: Literal["strong", "weak"] = _key("strong", "'strong' or 'weak'")
-    cores: CoresKey = _key("doubling", "'doubling', 'all', or counts from 1 such as \"1-20\" or [1, 2, 4]")
-    smt: SmtKey = _key((1,), "'all' or counts from 1 such as [1, 2]")
-    placements: WordsKey = _key(("compact",), f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')
-    within: Word | None = _key(None, 'a domain such as "S0" or "M8"')
-    reserve: CpusKey = _key((), 'CPU numbers such as "0" or [0, 1]')
-    kind: Word | None = _key(None, "a kind of core that `scaling topology` shows")
-    memory: Literal["local", "interleave", "none"] = _key("local", "'local', 'interleave' or 'none'")
-    intra: ThreadsKey = _key(("auto",), "'auto', 'cpus', 'cores', a number from 1, or a list of them")
-    inter: ThreadsKey = _key(("auto",), "'auto', 'cpus', 'cores', a number from 1, or a list of them")
-    framework: Literal["tensorflow"] = _key("tensorflow", "'tensorflow'")
-    device: Literal["cpu"] = _key("cpu", "'cpu'")
-    jit: bool = _key(False, "true or false", strict=True)
-    start: Start = _key("spawn", "'spawn' or 'fork'")
-    launches: Count = _key(5, "a number from 1")
-    precision: float = _key(0.01, "a ratio above 0 and below 1, such as 0.01", gt=0, lt=1)
-    max_seconds: float = _key(60.0, "seconds above 0, at most a day", gt=0, le=86_400)
-    timeout_seconds: float = _key(600.0, "seconds above 0, at most ten days", gt=0, le=864_000)
-    seed: int = _key(1, "a number from 0 below 4294967296", ge=0, lt=2**32, strict=True)
+    name: Annotated[Word, takes("text")] = "study"
+    question: Annotated[str, takes("text")] = ""
+    workloads: Annotated[Words, takes('names such as "calibrated", "file.py:factory" or "command: ./prog"')]
+    modes: Annotated[Modes, takes("'train', 'infer' or both in a list")] = ("train",)
+    size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"
+    items: Annotated[ItemsList, takes("'default', a number of items from 1, or a list of them")] = ("default",)
+    scale: Annotated[Literal["strong", "weak"], takes("'strong' or 'weak'")] = "strong"
+    cores: Annotated[Cores, takes("'doubling', 'all', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = "doubling"
+    smt: Annotated[Smt, takes("'all' or counts from 1 such as [1, 2]")] = (1,)
+    placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
+    within: Annotated[Word | None, takes('a domain such as "S0" or "M8"')] = None
+    reserve: Annotated[CpuNumbers, takes('CPU numbers such as "0" or [0, 1]')] = ()
+    kind: Annotated[Word | None, takes("a kind of core that `scaling topology` shows")] = None
+    memory: Annotated[Literal["local", "interleave", "none"], takes("'local', 'interleave' or 'none'")] = "local"
+    intra: Annotated[ThreadsList, _THREADS] = ("auto",)
+    inter: Annotated[ThreadsList, _THREADS] = ("auto",)
+    framework: Annotated[Literal["tensorflow"], takes("'tensorflow'")] = "tensorflow"
+    device: Annotated[Literal["cpu"], takes("'cpu'")] = "cpu"
+    jit: Annotated[bool, takes("true or false", strict=True)] = False
+    start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
+    launches: Annotated[Count, takes("a number from 1")] = 5
+    precision: Annotated[float, takes("a ratio above 0 and below 1, such as 0.01", gt=0, lt=1)] = 0.01
+    max_seconds: Annotated[float, takes("seconds above 0, at most a day", gt=0, le=86_400)] = 60.0
+    timeout_seconds: Annotated[float, takes("seconds above 0, at most ten days", gt=0, le=864_000)] = 600.0
+    seed: Annotated[int, takes("a number from 0 below 4294967296", ge=0, lt=2**32, strict=True)] = 1
 
     @field_validator("workloads")
     @classmethod
-    def _understood(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_workloads(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for text in value:
             workload(text)
         return value
 
     @field_validator("placements")
     @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_placements(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for placement in value:
             if placement not in POLICIES and not placement.startswith(EXPLICIT):
                 raise PlacementError(
@@ -136,27 +94,33 @@ class _StudyFile(BaseModel):
 
     @field_validator(*AXES)
     @classmethod
-    def _once(cls, value: Any) -> Any:
+    def _drop_duplicates(cls, value: Any) -> Any:
         return tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse(cls, value: Any, validate: Any) -> Any:
+        """Word what is wrong for a person."""
+        try:
+            return validate(value)
+        except ValidationError as error:
+            raise StudyError(first_problem(error, accepted_words(Study), _unknown_key_hint)) from error
+        except PlacementError as error:
+            raise StudyError(str(error)) from error
 
 
 def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Study:
     """The study a TOML text describes, with KEY=VALUE settings laid over it."""
     try:
-        keys: dict[str, object] = tomllib.loads(text)
+        keys: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"study {source}: not valid TOML: {error}") from error
     keys.setdefault("name", source.rsplit("/", 1)[-1].removesuffix(".toml"))
-    for setting in settings:
-        key, value = _setting(setting)
-        keys[key] = value
+    keys.update(map(_setting, settings))
     try:
-        checked = _StudyFile.model_validate(keys)
-    except ValidationError as error:
-        raise StudyError(f"study {source}: {_sentence(error)}") from error
-    except (StudyError, PlacementError) as error:
+        return Study(**keys)
+    except StudyError as error:
         raise StudyError(f"study {source}: {error}") from error
-    return Study(**{field.name: getattr(checked, field.name) for field in fields(Study)})
 
 
 def study_to_toml(study: Study, comment: str) -> str:
@@ -181,27 +145,8 @@ def _setting(text: str) -> tuple[str, object]:
     return key.strip(), parsed
 
 
-def _sentence(error: ValidationError) -> str:
-    """The first thing wrong with a study, said for a person, and how much more there is."""
-    problems = {str(each["loc"][0]): each for each in reversed(error.errors(include_url=False))}
-    unknown = [key for key, each in problems.items() if each["type"] == "extra_forbidden"]
-    key = (unknown or list(problems))[0]
-    more = f" (and {len(problems) - 1} more to put right)" if len(problems) > 1 else ""
-    return _problem(key, problems[key]["type"], problems[key]["input"]) + more
-
-
-def _problem(key: str, kind: str, given: object) -> str:
-    keys = _StudyFile.model_fields
-    if kind == "extra_forbidden":
-        return f"unknown key '{key}'" + (did_you_mean(key, keys) or _option_hint(given))
-    takes = keys[key].description or ""
-    if kind == "missing":
-        return f"key '{key}' is missing; it takes {takes}"
-    hint = did_you_mean(given, re.findall(r"'(\w+)'", takes)) if isinstance(given, str) else ""
-    return f"key '{key}' cannot be {json.dumps(given, default=str)}; it takes {takes}{hint}"
-
-
-def _option_hint(given: object) -> str:
-    if isinstance(given, int | float):
+def _unknown_key_hint(value: object) -> str:
+    """A number under an unknown key was probably meant for the workload."""
+    if isinstance(value, int | float):
         return '; a workload\'s own options follow its name, as in workloads = ["calibrated serial=0.2"]'
-    return f"; the keys are {', '.join(_StudyFile.model_fields)}"
+    return f"; the keys are {', '.join(accepted_words(Study))}"

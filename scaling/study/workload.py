@@ -9,9 +9,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from scaling.errors import StudyError
+from scaling.study.keys import did_you_mean
 
 PLACES = ("cores", "smt", "intra", "inter")
 COMMAND = "command:"
@@ -93,12 +93,6 @@ def checked(text: str, catalogue: Mapping[str, Entry]) -> Workload:
                     f"{parsed.name} takes {', '.join(known) or 'none'}"
                 )
     return parsed
-
-
-def did_you_mean(word: str, known: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
-    """'; did you mean …?' where something known is close, else nothing."""
-    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def _argv(text: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from scaling.errors import StudyError
-from scaling.study.spec import study_from_toml, study_to_toml
+from scaling.study.spec import Study, study_from_toml, study_to_toml
 from tests.pretend import study
 
 
@@ -89,3 +91,32 @@ def test_a_study_written_out_reads_back_as_the_same_study():
         'cores = "1-3"\nsmt = "all"\nreserve = [0]\nwithin = "S0"\nintra = ["auto", 2]\njit = true\nprecision = 0.02'
     )
     assert study_from_toml(study_to_toml(value, "quick with --set cores=1-3"), "other.toml") == value
+
+
+def test_a_study_made_in_python_is_the_one_read_from_toml():
+    made = Study(workloads=["calibrated serial=0.2"], cores="1-3", modes="infer", name="mine")
+    assert made == study_from_toml(
+        'workloads = "calibrated serial=0.2"\ncores = [1, 2, 3]\nmodes = ["infer"]', "mine.toml"
+    )
+    assert Study(workloads="calibrated").name == "study"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"workloads": ["calibrated"], "core": 1}, "unknown key 'core'; did you mean 'cores'?"),
+        ({"workloads": ["calibrated"], "size": "smal"}, "did you mean 'small'?"),
+        ({"cores": 1}, "key 'workloads' is missing"),
+        ({"workloads": ["x:y"]}, "workload 'x:y'"),
+        ({"workloads": ["calibrated"], "placements": "compac"}, "did you mean 'compact'?"),
+    ],
+)
+def test_a_wrong_value_given_in_python_is_refused_in_the_same_words(keys, message):
+    with pytest.raises(StudyError) as refused:
+        Study(**keys)
+    assert message in str(refused.value)
+
+
+def test_a_changed_study_is_checked_again():
+    with pytest.raises(StudyError, match="key 'launches' cannot be 0; it takes a number from 1"):
+        replace(study(), launches=0)

@@ -1,0 +1,64 @@
+"""The keys of a TOML file: what each takes, and the sentence for one that is wrong. Pure.
+
+A value such as `Study` is a pydantic dataclass whose fields are the keys: `takes` gives a field its limits and says
+in words what it accepts, and `first_problem` words what validation refused.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, get_type_hints
+
+from pydantic import Field, ValidationError
+
+UNKNOWN = "unexpected_keyword_argument"
+
+
+def takes(words: str, **limits: Any) -> Any:
+    """What a key accepts: in words, for messages, and as limits that pydantic checks."""
+    return Field(description=words, **limits)
+
+
+def accepted_words(value_type: type) -> dict[str, str]:
+    """What every key of a type accepts, in words."""
+    return {
+        name: next(field.description for field in reversed(hint.__metadata__) if getattr(field, "description", None))
+        for name, hint in get_type_hints(value_type, include_extras=True).items()
+    }
+
+
+def as_list(value: object) -> object:
+    """A single value stands for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """'; did you mean …?' where a known word is close, else nothing."""
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def first_problem(
+    error: ValidationError, keys: Mapping[str, str], unknown_key_hint: Callable[[object], str] | None = None
+) -> str:
+    """The first wrong key of a value in one sentence, unknown keys before others, and how many more are wrong."""
+    problems = {str(problem["loc"][0]): problem for problem in reversed(error.errors(include_url=False))}
+    unknown = [key for key, problem in problems.items() if problem["type"] == UNKNOWN]
+    key = (unknown or list(problems))[0]
+    value, more = problems[key]["input"], f" (and {len(problems) - 1} more to put right)" if len(problems) > 1 else ""
+    if unknown:
+        hint = did_you_mean(key, keys) or (unknown_key_hint(value) if unknown_key_hint else _known_keys(keys))
+        return f"unknown key '{key}'{hint}{more}"
+    return _wrong_value(key, problems[key]["type"], value, keys[key]) + more
+
+
+def _known_keys(keys: Iterable[str]) -> str:
+    return f"; the keys are {', '.join(keys)}"
+
+
+def _wrong_value(key: str, problem: str, value: object, words: str) -> str:
+    if problem == "missing":
+        return f"key '{key}' is missing; it takes {words}"
+    hint = did_you_mean(value, re.findall(r"'(\w+)'", words)) if isinstance(value, str) else ""
+    return f"key '{key}' cannot be {json.dumps(value, default=str)}; it takes {words}{hint}"
