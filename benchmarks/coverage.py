@@ -18,7 +18,7 @@ from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import STEADY_CLOCK
-from scaling.analysis.fits.estimate import Estimate, estimate, problem
+from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import Observation, Series, counts
 from scaling.analysis.fits.parametric_bootstrap import draws
 from scaling.analysis.fits.prediction import chance_within
@@ -58,9 +58,9 @@ OF_FIGURES = (0.93, 0.97)
 FRACTIONS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 0.9)
 
 
-def amdahl(measured: Series, *, smt_free: bool = False) -> Estimate:
+def amdahl(measured: Series, *, smt_free: bool = False) -> FittedLaw:
     """Amdahl's law alone, which is all that most cells look at."""
-    return estimate(problem("amdahl", counts(measured), smt_free=smt_free))
+    return fit_law(fit_problem("amdahl", counts(measured), smt_free=smt_free))
 
 
 def share(good: Callable[[np.random.Generator], bool]) -> Measure:
@@ -84,11 +84,11 @@ def covers(truth: Truth, make: Callable[[Truth, np.random.Generator], Series] = 
     return share(good)
 
 
-def covers_usl(truth: Truth, interval: Callable[[Estimate], Interval], aim: float) -> Measure:
+def covers_usl(truth: Truth, interval: Callable[[FittedLaw], Interval], aim: float) -> Measure:
     """How often an interval of the universal scalability law holds the truth."""
 
     def good(chance: np.random.Generator) -> bool:
-        found = interval(estimate(problem("usl", counts(series(truth, chance)))))
+        found = interval(fit_law(fit_problem("usl", counts(series(truth, chance)))))
         return (found.low or 0.0) <= aim <= (np.inf if found.high is None else found.high)
 
     return share(good)
@@ -141,7 +141,7 @@ def chooses_usl(truth: Truth) -> Measure:
 
     def good(chance: np.random.Generator) -> bool:
         seen = counts(series(truth, chance))
-        return choose(*(estimate(problem(law, seen)) for law in ("amdahl", "usl"))).law == "usl"
+        return choose(*(fit_law(fit_problem(law, seen)) for law in ("amdahl", "usl"))).law == "usl"
 
     return share(good)
 
@@ -204,7 +204,7 @@ def clock_bias(truth: Truth, *, clock: bool) -> Measure:
 
     def measure(sets: int, chance: np.random.Generator) -> float:
         found = [_fitted(series(truth, chance, clock=clock)) for _ in range(sets)]
-        return float(abs(np.median([each.law("amdahl").estimate.contention for each in found]) / truth.serial - 1.0))
+        return float(abs(np.median([each.law("amdahl").fitted.contention for each in found]) / truth.serial - 1.0))
 
     return measure
 

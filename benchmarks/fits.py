@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from benchmarks.simulated import Truth, series
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.bootstrap import both_laws, resampled, resampled_means
-from scaling.analysis.fits.estimate import problem
+from scaling.analysis.fits.least_squares import fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import Question
@@ -44,7 +44,7 @@ def _resamples(size: int, looped: int) -> None:
     measured = series(TRUTH, np.random.default_rng(1))
     seen = counts(measured)
     means = resampled_means(measured, seen, size, seed=1)
-    weights = problem("usl", seen).weights
+    weights = fit_problem("usl", seen).weights
     ours = min(_seconds(lambda: both_laws(measured, seen, size)) for _ in range(5))
     loop = _seconds(lambda: [_loop(each, weights) for each in means[:looped]]) / looped * size
     batch = resampled(means[:looped], seen, "usl")

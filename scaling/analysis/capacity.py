@@ -91,7 +91,7 @@ def refusal(fit: SeriesFit) -> str | None:
     """Why a series gets no answer to any question; None where it does."""
     if fit.verdict.word in ("no law fits", "superlinear"):
         return f"{fit.verdict.word}: {'; '.join(fit.verdict.reasons)}"
-    if all(law.estimate.problem.df <= 0 for law in fit.laws):
+    if all(law.fitted.problem.df <= 0 for law in fit.laws):
         return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
     return None
 

@@ -2,8 +2,8 @@
 
 T(1) is fitted with the rest, never divided out; errors are relative, with a noise that may grow with cores; intervals
 are profiles; both laws are tried and the launches choose; and where the data cannot carry a law, the verdict says so.
-The pieces are `estimate` and `profile` (one law), `selection` (which law), `misfit` and `verdict` (whether any),
-`karp_flatt` (a look that needs no law), `prediction` (the largest count held out), `bootstrap` (a second opinion).
+The pieces are `least_squares` and `profile_likelihood` (one law), `selection` (which law), `lack_of_fit` and `verdict`
+(whether any), `karp_flatt` (needs no law), `prediction` (the largest count held out), `bootstrap` (a second interval).
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ import numpy as np
 
 from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import Clock, clocked
-from scaling.analysis.fits.estimate import LAWS, Estimate, LawName, estimate, problem
 from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.law_figures import LawFigures, limit, rate
+from scaling.analysis.fits.least_squares import LAWS, FittedLaw, LawName, fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, Series, clock_stretch, counts
 from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mixed
 from scaling.analysis.fits.prediction import FARTHEST, HeldOut, predict
@@ -39,7 +39,7 @@ Asked = Literal["amdahl", "usl", "best"]
 class LawFit:
     """One law on one series: the estimate, and its figures with their intervals."""
 
-    estimate: Estimate
+    fitted: FittedLaw
     figures: LawFigures
 
     @property
@@ -73,21 +73,21 @@ class SeriesFit:
 
     def draws(self, size: int = DRAWS) -> Draws:
         """The laws as they might have been, mixed by how far each is believed."""
-        return _mixed(tuple(each.estimate for each in self.laws), self.choice, self.clock, size)
+        return _mixed(tuple(each.fitted for each in self.laws), self.choice, self.clock, size)
 
 
 def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
     series, smt_free, cautions = _usable(series)
     seen, clock = clocked(series, "amdahl", smt_free=smt_free)
-    estimates = _estimates(seen, law, smt_free)
-    choice = choose(*estimates) if len(estimates) == 2 else only(estimates[0].problem.law)
+    fitted_laws = _fitted_laws(seen, law, smt_free)
+    choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     means = resampled_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
-    laws = tuple(_law_fit(each, series, means) for each in estimates)
+    laws = tuple(_law_fit(each, series, means) for each in fitted_laws)
     chosen = next(each for each in laws if each.law == choice.law)
-    found = misfit(chosen.estimate)
-    free = tuple(estimate(each.problem, bounded=False) for each in estimates)
-    word = verdict(chosen.estimate, chosen.figures.contention, chosen.figures.peak_cores, found, free)
+    found = misfit(chosen.fitted)
+    free = tuple(fit_law(each.problem, bounded=False) for each in fitted_laws)
+    word = verdict(chosen.fitted, chosen.figures.contention, chosen.figures.peak_cores, found, free)
     return SeriesFit(
         series=series,
         laws=laws,
@@ -95,7 +95,7 @@ def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed
         clock=clock,
         misfit=found,
         verdict=word,
-        trace=trace(counts(series), _noise(chosen.estimate)),
+        trace=trace(counts(series), _noise(chosen.fitted)),
         held_out=held_out(series, law),
         cautions=(*cautions, *_cautions(series, chosen, free, found)),
     )
@@ -128,16 +128,16 @@ def _usable(series: Series) -> tuple[Series, bool, tuple[str, ...]]:
     return physical, False, (left_out,) if shared else ()
 
 
-def _estimates(seen: Counts, law: Asked, smt_free: bool) -> tuple[Estimate, ...]:
+def _fitted_laws(seen: Counts, law: Asked, smt_free: bool) -> tuple[FittedLaw, ...]:
     """Both laws where both can be fitted and were asked for."""
     wanted: tuple[LawName, ...] = LAWS if law == "best" else (law,)
     enough = np.unique(seen.cores).size >= 3
     if not enough and law == "usl":
         raise FitError("the universal scalability law has three parameters and needs three core counts; ask for amdahl")
-    return tuple(estimate(problem(name, seen, smt_free=smt_free)) for name in wanted if name == "amdahl" or enough)
+    return tuple(fit_law(fit_problem(name, seen, smt_free=smt_free)) for name in wanted if name == "amdahl" or enough)
 
 
-def _law_fit(found: Estimate, series: Series, means: Floats | None) -> LawFit:
+def _law_fit(found: FittedLaw, series: Series, means: Floats | None) -> LawFit:
     contention = contention_interval(found)
     usl = found.problem.law == "usl"
     drawn = None
@@ -157,7 +157,7 @@ def _law_fit(found: Estimate, series: Series, means: Floats | None) -> LawFit:
     return LawFit(found, figures)
 
 
-def _noise(chosen: Estimate) -> Noise | None:
+def _noise(chosen: FittedLaw) -> Noise | None:
     """The noise of a launch: from launches that repeat a count, or else from what the law leaves over."""
     problem = chosen.problem
     if problem.counts.pure_df > 0:
@@ -165,9 +165,9 @@ def _noise(chosen: Estimate) -> Noise | None:
     return Noise(chosen.variance, problem.df, problem.slope.value) if problem.df > 0 else None
 
 
-def _mixed(estimates: tuple[Estimate, ...], choice: Choice, clock: Clock, size: int) -> Draws:
+def _mixed(fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, size: int) -> Draws:
     """Draws of the laws with something left to judge noise by."""
-    parts = [(draws(each, clock, size), choice.weight(each.problem.law)) for each in estimates if each.problem.df > 0]
+    parts = [(draws(each, clock, size), choice.weight(each.problem.law)) for each in fitted_laws if each.problem.df > 0]
     if not parts:
         raise FitError("there are as many parameters as launches, so nothing can be foretold; measure more launches")
     total = sum(weight for _, weight in parts)
@@ -182,16 +182,16 @@ def held_out(series: Series, law: Asked) -> HeldOut | None:
         return None
     seen, _ = clocked(rest, "amdahl", smt_free=False)
     name: Asked = "amdahl" if len(set(rest.cores)) < 3 else law
-    estimates = tuple(each for each in _estimates(seen, name, smt_free=False) if each.problem.df > 0)
-    if not estimates:
+    fitted_laws = tuple(each for each in _fitted_laws(seen, name, smt_free=False) if each.problem.df > 0)
+    if not fitted_laws:
         return None
-    choice = choose(*estimates) if len(estimates) == 2 else only(estimates[0].problem.law)
+    choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     _, clock = clocked(physical, "amdahl", smt_free=False)
-    foretold = predict(_mixed(estimates, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
+    foretold = predict(_mixed(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
     return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))
 
 
-def _cautions(series: Series, chosen: LawFit, free: tuple[Estimate, ...], found: Misfit) -> tuple[str, ...]:
+def _cautions(series: Series, chosen: LawFit, free: tuple[FittedLaw, ...], found: Misfit) -> tuple[str, ...]:
     """What a reader should know beside the verdict."""
     notes = []
     if clock_stretch(series) is None:
@@ -200,7 +200,7 @@ def _cautions(series: Series, chosen: LawFit, free: tuple[Estimate, ...], found:
         notes.append(
             f"one core was not measured; speedup is against the T(1) the law gives, from {series.cores[0]:g} up"
         )
-    differs = measured_one_core_differs(chosen.estimate)
+    differs = measured_one_core_differs(chosen.fitted)
     notes += [differs] if differs else []
     for each in free:
         error = each.stderr("coherency")

@@ -22,7 +22,7 @@ def fit_facts(fit: SeriesFit, figures: tuple[LawFigures, ...], method: str) -> d
         "akaike_weights": {each.law: choice.weight(each.law) for each in fit.laws},
         "coherency_p": choice.coherency_p,
         "misfit": {"excess": misfit.excess, "p": misfit.p, "pure_error": misfit.pure},
-        "noise_slope": fit.chosen.estimate.problem.slope.value,
+        "noise_slope": fit.chosen.fitted.problem.slope.value,
         "clock_governs": fit.clock.governs,
         "karp_flatt": [
             {"cores": _count(each.cores), "value": each.value, "low": each.low, "high": each.high}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.estimate import LAWS, LawName, columns, natural, problem
+from scaling.analysis.fits.least_squares import LAWS, LawName, columns, fit_problem, natural
 from scaling.analysis.fits.observations import Counts, Floats, Series
 from scaling.analysis.fits.solving import solve
 
@@ -43,7 +43,7 @@ def resampled_means(series: Series, counts: Counts, size: int, seed: int) -> Flo
 
 def resampled(means: Floats, counts: Counts, law: LawName, smt_yield: float | None = None) -> Resampled:
     """A law fitted to every drawing at once."""
-    setting = problem(law, counts, smt_free=smt_yield is not None)
+    setting = fit_problem(law, counts, smt_free=smt_yield is not None)
     smt = None if smt_yield is None else np.full(len(means), smt_yield)
     _, contention, coherency = natural(solve(means, setting.weights, columns(law, counts), smt=smt))
     return Resampled(contention, coherency)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from scaling.analysis.fits.estimate import LawName, estimate, problem
+from scaling.analysis.fits.least_squares import LawName, fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, Series, clock_stretch, counts
 
 # A clock that changes by less than this is constant.
@@ -48,7 +48,7 @@ def clocked(series: Series, law: LawName, *, smt_free: bool) -> tuple[Counts, Cl
         "parallel part": replace(plain, stretch=stretch),
         "everything": replace(plain, means=plain.means - np.log(stretch)),
     }
-    squares = {name: estimate(problem(law, each, smt_free=smt_free)).squares for name, each in readings.items()}
+    squares = {name: fit_law(fit_problem(law, each, smt_free=smt_free)).squares for name, each in readings.items()}
     governs: Governs = "parallel part" if squares["parallel part"] <= squares["everything"] else "everything"
     physical = [place for place, each in enumerate(series.observations) if not each.siblings]
     known = tuple(float(stretch[place]) for place in physical)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.estimate import Estimate, columns
+from scaling.analysis.fits.least_squares import FittedLaw, columns
 from scaling.analysis.fits.observations import Counts, Floats
-from scaling.analysis.fits.parametric_bootstrap import fitted
+from scaling.analysis.fits.parametric_bootstrap import fitted_logs
 from scaling.analysis.fits.selection import replicated
 from scaling.analysis.fits.solving import solve
 
@@ -44,27 +44,27 @@ class Misfit:
         return too_large or (significant and self.excess > LARGEST_EXCESS)
 
 
-def misfit(estimate: Estimate) -> Misfit:
+def misfit(fitted: FittedLaw) -> Misfit:
     """How well a law describes the series it was fitted to."""
-    counts, problem = estimate.problem.counts, estimate.problem
-    residuals = counts.means - fitted(estimate)
+    counts, problem = fitted.problem.counts, fitted.problem
+    residuals = counts.means - fitted_logs(fitted)
     if replicated(counts) and counts.pure_df >= 3:
-        return _against_pure_error(estimate, residuals)
+        return _against_pure_error(fitted, residuals)
     rms = float(np.sqrt(np.mean(residuals**2)))
     if counts.size <= problem.parameters + 1:
         return Misfit(rms, None, pure=False)
-    return Misfit(rms, min(_neighbours_p(residuals, counts), _break_p(estimate)), pure=False)
+    return Misfit(rms, min(_neighbours_p(residuals, counts), _break_p(fitted)), pure=False)
 
 
-def _against_pure_error(estimate: Estimate, residuals: Floats) -> Misfit:
-    counts, problem = estimate.problem.counts, estimate.problem
+def _against_pure_error(fitted: FittedLaw, residuals: Floats) -> Misfit:
+    counts, problem = fitted.problem.counts, fitted.problem
     left = counts.size - problem.parameters
     noise = problem.pure / counts.pure_df
     explained = float(np.mean(counts.launches / problem.weights / counts.launches)) * noise * max(left, 0) / counts.size
     excess = max(float(np.mean(residuals**2)) - explained, 0.0) ** 0.5
     if left <= 0:
         return Misfit(excess, None, pure=True)
-    ratio = (estimate.squares - problem.pure) / left / noise
+    ratio = (fitted.squares - problem.pure) / left / noise
     return Misfit(excess, float(stats.f.sf(ratio, left, counts.pure_df)), pure=True)
 
 
@@ -77,29 +77,29 @@ def _neighbours_p(residuals: Floats, counts: Counts) -> float:
     return float((1 + np.sum(theirs <= steps * (1.0 + 1e-12))) / (1 + PERMUTATIONS))
 
 
-def _break_p(estimate: Estimate) -> float:
+def _break_p(fitted: FittedLaw) -> float:
     """F tests of the law against curves that break at a count: flat from there on, or on another level.
 
     The place of the break costs a parameter like any other, and the p-value pays for every place tried.
     """
-    flat, level = _flat_after(estimate), _another_level_after(estimate)
-    return min(1.0, _worth(estimate, flat, 4), _worth(estimate, level, estimate.problem.parameters + 2))
+    flat, level = _flat_after(fitted), _another_level_after(fitted)
+    return min(1.0, _worth(fitted, flat, 4), _worth(fitted, level, fitted.problem.parameters + 2))
 
 
-def _worth(estimate: Estimate, squares: Floats, parameters: int) -> float:
+def _worth(fitted: FittedLaw, squares: Floats, parameters: int) -> float:
     """The p-value of the best of some curves with so many parameters, paid for as often as there are curves."""
-    extra = parameters - estimate.problem.parameters
-    df = estimate.problem.counts.observed - parameters
+    extra = parameters - fitted.problem.parameters
+    df = fitted.problem.counts.observed - parameters
     if df <= 0 or extra <= 0 or not squares.size:
         return 1.0
-    best = max(float(squares.min()) + estimate.problem.pure, 1e-300)
-    ratio = (estimate.squares - best) / extra / (best / df)
+    best = max(float(squares.min()) + fitted.problem.pure, 1e-300)
+    ratio = (fitted.squares - best) / extra / (best / df)
     return float(stats.f.sf(max(ratio, 0.0), extra, df)) * len(squares)
 
 
-def _flat_after(estimate: Estimate) -> Floats:
+def _flat_after(fitted: FittedLaw) -> Floats:
     """Squares of Amdahl's law up to each count, with a level of its own for all that follow."""
-    counts, weights = estimate.problem.counts, estimate.problem.weights
+    counts, weights = fitted.problem.counts, fitted.problem.weights
     after = np.array([np.arange(counts.size) >= place for place in range(3, counts.size - 1)])
     if not after.size:
         return np.empty(0)
@@ -111,13 +111,13 @@ def _flat_after(estimate: Estimate) -> Floats:
     return law + flat
 
 
-def _another_level_after(estimate: Estimate) -> Floats:
+def _another_level_after(fitted: FittedLaw) -> Floats:
     """Squares of the law with all counts after a place slowed or sped by the same factor."""
-    counts, weights = estimate.problem.counts, estimate.problem.weights
+    counts, weights = fitted.problem.counts, fitted.problem.weights
     after = np.array([np.arange(counts.size) >= place for place in range(2, counts.size - 1)])
     if not after.size:
         return np.empty(0)
-    design = columns(estimate.problem.law, counts)(None)
+    design = columns(fitted.problem.law, counts)(None)
     levels = np.tile(np.linspace(-1.0, 1.0, LEVELS), (len(after), 1))
     best = np.full(len(after), np.inf)
     for _ in range(3):

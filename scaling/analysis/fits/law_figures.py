@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import exp
 
-from scaling.analysis.fits.estimate import LawName
+from scaling.analysis.fits.least_squares import LawName
 from scaling.analysis.fits.profile_likelihood import Interval
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.fits.clock import Clock
-from scaling.analysis.fits.estimate import Estimate, columns, effective_cores, natural
+from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_cores, natural
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.profile_likelihood import FARTHEST_LOG
 from scaling.analysis.fits.solving import solve
@@ -55,20 +55,20 @@ class Draws:
         return noise
 
 
-def draws(estimate: Estimate, clock: Clock, size: int = DRAWS, seed: int = SEED) -> Draws:
+def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED) -> Draws:
     """A law drawn anew so many times (an even number)."""
-    chance, problem = np.random.default_rng(seed), estimate.problem
+    chance, problem = np.random.default_rng(seed), fitted.problem
     half, given = size // 2, problem.slope
     spread = stats.chi2.ppf((chance.permutation(half) + 0.5) / half, problem.df)
     steeper = np.sqrt(given.variance) * stats.norm.ppf((chance.permutation(half) + 0.5) / half)
     # The slope turns around the pivot, so the noise on one core moves with it.
-    noise = np.tile(np.sqrt(estimate.squares / spread) * np.exp(-steeper * given.pivot / 2.0), 2)
+    noise = np.tile(np.sqrt(fitted.squares / spread) * np.exp(-steeper * given.pivot / 2.0), 2)
     slope = np.tile(given.value + steeper, 2)
     scatter = chance.standard_normal((half, problem.counts.size)) / np.sqrt(problem.counts.launches)
     spread_here = noise[:, None] * np.exp(slope[:, None] * np.log(problem.counts.cores) / 2.0)
     shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -FARTHEST_LOG, FARTHEST_LOG)
-    smt = None if estimate.smt_yield is None else np.full(2 * half, estimate.smt_yield)
-    found = solve(fitted(estimate) + shift, problem.weights, columns(problem.law, problem.counts), smt=smt)
+    smt = None if fitted.smt_yield is None else np.full(2 * half, fitted.smt_yield)
+    found = solve(fitted_logs(fitted) + shift, problem.weights, columns(problem.law, problem.counts), smt=smt)
     log_seconds, contention, coherency = natural(found)
     smt_yield = np.zeros(2 * half) if found.smt_yield is None else found.smt_yield
     share = np.full(2 * half, 0.5 / half)
@@ -90,11 +90,11 @@ def _single(values: Floats) -> Floats:
     return kept
 
 
-def fitted(estimate: Estimate) -> Floats:
+def fitted_logs(fitted: FittedLaw) -> Floats:
     """Log seconds the law gives at each of its counts."""
-    counts, s, k = estimate.problem.counts, estimate.contention, estimate.coherency
-    cores = effective_cores(counts, None if estimate.smt_yield is None else np.array([estimate.smt_yield]))[0]
-    logs: Floats = estimate.log_seconds + np.log((1.0 - s) * counts.stretch / cores + s + k * (cores - 1.0))
+    counts, s, k = fitted.problem.counts, fitted.contention, fitted.coherency
+    cores = effective_cores(counts, None if fitted.smt_yield is None else np.array([fitted.smt_yield]))[0]
+    logs: Floats = fitted.log_seconds + np.log((1.0 - s) * counts.stretch / cores + s + k * (cores - 1.0))
     return logs
 
 

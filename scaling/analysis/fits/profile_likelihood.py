@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.fits.crossing import crossings
-from scaling.analysis.fits.estimate import ON_BOUND, Estimate, columns, effective_cores
+from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import Design, solve
 
@@ -40,72 +40,72 @@ class Interval:
     on_bound: bool = False
 
 
-def allowed_excess(estimate: Estimate, parameter: str) -> float:
+def allowed_excess(fitted: FittedLaw, parameter: str) -> float:
     """How much larger than its smallest value the sum of squares may be; NaN where there is no noise to judge by.
 
     The same on a bound as off it, so that a limit is one of 97.5 %: a level that dropped to 95 % just where the
     estimate touches zero would leave truths close to zero outside 7.5 times in a hundred.
     """
-    if estimate.problem.df <= 0:
+    if fitted.problem.df <= 0:
         return float("nan")
-    return float(stats.f.ppf(CONFIDENCE, 1, estimate.effective_df(parameter))) * estimate.variance
+    return float(stats.f.ppf(CONFIDENCE, 1, fitted.effective_df(parameter))) * fitted.variance
 
 
-def contention_interval(estimate: Estimate) -> Interval:
+def contention_interval(fitted: FittedLaw) -> Interval:
     """The serial fraction (Amdahl) or contention (USL), between 0 and 1."""
-    return _interval(estimate, "contention", estimate.contention, _holding_contention(estimate), 0.0, 1.0)
+    return _interval(fitted, "contention", fitted.contention, _holding_contention(fitted), 0.0, 1.0)
 
 
-def coherency_interval(estimate: Estimate) -> Interval:
+def coherency_interval(fitted: FittedLaw) -> Interval:
     """The coherency, 0 or above."""
-    return _interval(estimate, "coherency", estimate.coherency, _holding_coherency(estimate), 0.0, np.inf)
+    return _interval(fitted, "coherency", fitted.coherency, _holding_coherency(fitted), 0.0, np.inf)
 
 
-def smt_yield_interval(estimate: Estimate) -> Interval:
+def smt_yield_interval(fitted: FittedLaw) -> Interval:
     """What a core's second thread is worth, in cores; between -1 and 1."""
-    value = estimate.smt_yield
+    value = fitted.smt_yield
     assert value is not None
-    return _interval(estimate, "smt_yield", value, _holding_smt_yield(estimate), -1.0, 1.0)
+    return _interval(fitted, "smt_yield", value, _holding_smt_yield(fitted), -1.0, 1.0)
 
 
-def peak_interval(estimate: Estimate) -> Interval:
+def peak_interval(fitted: FittedLaw) -> Interval:
     """Where the law turns down: √((1 - s) / k); infinite (None) while no coherency is seen."""
-    s, k = estimate.contention, estimate.coherency
-    profile = _holding_peak(estimate)
+    s, k = fitted.contention, fitted.coherency
+    profile = _holding_peak(fitted)
     if k <= ON_BOUND or s >= 1.0 - ON_BOUND:
-        most = coherency_interval(estimate).high
+        most = coherency_interval(fitted).high
         return Interval(None, None if not most else float(np.sqrt((1.0 - s) / most)), None, None, on_bound=True)
     value = float(np.sqrt((1.0 - s) / k))
-    found = _interval(estimate, "coherency", value, profile, 1e-3, FARTHEST, logarithmic=True)
+    found = _interval(fitted, "coherency", value, profile, 1e-3, FARTHEST, logarithmic=True)
     high = None if found.high is None or found.high > 0.99 * FARTHEST else found.high
-    return replace(found, high=high, stderr=_peak_stderr(estimate, value))
+    return replace(found, high=high, stderr=_peak_stderr(fitted, value))
 
 
-def seconds_interval(estimate: Estimate, cores: float = 1.0) -> Interval:
+def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Interval:
     """Log of the time on so many cores (T(1) unless said otherwise)."""
-    value = float(log_seconds(estimate, np.array([cores]))[0])
+    value = float(log_seconds(fitted, np.array([cores]))[0])
     least, most = value - FARTHEST_LOG, value + FARTHEST_LOG
-    return _interval(estimate, "log_seconds", value, _holding_seconds(estimate, cores), least, most)
+    return _interval(fitted, "log_seconds", value, _holding_seconds(fitted, cores), least, most)
 
 
-def log_seconds(estimate: Estimate, cores: Floats, stretch: Floats | float = 1.0) -> Floats:
+def log_seconds(fitted: FittedLaw, cores: Floats, stretch: Floats | float = 1.0) -> Floats:
     """Log of the time a law gives for so many cores with one thread each."""
-    s, k = estimate.contention, estimate.coherency
-    seconds: Floats = estimate.log_seconds + np.log((1.0 - s) * stretch / cores + s + k * (cores - 1.0))
+    s, k = fitted.contention, fitted.coherency
+    seconds: Floats = fitted.log_seconds + np.log((1.0 - s) * stretch / cores + s + k * (cores - 1.0))
     return seconds
 
 
-def _peak_stderr(estimate: Estimate, peak: float) -> float | None:
+def _peak_stderr(fitted: FittedLaw, peak: float) -> float | None:
     """The standard error of the peak, by its slopes in s and k."""
-    if "contention" not in estimate.free or "coherency" not in estimate.free or not estimate.covariance.size:
+    if "contention" not in fitted.free or "coherency" not in fitted.free or not fitted.covariance.size:
         return None
-    places = [estimate.free.index("contention"), estimate.free.index("coherency")]
-    slopes = np.array([-peak / (2.0 * (1.0 - estimate.contention)), -peak / (2.0 * estimate.coherency)])
-    return float(np.sqrt(slopes @ estimate.covariance[np.ix_(places, places)] @ slopes))
+    places = [fitted.free.index("contention"), fitted.free.index("coherency")]
+    slopes = np.array([-peak / (2.0 * (1.0 - fitted.contention)), -peak / (2.0 * fitted.coherency)])
+    return float(np.sqrt(slopes @ fitted.covariance[np.ix_(places, places)] @ slopes))
 
 
 def _interval(
-    estimate: Estimate,
+    fitted: FittedLaw,
     parameter: str,
     value: float,
     profile: Profile,
@@ -117,13 +117,13 @@ def _interval(
     """Both ends of the region where the profile stays below what is allowed."""
     at_least, at_most = value - least <= ON_BOUND, most - value <= ON_BOUND
     on_bound = at_least or at_most
-    excess, stderr = allowed_excess(estimate, parameter), estimate.stderr(parameter)
+    excess, stderr = allowed_excess(fitted, parameter), fitted.stderr(parameter)
     if np.isnan(excess):
         return Interval(value, None, None, stderr, on_bound)
-    target = estimate.squares + excess - estimate.problem.pure
+    target = fitted.squares + excess - fitted.problem.pure
     to: Callable[[Any], Any] = np.log if logarithmic else _same
     back: Callable[[Any], Any] = np.exp if logarithmic else _same
-    guess = _guess(estimate, value, stderr, logarithmic)
+    guess = _guess(fitted, value, stderr, logarithmic)
 
     def beyond(places: Floats) -> Floats:
         return profile(back(places)) - target
@@ -148,15 +148,15 @@ def _back(back: Callable[[Any], Any], end: float) -> float | None:
     return place if np.isfinite(place) else None
 
 
-def _guess(estimate: Estimate, value: float, stderr: float | None, logarithmic: bool) -> float:
+def _guess(fitted: FittedLaw, value: float, stderr: float | None, logarithmic: bool) -> float:
     """A first distance to look at: what the standard error promises, or else something small that is widened."""
-    wide = stderr * float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, estimate.problem.df)) if stderr else 1e-4
+    wide = stderr * float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, fitted.problem.df)) if stderr else 1e-4
     return max(wide / value if logarithmic else wide, 1e-12)
 
 
-def _solved(estimate: Estimate, design: Design, size: int) -> Floats:
-    problem = estimate.problem
-    smt = None if estimate.smt_yield is None else np.full(size, estimate.smt_yield)
+def _solved(fitted: FittedLaw, design: Design, size: int) -> Floats:
+    problem = fitted.problem
+    smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
     return solve(problem.counts.means, problem.weights, design, smt=smt).squares
 
 
@@ -166,8 +166,8 @@ def _parts(counts: Counts, smt_yield: Floats | None) -> tuple[Floats, Floats]:
     return counts.stretch / cores, cores
 
 
-def _holding_contention(estimate: Estimate) -> Profile:
-    counts, law = estimate.problem.counts, estimate.problem.law
+def _holding_contention(fitted: FittedLaw) -> Profile:
+    counts, law = fitted.problem.counts, fitted.problem.law
 
     def profile(values: Floats) -> Floats:
         def design(smt_yield: Floats | None) -> Floats:
@@ -176,13 +176,13 @@ def _holding_contention(estimate: Estimate) -> Profile:
             parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law == "usl" else [])
             return np.stack(parts, axis=-1)
 
-        return _solved(estimate, design, len(values))
+        return _solved(fitted, design, len(values))
 
     return profile
 
 
-def _holding_coherency(estimate: Estimate) -> Profile:
-    counts = estimate.problem.counts
+def _holding_coherency(fitted: FittedLaw) -> Profile:
+    counts = fitted.problem.counts
 
     def profile(values: Floats) -> Floats:
         def design(smt_yield: Floats | None) -> Floats:
@@ -190,14 +190,14 @@ def _holding_coherency(estimate: Estimate) -> Profile:
             loss = values[:, None] * (cores - 1.0)
             return np.stack([shared + loss, 1.0 + loss], axis=-1)
 
-        return _solved(estimate, design, len(values))
+        return _solved(fitted, design, len(values))
 
     return profile
 
 
-def _holding_peak(estimate: Estimate) -> Profile:
+def _holding_peak(fitted: FittedLaw) -> Profile:
     """k = (1 - s) / peak², and (1 - s) T(1) is the coefficient of 1/n: the last column joins the first."""
-    counts = estimate.problem.counts
+    counts = fitted.problem.counts
 
     def profile(values: Floats) -> Floats:
         def design(smt_yield: Floats | None) -> Floats:
@@ -205,13 +205,13 @@ def _holding_peak(estimate: Estimate) -> Profile:
             joined = shared + (cores - 1.0) / values[:, None] ** 2
             return np.stack([joined, np.ones_like(joined)], axis=-1)
 
-        return _solved(estimate, design, len(values))
+        return _solved(fitted, design, len(values))
 
     return profile
 
 
-def _holding_smt_yield(estimate: Estimate) -> Profile:
-    problem = estimate.problem
+def _holding_smt_yield(fitted: FittedLaw) -> Profile:
+    problem = fitted.problem
 
     def profile(values: Floats) -> Floats:
         held = columns(problem.law, problem.counts)(values)
@@ -220,16 +220,16 @@ def _holding_smt_yield(estimate: Estimate) -> Profile:
     return profile
 
 
-def _holding_seconds(estimate: Estimate, cores: float) -> Profile:
+def _holding_seconds(fitted: FittedLaw, cores: float) -> Profile:
     """Held by one more observation, so heavy that the law must go through it."""
-    problem = estimate.problem
+    problem = fitted.problem
     counts = with_count(problem.counts, cores)
     heavy = 1e6 * problem.weights.sum()
     weights = np.append(problem.weights, heavy)
 
     def profile(values: Floats) -> Floats:
         logs = np.column_stack([np.broadcast_to(problem.counts.means, (len(values), counts.size - 1)), values])
-        smt = None if estimate.smt_yield is None else np.full(len(values), estimate.smt_yield)
+        smt = None if fitted.smt_yield is None else np.full(len(values), fitted.smt_yield)
         return solve(logs, weights, columns(problem.law, counts), smt=smt).squares
 
     return profile

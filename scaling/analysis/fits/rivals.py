@@ -16,8 +16,8 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq, least_squares
 
-from scaling.analysis.fits.estimate import LAWS, LawName, estimate, problem
 from scaling.analysis.fits.law_figures import LawFigures, limit
+from scaling.analysis.fits.least_squares import LAWS, LawName, fit_law, fit_problem
 from scaling.analysis.fits.observations import Floats, Series, counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE, Interval
 from scaling.errors import FitError
@@ -142,7 +142,7 @@ def _subsets(losses: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 def _ls(series: Series, rates: Rates, law: LawName) -> LawFigures:
     """Nonlinear least squares on throughput with bounds; what is on its bound is dropped from the covariance."""
-    begun = estimate(problem(law, counts(series.without_siblings())))
+    begun = fit_law(fit_problem(law, counts(series.without_siblings())))
     start = np.array([series.work * np.exp(-begun.log_seconds), begun.contention, begun.coherency])
     losses = (1,) if law == "amdahl" else (1, 2)
     best, free = _bounded(rates, start, losses)
@@ -271,7 +271,7 @@ def _one_core(rates: Rates) -> float:
 
 
 def _wald(value: float, error: float | None, df: int) -> Interval:
-    """Estimate ± t standard errors, as those tools print it."""
+    """Value ± t standard errors, as those tools print it."""
     if error is None or df <= 0:
         return Interval(value, None, None, None)
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, df)) * error

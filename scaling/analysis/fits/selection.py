@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.estimate import Estimate, LawName, columns
+from scaling.analysis.fits.least_squares import FittedLaw, LawName, columns
 from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import solve
 
@@ -43,7 +43,7 @@ def only(law: LawName) -> Choice:
     return Choice(law, float(law == "amdahl"), float(law == "usl"), None, None)
 
 
-def choose(amdahl: Estimate, usl: Estimate) -> Choice:
+def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     """The law the launches speak for."""
     gain = akaike(amdahl) - akaike(usl)
     p = coherency_p(amdahl, usl)
@@ -54,16 +54,16 @@ def choose(amdahl: Estimate, usl: Estimate) -> Choice:
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 
 
-def akaike(estimate: Estimate) -> float:
+def akaike(fitted: FittedLaw) -> float:
     """The Akaike criterion of a fit, corrected for few launches where there are launches."""
-    n, q = estimate.problem.counts.observed, estimate.problem.parameters + 1
-    plain = n * np.log(estimate.squares / n) + 2.0 * q
-    if not replicated(estimate.problem.counts) or n - q - 1 <= 0:
+    n, q = fitted.problem.counts.observed, fitted.problem.parameters + 1
+    plain = n * np.log(fitted.squares / n) + 2.0 * q
+    if not replicated(fitted.problem.counts) or n - q - 1 <= 0:
         return float(plain)
     return float(plain + 2.0 * q * (q + 1) / (n - q - 1))
 
 
-def coherency_p(amdahl: Estimate, usl: Estimate) -> float:
+def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
     """How often noise alone would ask for as much coherency: half an F test, for the parameter is on one side only."""
     df = usl.problem.df
     if df <= 0:
@@ -72,17 +72,17 @@ def coherency_p(amdahl: Estimate, usl: Estimate) -> float:
     return float(stats.f.sf(max(ratio, 0.0), 1, usl.effective_df("coherency"))) / 2.0
 
 
-def _foretells_better(one: Estimate, other: Estimate) -> bool:
+def _foretells_better(one: FittedLaw, other: FittedLaw) -> bool:
     return left_out_error(one) < left_out_error(other)
 
 
-def left_out_error(estimate: Estimate) -> float:
+def left_out_error(fitted: FittedLaw) -> float:
     """The weighted squares of what the law, fitted to all other counts, foretells for each count."""
-    problem = estimate.problem
+    problem = fitted.problem
     size = problem.counts.size
     weights = np.where(np.eye(size, dtype=bool), 0.0, problem.weights)
     design = columns(problem.law, problem.counts)
-    smt = None if estimate.smt_yield is None else np.full(size, estimate.smt_yield)
+    smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
     found = solve(np.tile(problem.counts.means, (size, 1)), weights, design, smt=smt)
     times = np.einsum("...kp,...p->...k", design(found.smt_yield), found.coefficients)
     with np.errstate(divide="ignore"):

@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from scaling.analysis.fits.estimate import Estimate
 from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.least_squares import FittedLaw
 from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fits.variance import variance_at
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def verdict(
-    chosen: Estimate, contention: Interval, peak: Interval | None, misfit: Misfit, free: tuple[Estimate, ...]
+    chosen: FittedLaw, contention: Interval, peak: Interval | None, misfit: Misfit, free: tuple[FittedLaw, ...]
 ) -> Verdict:
     """The verdict on a series: what is too thin to judge comes first, then what no law can say, then how sure it is."""
     counts = chosen.problem.counts
@@ -60,7 +60,7 @@ def _too_thin(counts: Counts) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _superlinear(counts: Counts, free: tuple[Estimate, ...]) -> str | None:
+def _superlinear(counts: Counts, free: tuple[FittedLaw, ...]) -> str | None:
     """Whether the laws ask for less than no loss, and some count really ran with more than its share."""
     below = [
         (name, value, error)
@@ -115,7 +115,7 @@ def _misfit_words(misfit: Misfit) -> str:
     )
 
 
-def _too_vague(chosen: Estimate, contention: Interval, peak: Interval | None) -> tuple[str, ...]:
+def _too_vague(chosen: FittedLaw, contention: Interval, peak: Interval | None) -> tuple[str, ...]:
     """Why what the law says of many cores is not worth saying."""
     reasons = []
     # A curve that turns down is known well enough by its peak, or by its contention as if it did not.
@@ -147,7 +147,7 @@ def _peak_words(peak: Interval) -> str | None:
     return f"the peak lies anywhere from {peak.low:.3g} to {most} cores, more than a factor of {WIDEST_LIMIT:g}"
 
 
-def measured_one_core_differs(chosen: Estimate) -> str | None:
+def measured_one_core_differs(chosen: FittedLaw) -> str | None:
     """A caution where the law's T(1) is not the measured one."""
     counts = chosen.problem.counts
     (places,) = np.nonzero((counts.cores == 1.0) & (counts.siblings == 0.0))

@@ -78,9 +78,7 @@ def _panel(outlook: Outlook, lines: Sequence[Line], result: Evaluation, target: 
     base = fit.series.name.rpartition(" smt")[0]
     own = [line for line in lines if base in {name.rpartition(" smt")[0] for name in line.series}]
     line = min(own, key=lambda each: each.point.smt, default=None)
-    refused = fit.verdict.word in ("no law fits", "superlinear") or all(
-        law.estimate.problem.df <= 0 for law in fit.laws
-    )
+    refused = fit.verdict.word in ("no law fits", "superlinear") or all(law.fitted.problem.df <= 0 for law in fit.laws)
     curve = None if refused else launch_curve(fit, fit.draws(DRAWS), outlook.farthest, ASSURANCE)
     given, remark = _given(outlook, result, target)
     return _Panel(

@@ -73,9 +73,9 @@ def speedup_curve(line: Line, law: LawFit, farthest: float, *, band: bool) -> Cu
         return None
     cores = grid(line.fit, farthest)
     middle = one_core / np.exp(_at_best(law, line.fit).log_time(cores)[0])
-    if not band or law.estimate.problem.df <= 0:
+    if not band or law.fitted.problem.df <= 0:
         return Curve(cores, middle)
-    drawn = one_core / np.exp(draws(law.estimate, line.fit.clock, BAND_DRAWS).log_time(cores))
+    drawn = one_core / np.exp(draws(law.fitted, line.fit.clock, BAND_DRAWS).log_time(cores))
     low, high = np.quantile(drawn, BAND, axis=0)
     return Curve(cores, middle, low, high)
 
@@ -116,7 +116,7 @@ def _one_core_seconds(line: Line) -> float | None:
 
 def _at_best(law: LawFit, fit: SeriesFit) -> Draws:
     """The law as it was fitted, as the only draw."""
-    found = law.estimate
+    found = law.fitted
     return Draws(
         log_seconds=np.array([found.log_seconds]),
         contention=np.array([found.contention]),

@@ -4,7 +4,7 @@ from scipy import stats
 from scipy.optimize import brentq, minimize_scalar
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.estimate import estimate, problem
+from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import Observation, Series, counts
 from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
@@ -16,19 +16,19 @@ from scaling.analysis.fits.profile_likelihood import (
 from tests.published import FX_40, RAYTRACER, Y_MP, rates, times
 
 
-def fitted(measured, law="amdahl"):
-    return estimate(problem(law, counts(measured)))
+def fitted_logs(measured, law="amdahl"):
+    return fit_law(fit_problem(law, counts(measured)))
 
 
 def test_amdahls_law_on_linpack_has_its_published_error():
-    found = fitted(times("y-mp", Y_MP))
+    found = fitted_logs(times("y-mp", Y_MP))
     assert (found.contention, found.stderr("contention")) == pytest.approx((0.02136, 0.00021), abs=5e-6)
-    found = fitted(times("fx/40", FX_40))
+    found = fitted_logs(times("fx/40", FX_40))
     assert (found.contention, found.stderr("contention")) == pytest.approx((0.07913, 0.01024), rel=0.02)
 
 
 def test_the_ends_are_where_the_squares_reach_what_f_allows():
-    found = fitted(rates("rays", RAYTRACER))
+    found = fitted_logs(rates("rays", RAYTRACER))
     seen, df = found.problem.counts, found.problem.df
     target = found.squares * (1 + stats.f.ppf(0.95, 1, df) / df)
 
@@ -42,7 +42,7 @@ def test_the_ends_are_where_the_squares_reach_what_f_allows():
 
 
 def test_the_interval_of_one_core_is_a_profile_too():
-    found = fitted(rates("rays", RAYTRACER))
+    found = fitted_logs(rates("rays", RAYTRACER))
     seen, df = found.problem.counts, found.problem.df
     target = found.squares * (1 + stats.f.ppf(0.95, 1, df) / df)
 
@@ -59,7 +59,7 @@ def test_the_interval_of_one_core_is_a_profile_too():
 
 def test_on_its_bound_a_parameter_has_a_one_sided_limit_and_no_error():
     chance = np.random.default_rng(8)
-    at_bound = (fitted(series(Truth(0.0), chance)) for _ in range(50))
+    at_bound = (fitted_logs(series(Truth(0.0), chance)) for _ in range(50))
     found = next(each for each in at_bound if each.contention == 0.0)
     interval = contention_interval(found)
     assert (interval.value, interval.low, interval.stderr, interval.on_bound) == (0.0, 0.0, None, True)
@@ -71,7 +71,7 @@ def test_dropping_a_parameter_on_its_bound_gives_the_others_the_errors_they_woul
     chance = np.random.default_rng(8)
     for _ in range(20):
         measured = series(Truth(0.02), chance)
-        full, alone = fitted(measured, "usl"), fitted(measured)
+        full, alone = fitted_logs(measured, "usl"), fitted_logs(measured)
         if full.coherency == 0.0:
             assert full.stderr("coherency") is None
             assert full.stderr("contention") == pytest.approx(alone.stderr("contention"), rel=1e-6)
@@ -80,25 +80,25 @@ def test_dropping_a_parameter_on_its_bound_gives_the_others_the_errors_they_woul
 
 
 def test_a_peak_that_is_not_seen_is_only_known_to_be_far():
-    found = fitted(series(Truth(0.05), np.random.default_rng(3)), "usl")
+    found = fitted_logs(series(Truth(0.05), np.random.default_rng(3)), "usl")
     peak = peak_interval(found)
     assert peak.high is None
     assert peak.low > 30
 
 
 def test_a_peak_within_the_range_is_bracketed():
-    found = fitted(series(Truth(0.02, 2e-3, noise=0.01), np.random.default_rng(3)), "usl")
+    found = fitted_logs(series(Truth(0.02, 2e-3, noise=0.01), np.random.default_rng(3)), "usl")
     peak, coherency = peak_interval(found), coherency_interval(found)
     assert peak.low < np.sqrt(0.98 / 2e-3) < peak.high
     assert coherency.low < 2e-3 < coherency.high
 
 
 def test_without_noise_to_judge_by_there_is_no_interval():
-    found = fitted(Series("two", (Observation(1.0, (1.0,)), Observation(2.0, (0.55,)))))
+    found = fitted_logs(Series("two", (Observation(1.0, (1.0,)), Observation(2.0, (0.55,)))))
     interval = contention_interval(found)
     assert (interval.value, interval.low, interval.high) == (pytest.approx(0.1), None, None)
 
 
 def test_the_law_gives_its_own_times_back():
-    found = fitted(rates("rays", RAYTRACER))
+    found = fitted_logs(rates("rays", RAYTRACER))
     assert np.exp(-log_seconds(found, np.array([1.0]))) == pytest.approx(np.exp(-found.log_seconds))

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.estimate import estimate, problem
+from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.selection import akaike, choose, coherency_p, left_out_error, only, replicated
 from tests.published import RAYTRACER, SDM91, rates
@@ -11,7 +11,7 @@ from tests.published import RAYTRACER, SDM91, rates
 
 def both(measured):
     seen = counts(measured)
-    return tuple(estimate(problem(law, seen)) for law in ("amdahl", "usl"))
+    return tuple(fit_law(fit_problem(law, seen)) for law in ("amdahl", "usl"))
 
 
 def test_a_curve_that_turns_down_needs_coherency_even_with_one_value_a_count():

@@ -26,7 +26,7 @@ LARGEST_COHERENCY = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FitProblem:
     """A law and the counts it is fitted to, with what each count weighs."""
 
     law: LawName
@@ -53,13 +53,13 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class FittedLaw:
     """A law fitted: log T(1), contention (Amdahl's serial fraction), coherency, SMT yield; the noise it leaves.
 
     `squares` is the weighted sum of squares over launches, `covariance` is of the parameters in `free` alone.
     """
 
-    problem: Problem
+    problem: FitProblem
     log_seconds: float
     contention: float
     coherency: float
@@ -113,12 +113,12 @@ class Estimate:
         return float(self.covariance[i, j] / spread) if spread > 0.0 else 0.0
 
 
-def problem(law: LawName, counts: Counts, *, smt_free: bool = False) -> Problem:
+def fit_problem(law: LawName, counts: Counts, *, smt_free: bool = False) -> FitProblem:
     """The problem of fitting a law to counts, weighted by how noise grows with cores."""
     slope = noise_slope(counts)
     floor = counts.observed * LEAST_NOISE**2
     pure = pure_error(counts, slope.value) + floor
-    return Problem(law, counts, slope, weights(counts, slope.value), pure, smt_free)
+    return FitProblem(law, counts, slope, weights(counts, slope.value), pure, smt_free)
 
 
 def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:
@@ -142,21 +142,21 @@ def columns(law: LawName, counts: Counts) -> Design:
     return design
 
 
-def estimate(problem: Problem, *, bounded: bool = True) -> Estimate:
+def fit_law(problem: FitProblem, *, bounded: bool = True) -> FittedLaw:
     """The law's parameters at their best; unbounded only to look at what the bounds hide, where T(1) stays positive."""
     counts = problem.counts
     found = solve(counts.means, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start)
     if not bounded and found.coefficients[0, :2].sum() <= 0.0:
-        return estimate(problem)
-    return _estimate(problem, found)
+        return fit_law(problem)
+    return _fitted_law(problem, found)
 
 
-def _estimate(problem: Problem, found: Solved) -> Estimate:
+def _fitted_law(problem: FitProblem, found: Solved) -> FittedLaw:
     log_seconds, s, k = natural(found)
     phi = None if found.smt_yield is None else float(found.smt_yield[0])
     squares = float(found.squares[0]) + problem.pure
     free = _free(problem, float(s[0]), float(k[0]), phi)
-    return Estimate(
+    return FittedLaw(
         problem=problem,
         log_seconds=float(log_seconds[0]),
         contention=float(s[0]),
@@ -175,7 +175,7 @@ def natural(found: Solved) -> tuple[Floats, Floats, Floats]:
     return np.log(one_core), found.coefficients[:, 1] / one_core, loss / one_core
 
 
-def _free(problem: Problem, s: float, k: float, phi: float | None) -> tuple[str, ...]:
+def _free(problem: FitProblem, s: float, k: float, phi: float | None) -> tuple[str, ...]:
     bounds = {
         "log_seconds": False,
         "contention": abs(s) <= ON_BOUND or abs(1.0 - s) <= ON_BOUND,
@@ -186,7 +186,7 @@ def _free(problem: Problem, s: float, k: float, phi: float | None) -> tuple[str,
 
 
 def _covariance(
-    problem: Problem, s: float, k: float, phi: float | None, free: tuple[str, ...], squares: float
+    problem: FitProblem, s: float, k: float, phi: float | None, free: tuple[str, ...], squares: float
 ) -> Floats:
     """Inverse information of the free parameters times the noise they leave; empty where no noise is left to judge."""
     left = problem.counts.observed - len(free)
