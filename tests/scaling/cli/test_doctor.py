@@ -54,7 +54,7 @@ def test_a_folder_that_holds_no_machine_is_refused_in_one_line(tmp_path):
 
 
 def test_the_page_about_it_lists_everything_that_is_looked_at():
-    listed = (Path(__file__).parents[3] / "docs/doctor.md").read_text().partition("## What is looked at")[2]
+    listed = (Path(__file__).parents[3] / "docs/doctor.md").read_text().partition("## Checks")[2]
     assert [name for name in examine(Fault("")) if name not in listed] == []
 
 
