@@ -12,7 +12,7 @@ from math import exp, log, sqrt
 from statistics import fmean, variance
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
 
@@ -29,7 +29,7 @@ class Difference:
     point: Point
     first: Summary
     second: Summary
-    ratio: Figure
+    ratio: Estimate
     probability: float | None
     adjusted: float | None = None
 
@@ -93,7 +93,7 @@ def _difference(first: Summary, second: Summary) -> Difference:
     freedom = len(before) + len(after) - 2
     squares = sum(variance(logs) * (len(logs) - 1) for logs in (before, after) if len(logs) > 1)
     if min(len(before), len(after)) < LEAST_LAUNCHES or squares == 0:
-        return Difference(first.point, first, second, Figure(exp(apart)), None)
+        return Difference(first.point, first, second, Estimate(exp(apart)), None)
     error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
     reach = estimates.student_t(freedom) * error
     low, high, probability = apart - reach, apart + reach, estimates.student_p(apart / error, freedom)
@@ -104,7 +104,7 @@ def _difference(first: Summary, second: Summary) -> Difference:
     if exchanged:
         low, high = exchanged.low, exchanged.high
         probability = min(exchanged.probability, probability) if exchanged.farthest else exchanged.probability
-    ratio = Figure(exp(apart), exp(max(-700, low)), exp(min(700, high)))
+    ratio = Estimate(exp(apart), exp(max(-700, low)), exp(min(700, high)))
     return Difference(first.point, first, second, ratio, probability)
 
 

@@ -8,34 +8,45 @@ right for three launches as for thirty; with one launch there is none.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log, sqrt
+from math import exp, isinf, log, sqrt
 from statistics import fmean, variance
 
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A value and its 95 % interval; without bounds nothing is known about how far off it may be."""
+class Estimate:
+    """A value with its 95 % interval and standard error; infinite where it is unbounded, None where it is not known.
+
+    `on_bound` says that the value lies on a bound of its parameter: it has no standard error there, and the far end of
+    the interval is a one-sided limit.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    stderr: float | None = None
+    on_bound: bool = False
 
     @property
     def half_width(self) -> float | None:
         """Half the interval as a ratio of the value: 0.01 is ± 1 %."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2 / self.value
 
-    def mapped(self, function: Callable[[float], float]) -> "Figure":
-        """The figure of a rising or falling function of this one."""
+    def map(self, function: Callable[[float], float]) -> "Estimate":
+        """The estimate of a rising or falling function of this one; its standard error is not known."""
         if self.low is None or self.high is None:
-            return Figure(function(self.value))
+            return Estimate(function(self.value))
         low, high = sorted((function(self.low), function(self.high)))
-        return Figure(function(self.value), low, high)
+        return Estimate(function(self.value), low, high)
 
 
-def mean(values: Sequence[float]) -> Figure:
+def finite(number: float | None) -> float | None:
+    """A number as JSON can hold it: None where it is unbounded."""
+    return None if number is None or isinf(number) else number
+
+
+def mean(values: Sequence[float]) -> Estimate:
     """The geometric mean of launches, with Student's interval on their logarithms.
 
     Launches that are equal to the last digit have no spread to judge by: no clock is that exact, so no interval is
@@ -44,10 +55,10 @@ def mean(values: Sequence[float]) -> Figure:
     logs = [log(value) for value in values]
     centre = fmean(logs)
     spread = variance(logs, centre) if len(logs) > 1 else 0.0
-    return _figure(centre, spread / len(logs), len(logs) - 1)
+    return _estimate(centre, spread / len(logs), len(logs) - 1)
 
 
-def ratio(above: Sequence[float], below: Sequence[float]) -> Figure:
+def ratio(above: Sequence[float], below: Sequence[float]) -> Estimate:
     """Mean over mean with the uncertainty of both, by Welch's interval: neither side's spread is taken for the other's.
 
     Welch, Biometrika 34 (1947); degrees of freedom by Satterthwaite (1946).
@@ -56,9 +67,9 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Figure:
     (one, one_variance, one_freedom), (other, other_variance, other_freedom) = parts
     total = one_variance + other_variance
     if not one_freedom or not other_freedom or total == 0:
-        return _figure(one - other, 0.0, 0)
+        return _estimate(one - other, 0.0, 0)
     freedom = total**2 / (one_variance**2 / one_freedom + other_variance**2 / other_freedom)
-    return _figure(one - other, total, freedom)
+    return _estimate(one - other, total, freedom)
 
 
 def student_t(freedom: float, level: float = LEVEL) -> float:
@@ -90,9 +101,9 @@ def _mean_variance_freedom(values: Sequence[float]) -> tuple[float, float, int]:
     return centre, variance(logs, centre) / len(logs), len(logs) - 1
 
 
-def _figure(centre: float, squared_error: float, freedom: float) -> Figure:
+def _estimate(centre: float, squared_error: float, freedom: float) -> Estimate:
     if not freedom or squared_error <= 0:
-        return Figure(exp(centre))
+        return Estimate(exp(centre))
     reach = student_t(freedom) * sqrt(squared_error)
     # With two launches the reach may be hundreds of percent; beyond what a float holds it says nothing more.
-    return Figure(exp(centre), exp(max(centre - reach, -700)), exp(min(centre + reach, 700)))
+    return Estimate(exp(centre), exp(max(centre - reach, -700)), exp(min(centre + reach, 700)))

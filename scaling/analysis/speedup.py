@@ -16,7 +16,7 @@ from math import exp, log, sqrt
 from statistics import fmean
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.laws import karp_flatt
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
@@ -31,8 +31,8 @@ class Scaled:
     """A point's summary with its ratios; None where the point or what it is held against was not measured."""
 
     summary: Summary
-    speedup: Figure | None
-    smt_yield: Figure | None
+    speedup: Estimate | None
+    smt_yield: Estimate | None
     doubts: tuple[Doubt, ...]
 
     @property
@@ -41,18 +41,18 @@ class Scaled:
         return self.summary.valid and not any(doubt.rule.spoils for doubt in self.doubts)
 
     @property
-    def efficiency(self) -> Figure | None:
+    def efficiency(self) -> Estimate | None:
         """Speedup over cores."""
         cores = self.summary.point.cores
-        return self.speedup.mapped(lambda speedup: speedup / cores) if self.speedup else None
+        return self.speedup.map(lambda speedup: speedup / cores) if self.speedup else None
 
     @property
-    def karp_flatt(self) -> Figure | None:
+    def karp_flatt(self) -> Estimate | None:
         """The serial fraction that would explain the speedup; none at one core, or where items grow with cores."""
         point = self.summary.point
         if self.speedup is None or point.cores == 1 or point.scale == "weak":
             return None
-        return self.speedup.mapped(lambda speedup: float(karp_flatt(speedup, point.cores)))
+        return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 
     @property
     def all_doubts(self) -> tuple[Doubt, ...]:
@@ -74,7 +74,7 @@ def scaled(summaries: Sequence[Summary]) -> list[Scaled]:
     ]
 
 
-def drift(launches: Sequence[Launch]) -> tuple[Figure, float] | None:
+def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
     """How a point moved from its first launch to its last, as a ratio, with the probability of chance.
 
     A straight line through the logarithms in the order of launches; None with fewer than three.
@@ -90,22 +90,22 @@ def drift(launches: Sequence[Launch]) -> tuple[Figure, float] | None:
     rest = sum((value - centre - slope * time) ** 2 for time, value in zip(times, logs, strict=True))
     moved, error = slope * (count - 1), sqrt(rest / (count - 2) / spread) * (count - 1)
     if error == 0:
-        return Figure(exp(moved)), 1.0 if moved == 0 else 0.0
+        return Estimate(exp(moved)), 1.0 if moved == 0 else 0.0
     reach = estimates.student_t(count - 2) * error
-    interval = Figure(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
+    interval = Estimate(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
     return interval, estimates.student_p(moved / error, count - 2)
 
 
-def _speedup(summary: Summary, baseline: Summary | None) -> Figure | None:
+def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
     if summary.step is None or baseline is None or baseline.step is None:
         return None
     if summary is baseline:
-        return Figure(1.0, 1.0, 1.0)  # by definition, not by measurement
+        return Estimate(1.0, 1.0, 1.0)  # by definition, not by measurement
     times = summary.point.cores if summary.point.scale == "weak" else 1
-    return estimates.ratio(baseline.launches, summary.launches).mapped(lambda ratio: times * ratio)
+    return estimates.ratio(baseline.launches, summary.launches).map(lambda ratio: times * ratio)
 
 
-def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Figure | None:
+def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Estimate | None:
     if summary.point.smt == 1 or summary.step is None:
         return None
     single = by_point.get(replace(summary.point, smt=1))

@@ -10,7 +10,7 @@ from itertools import groupby
 from statistics import median
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
 from scaling.study.planning import Point
 
@@ -42,7 +42,7 @@ class Summary:
     """A point over its launches: the figure, what it rests on, and what speaks against it."""
 
     point: Point
-    step: Figure | None
+    step: Estimate | None
     items: int | None
     used: tuple[Launch, ...]
     left_out: int
@@ -56,9 +56,9 @@ class Summary:
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
 
     @property
-    def rate(self) -> Figure | None:
+    def rate(self) -> Estimate | None:
         """Items per second; None where nothing was measured."""
-        return self.step.mapped(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
+        return self.step.map(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
 
 
 def launch_seconds(step_seconds: Sequence[float], warmup_steps: int) -> float | None:
@@ -94,7 +94,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     )
 
 
-def _about_point(seconds: Sequence[float], step: Figure | None) -> Iterable[Doubt]:
+def _about_point(seconds: Sequence[float], step: Estimate | None) -> Iterable[Doubt]:
     """What speaks against a point as a whole."""
     half_width = step.half_width if step else None
     if len(seconds) < rules.FEW_LAUNCHES.limit:

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from scaling.analysis.comparison import Comparison, Difference
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 
 
@@ -51,7 +51,7 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
     }
 
 
-def _figure(name: str, figure: Figure | None) -> dict[str, float | None]:
+def _figure(name: str, figure: Estimate | None) -> dict[str, float | None]:
     if figure is None:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     return {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from scaling.analysis.comparison import Comparison, Difference
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
 from scaling.analysis.speedup import Scaled
 from scaling.analysis.trusted import Trusted
@@ -125,12 +125,12 @@ def _difference(each: Difference) -> list[str]:
     ]
 
 
-def _interval(figure: Figure | None, form: str) -> str:
+def _interval(figure: Estimate | None, form: str) -> str:
     """A value with its bounds behind it."""
     return "-" if figure is None else f"{form.format(figure.value)} {_between(figure, form)}".rstrip()
 
 
-def _between(figure: Figure | None, form: str) -> str:
+def _between(figure: Estimate | None, form: str) -> str:
     """The bounds of a figure; nothing where it has none, or where it is one by definition."""
     if figure is None or figure.low is None or figure.high is None or figure.low == figure.high:
         return ""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
 
@@ -72,14 +72,14 @@ class Achieved:
     point: Point
     counts: StepCounts
     items: int
-    step: Figure
+    step: Estimate
     ceilings: Ceilings
     valid: bool = True
 
     @property
-    def flops_per_second(self) -> Figure:
+    def flops_per_second(self) -> Estimate:
         """Operations a second."""
-        return self.step.mapped(lambda seconds: self.counts.flops(self.items) / seconds)
+        return self.step.map(lambda seconds: self.counts.flops(self.items) / seconds)
 
     @property
     def intensity(self) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.points import points_table
 
@@ -77,9 +77,9 @@ def _values(each: Scaled, smt: bool) -> list[float | None]:
     ]
 
 
-def _value(figure: Figure | None) -> float | None:
+def _value(figure: Estimate | None) -> float | None:
     return None if figure is None else figure.value
 
 
-def _low(figure: Figure | None) -> float | None:
+def _low(figure: Estimate | None) -> float | None:
     return None if figure is None or figure.low == figure.high else figure.low

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ASSURANCE, Outlook, Question
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.law_words import figure as number_words
@@ -99,10 +99,10 @@ def rate_marks(line: Line) -> list[Mark]:
     )
 
 
-def _rate(point: Scaled) -> Figure | None:
+def _rate(point: Scaled) -> Estimate | None:
     """Items a second; steps a second where nobody counted items."""
     summary = point.summary
-    return summary.rate or (summary.step.mapped(lambda seconds: 1.0 / seconds) if summary.step else None)
+    return summary.rate or (summary.step.map(lambda seconds: 1.0 / seconds) if summary.step else None)
 
 
 def _given(outlook: Outlook, result: Evaluation, target: float | None) -> tuple[int | None, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, draws, quantiles
 from scaling.analysis.fits.prediction import FARTHEST, chance_within
@@ -80,13 +80,13 @@ def speedup_curve(line: Line, law: LawFit, farthest: float, *, band: bool) -> Cu
     return Curve(cores, middle, low, high)
 
 
-def foretold_speedup(line: Line) -> Figure | None:
+def foretold_speedup(line: Line) -> Estimate | None:
     """What the smaller counts foretell for the largest, with its interval; None where they cannot."""
     one_core = _one_core_seconds(line)
     if line.fit is None or line.fit.held_out is None or one_core is None:
         return None
     found = line.fit.held_out.predicted
-    return Figure(one_core / found.seconds, one_core / found.high, one_core / found.low)
+    return Estimate(one_core / found.seconds, one_core / found.high, one_core / found.low)
 
 
 def launch_curve(fit: SeriesFit, drawn: Draws, farthest: float, assurance: float) -> Curve:

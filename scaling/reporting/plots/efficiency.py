@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.curves import Curve, most_fitted
 from scaling.reporting.plots.frame import upper_limit
@@ -56,9 +56,9 @@ def efficiency(result: Evaluation) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, series_figure(drawn, look))
 
 
-def efficiency_percent(point: Scaled) -> Figure | None:
+def efficiency_percent(point: Scaled) -> Estimate | None:
     """A point's efficiency in percent."""
-    return point.efficiency.mapped(lambda ratio: 100.0 * ratio) if point.efficiency else None
+    return point.efficiency.map(lambda ratio: 100.0 * ratio) if point.efficiency else None
 
 
 def efficiency_law(line: Line, counts: Sequence[float]) -> Curve | None:

@@ -2,7 +2,7 @@
 
 from matplotlib.axes import Axes
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.frame import upper_limit
@@ -48,8 +48,8 @@ def karp_flatt(result: Evaluation) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, series_figure(drawn, look))
 
 
-def _percent(point: Scaled) -> Figure | None:
-    return point.karp_flatt.mapped(lambda ratio: 100.0 * ratio) if point.karp_flatt else None
+def _percent(point: Scaled) -> Estimate | None:
+    return point.karp_flatt.map(lambda ratio: 100.0 * ratio) if point.karp_flatt else None
 
 
 def _serial(line: Line) -> LawFigures | None:
@@ -67,7 +67,7 @@ def _draw_fitted(axes: Axes, found: LawFigures, tint: str) -> None:
         axes.axhspan(100.0 * serial.low, 100.0 * serial.high, color=tint, alpha=BAND_ALPHA, linewidth=0.0, zorder=1)
 
 
-def _ends(figures: list[Figure]) -> tuple[float, float]:
+def _ends(figures: list[Estimate]) -> tuple[float, float]:
     """From zero, or lower where values are negative, to above all values; intervals that go on for ever are cut."""
     values = [each.value for each in figures]
     top = upper_limit(values, [each.high for each in figures], max(0.1, *(abs(value) for value in values)))

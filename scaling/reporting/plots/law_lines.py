@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.curves import Curve, reach, speedup_curve
 from scaling.reporting.plots.frame import MOST_PANELS, Key, logarithmic
@@ -13,7 +13,7 @@ from scaling.reporting.plots.marks import Mark, band_key, finite, line_key
 from scaling.reporting.plots.style import BAND_ALPHA, Stroke
 
 
-def marks_of(line: Line, what: Callable[[Scaled], Figure | None]) -> list[Mark]:
+def marks_of(line: Line, what: Callable[[Scaled], Estimate | None]) -> list[Mark]:
     """The marks of a line, for some figure of its points."""
     return finite(
         Mark(point.summary.point.cores, figure, point.valid) for point in line.points if (figure := what(point))

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.style import BAND_ALPHA, CROWDED_POINTS, FAINT, INK, MARK_POINTS, Stroke
 
 HOLLOW = "hollow: not valid"
@@ -25,7 +25,7 @@ class Mark:
     """A value over a count of cores; hollow where it is not valid."""
 
     cores: float
-    figure: Figure
+    figure: Estimate
     valid: bool
 
 
@@ -75,7 +75,7 @@ def beside(place: int, of: int) -> float:
     return BESIDE_POINTS * (place - (of - 1) / 2.0)
 
 
-def has_bar(figure: Figure) -> bool:
+def has_bar(figure: Estimate) -> bool:
     """Whether there is an interval to show: none where nothing is known, or where a value is so by definition."""
     return figure.low is not None and figure.high is not None and figure.low < figure.high
 

@@ -7,7 +7,7 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.law_words import figure as number_words
 from scaling.reporting.plots.capacity import IN_SIGHT, TARGET, rate_marks
@@ -88,7 +88,7 @@ class _View:
     square: bool = False
 
 
-def _speedup(point: Scaled) -> Figure | None:
+def _speedup(point: Scaled) -> Estimate | None:
     return point.speedup
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.frame import upper_limit
 from scaling.reporting.plots.law_lines import left_out_words, marks_of
 from scaling.reporting.plots.lines import lines_of
@@ -36,7 +36,7 @@ def smt(result: Evaluation) -> Picture | Nothing:
     return Picture(KIND, TITLE, caption, series_figure(drawn, look))
 
 
-def _ends(figures: Sequence[Figure]) -> tuple[float, float]:
+def _ends(figures: Sequence[Estimate]) -> tuple[float, float]:
     """Around 1, and around all values with the intervals that are not absurdly wide."""
     values = [each.value for each in figures]
     top = upper_limit(values, [each.high for each in figures], 1.1)

@@ -3,7 +3,7 @@ from math import exp, inf
 
 import pytest
 
-from scaling.analysis.estimates import Figure, mean, ratio, student_p, student_t
+from scaling.analysis.estimates import Estimate, mean, ratio, student_p, student_t
 
 
 def drawn(chance: random.Random, count: int, deviation: float = 0.02) -> list[float]:
@@ -34,8 +34,8 @@ def test_the_interval_of_a_ratio_has_both_sides_in_it(launches, growth):
 
 @pytest.mark.parametrize("values", [[2.0], [2.0, 2.0, 2.0]])
 def test_without_spread_there_is_no_interval(values):
-    assert mean(values) == Figure(pytest.approx(2.0))
-    assert ratio(values, values) == Figure(1.0)
+    assert mean(values) == Estimate(pytest.approx(2.0))
+    assert ratio(values, values) == Estimate(1.0)
 
 
 def test_a_single_launch_on_either_side_leaves_a_ratio_without_interval():
@@ -47,9 +47,9 @@ def test_two_launches_far_apart_have_a_finite_interval():
 
 
 def test_a_falling_function_turns_the_interval_round():
-    assert Figure(2.0, 1.0, 4.0).mapped(lambda value: 1 / value) == Figure(0.5, 0.25, 1.0)
+    assert Estimate(2.0, 1.0, 4.0).map(lambda value: 1 / value) == Estimate(0.5, 0.25, 1.0)
 
 
 def test_half_the_width_is_a_ratio_of_the_value():
-    assert Figure(2.0, 1.9, 2.1).half_width == pytest.approx(0.05)
-    assert Figure(2.0).half_width is None
+    assert Estimate(2.0, 1.9, 2.1).half_width == pytest.approx(0.05)
+    assert Estimate(2.0).half_width is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from scaling.analysis.estimates import Figure
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
 from scaling.reporting.plots.drawing import drawn
 from scaling.reporting.plots.fathom import OP_KINDS, op_pictures
@@ -144,7 +144,7 @@ def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
 
 def achieved(workload: str, rate: float, intensity: float, mode: str = "train", cores: int = 1) -> Achieved:
     counts = StepCounts(1, 4, flops_per_item=rate, traffic_bytes_per_item=rate / intensity, traffic_bytes_per_step=0.0)
-    return Achieved(point(workload, mode, cores), counts, 1, Figure(1.0), Ceilings(cores, 100e9 * cores, 10e9))
+    return Achieved(point(workload, mode, cores), counts, 1, Estimate(1.0), Ceilings(cores, 100e9 * cores, 10e9))
 
 
 def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
@@ -175,7 +175,7 @@ def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
 
 
 def test_without_ceilings_there_is_no_roof():
-    bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Figure(1.0), Ceilings(1, None, None))
+    bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Estimate(1.0), Ceilings(1, None, None))
     assert isinstance(roofline([bare]), Nothing)
 
 
