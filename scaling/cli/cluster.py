@@ -7,7 +7,7 @@ from scaling.cli.printing import print_note
 from scaling.cli.show import show_kinds
 from scaling.errors import ClusterError
 from scaling.reporting.words import count, duration, point_words
-from scaling.results.cluster_folder import kind_folders
+from scaling.results.cluster_folder import node_type_folders
 from scaling.results.rows import launch_of
 from scaling.running.engines.cluster_setup import ClusterJob, mustered
 from scaling.running.engines.cluster_sweep import Ended, Event, Made, Planned, carry_out
@@ -36,7 +36,7 @@ def sweep_cluster(study: Study, question: Question, file: Path, folder: Path, re
         mustered(job, _say, requests.check) as lanes,
     ):
         carry_out(lanes, requests, tell)
-    if kind_folders(folder):
+    if node_type_folders(folder):
         show_kinds(folder, as_json=False)
     if left:
         print_note(f"not complete: {', '.join(left)}; give the same command again to go on")
@@ -49,7 +49,7 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ClusterError(f"cluster {file} cannot be read: {reason}; give a TOML file with [[kinds]]") from error
+        raise ClusterError(f"cluster {file} cannot be read: {reason}; give a TOML file with [[node_types]]") from error
 
 
 def _say(kind: str, sentence: str) -> None:

@@ -14,7 +14,7 @@ from scaling.errors import StoreError
 from scaling.reporting.facts import comparison_facts
 from scaling.reporting.points import comparison_answer, comparison_table
 from scaling.reporting.words import count, point_words
-from scaling.results.cluster_folder import refuse_several_kinds
+from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 
@@ -57,7 +57,7 @@ def compare(
 
 def _read(folder: Path) -> tuple[list[Summary], set[str]]:
     """The points of a folder, and the machines they were measured on."""
-    refuse_several_kinds(folder)
+    refuse_cluster_folder(folder)
     machines: set[str] = set()
     launches = []
     for row in read_rows(folder):

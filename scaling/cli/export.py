@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scaling.cli.printing import print_note
-from scaling.results.cluster_folder import refuse_several_kinds
+from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.export import write_export
 from scaling.results.store import read_rows
 
@@ -30,7 +30,7 @@ def export(
 
     Example: scaling export results/quick --format csv -o quick.csv
     """
-    refuse_several_kinds(folder)
+    refuse_cluster_folder(folder)
     path = output or folder / f"rows.{form}"
     count = write_export(read_rows(folder), form.value, path)
     print_note(f"{count} runs written to {path}")

@@ -1,12 +1,12 @@
 """Options that several commands share."""
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scaling.errors import FitError, StudyError
+from scaling.study.durations import parse_duration
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Root = Annotated[
@@ -20,14 +20,14 @@ Root = Annotated[
     ),
 ]
 
-UNIT_SECONDS = {"h": 3600, "m": 60, "min": 60, "s": 1, "": 1}
-
 
 def seconds_in(text: str) -> float:
-    """A time such as 90, 45s, 10m or 1h30m in seconds."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(h|min|m|s|)", text)
-    seconds = sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
-    if "".join(number + unit for number, unit in parts) != re.sub(r"\s", "", text) or seconds <= 0:
+    """A budget such as 90, 45s, 10m or 1h30m in seconds."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
         raise StudyError(f"--budget {text}: that is no time above 0; write it such as 90s, 10m or 1h30m")
     return seconds
 

@@ -11,7 +11,7 @@ from scaling.cli.options import check_target
 from scaling.cli.printing import print_note
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import StoreError
-from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
+from scaling.results.cluster_folder import is_cluster_folder, measured_node_types
 from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
@@ -66,7 +66,7 @@ def plot(
     """
     where = output or folder / FIGURES
     if is_cluster_folder(folder):
-        for name, path in measured_kinds(folder).items():
+        for name, path in measured_node_types(folder).items():
             plot(path, kinds, where / name, formats, target, ceilings, include_invalid)
         _write(_side_by_side(folder, kinds, target, include_invalid), where, formats)
         return

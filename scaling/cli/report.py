@@ -11,7 +11,7 @@ from scaling.cli.options import check_target
 from scaling.cli.plot import FIGURES, written
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import FitError
-from scaling.results.cluster_folder import is_cluster_folder, unmeasured_kinds
+from scaling.results.cluster_folder import is_cluster_folder, unmeasured_node_types
 from scaling.results.jsonl import replace_file
 from scaling.results.store import read_study_toml
 
@@ -107,7 +107,7 @@ def _write_kinds(
         kinds,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in places.items()},
         _drawn(side_by_side(kinds, target=target), where),
-        unmeasured=unmeasured_kinds(folder),
+        unmeasured=unmeasured_node_types(folder),
         target=target,
         include_invalid=include_invalid,
     )

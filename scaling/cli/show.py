@@ -17,7 +17,7 @@ from scaling.reporting.between import between_facts, between_table
 from scaling.reporting.facts import point_facts
 from scaling.reporting.points import point_remarks, points_table
 from scaling.reporting.sparklines import sparklines_table
-from scaling.results.cluster_folder import is_cluster_folder, measured_kinds
+from scaling.results.cluster_folder import is_cluster_folder, measured_node_types
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 
@@ -47,7 +47,7 @@ def show(
 
 def show_kinds(folder: Path, as_json: bool) -> None:
     """Every kind of a cluster, each by itself: rows of different machines are never joined in silence."""
-    kinds = measured_kinds(folder)
+    kinds = measured_node_types(folder)
     spread = {name: _between_machines(path) for name, path in kinds.items()}
     if as_json:
         told = [

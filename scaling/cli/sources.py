@@ -12,7 +12,7 @@ from scaling.analysis.trusted import trusted
 from scaling.cli.printing import print_note
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import left_out_sentence
-from scaling.results.cluster_folder import is_cluster_folder, measured_kinds, read_cluster
+from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 
@@ -61,8 +61,8 @@ def read_places(source: Path) -> list[Place]:
     """The kinds of a cluster's folder, or the source itself."""
     if not is_cluster_folder(source):
         return [Place(source)]
-    prices = {kind.name: kind.core_hour for kind in read_cluster(source).kinds}
-    return [Place(folder, name, prices[name]) for name, folder in measured_kinds(source).items()]
+    prices = {kind.name: kind.core_hour for kind in read_cluster(source).node_types}
+    return [Place(folder, name, prices[name]) for name, folder in measured_node_types(source).items()]
 
 
 def from_places(source: Path, read: Callable[[Place], T]) -> list[tuple[Place, T]]:

@@ -14,7 +14,7 @@ from scaling.results.cluster_folder import read_cluster, rows_kept
 from scaling.results.journal import being_written, read_journal
 from scaling.results.ledger import Ledger, Tally
 from scaling.running.engines.queues import read_jobs
-from scaling.study.cluster import Kind
+from scaling.study.cluster import NodeType
 
 
 def status(
@@ -29,7 +29,7 @@ def status(
     ledger = Ledger(read_journal(folder))
     running = being_written(folder)
     standings = [
-        Standing(kind.name, _tally(folder, kind, ledger, running), _pilots(kind, ledger)) for kind in cluster.kinds
+        Standing(kind.name, _tally(folder, kind, ledger, running), _pilots(kind, ledger)) for kind in cluster.node_types
     ]
     if as_json:
         print_json(standing_facts(standings, running))
@@ -43,14 +43,14 @@ def status(
         print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
 
 
-def _tally(folder: Path, kind: Kind, ledger: Ledger, running: bool) -> Tally:
+def _tally(folder: Path, kind: NodeType, ledger: Ledger, running: bool) -> Tally:
     """How far a kind has come: the rows say what is done, since failed ones may have been set aside; and what a driver
     had under way when it was killed is under way no more."""
     told = ledger.tally(kind.name)
     return replace(told, done=rows_kept(folder / kind.name), running=told.running if running else 0)
 
 
-def _pilots(kind: Kind, ledger: Ledger) -> tuple[Pilot, ...] | None:
+def _pilots(kind: NodeType, ledger: Ledger) -> tuple[Pilot, ...] | None:
     """The pilots of a kind that have not ended; None where the scheduler cannot be asked."""
     try:
         jobs = read_jobs(kind.scheduler, ledger.jobs(kind.name))

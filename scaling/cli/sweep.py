@@ -22,7 +22,7 @@ from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.reporting.words import count, long_duration, point_words
-from scaling.results.cluster_folder import is_cluster_folder, kind_folders
+from scaling.results.cluster_folder import is_cluster_folder, node_type_folders
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running import loop
@@ -124,7 +124,7 @@ def _on_cluster(
     question = Question(_with_settings(study, text, name, settings), name)
     folder = output or DEFAULT_FOLDER / study.name
     left = sweep_cluster(study, question, cluster, folder, retry_failed)
-    if not no_report and kind_folders(folder):
+    if not no_report and node_type_folders(folder):
         print_note(_report_note(folder))
     if left:
         raise typer.Exit(1)

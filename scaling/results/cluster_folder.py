@@ -37,31 +37,31 @@ def read_cluster(folder: Path) -> Cluster:
         ) from error
 
 
-def kind_folders(folder: Path) -> dict[str, Path]:
+def node_type_folders(folder: Path) -> dict[str, Path]:
     """The folders of a cluster's kinds that have results, by name, in the order of the cluster file."""
-    found = {kind.name: folder / kind.name for kind in read_cluster(folder).kinds}
+    found = {kind.name: folder / kind.name for kind in read_cluster(folder).node_types}
     return {name: path for name, path in found.items() if _has_rows(path / ROWS.file)}
 
 
-def measured_kinds(folder: Path) -> dict[str, Path]:
+def measured_node_types(folder: Path) -> dict[str, Path]:
     """The same, refused where there is none yet."""
-    found = kind_folders(folder)
+    found = node_type_folders(folder)
     if not found:
         raise StoreError(f"no rows in {folder} yet; run the sweep that writes there")
     return found
 
 
-def refuse_several_kinds(folder: Path) -> None:
+def refuse_cluster_folder(folder: Path) -> None:
     """Refuse a cluster's folder where the rows of one machine are asked for, and name the folders of its kinds."""
     if is_cluster_folder(folder):
-        kinds = " or ".join(str(path) for path in measured_kinds(folder).values())
+        kinds = " or ".join(str(path) for path in measured_node_types(folder).values())
         raise StoreError(f"{folder} holds the results of a cluster, whose kinds are never joined; give {kinds}")
 
 
-def unmeasured_kinds(folder: Path) -> list[str]:
+def unmeasured_node_types(folder: Path) -> list[str]:
     """The names of a cluster's kinds that have no results yet."""
-    found = kind_folders(folder)
-    return [kind.name for kind in read_cluster(folder).kinds if kind.name not in found]
+    found = node_type_folders(folder)
+    return [kind.name for kind in read_cluster(folder).node_types if kind.name not in found]
 
 
 def _has_rows(path: Path) -> bool:

@@ -18,7 +18,7 @@ from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
 from scaling.running.engines.queues import cancel_jobs, read_jobs
 from scaling.running.engines.watch import Watch
 from scaling.study import compatibility
-from scaling.study.cluster import Cluster, Kind
+from scaling.study.cluster import Cluster, NodeType
 from scaling.study.spec import Study, study_from_toml
 
 # How long pilots of an earlier driver may take to leave once they have been cancelled.
@@ -51,7 +51,7 @@ class ClusterJob:
 def mustered(job: ClusterJob, say: Say, check: Check) -> Iterator[list[Lane]]:
     """The kinds that have runs to make, their pilots submitted; whatever happens then, those are cancelled."""
     check_parsl()
-    for scheduler in sorted({kind.scheduler for kind in job.cluster.kinds}):
+    for scheduler in sorted({kind.scheduler for kind in job.cluster.node_types}):
         read_jobs(scheduler, [])
     if (job.folder / ROWS.file).exists():
         raise StoreError(f"{job.folder} holds the results of one machine; choose another folder with -o")
@@ -62,12 +62,12 @@ def mustered(job: ClusterJob, say: Say, check: Check) -> Iterator[list[Lane]]:
         replace_file(job.folder / CLUSTER, job.cluster_toml)
         replace_file(job.folder / STUDY, job.question.toml)
         start_log(job.folder / PARSL)
-        for kind in job.cluster.kinds:
+        for kind in job.cluster.node_types:
             _clear_away(kind, journal, say, check)
         journal.write("begun")
         undo.callback(journal.write, "ended")
         lanes = []
-        for kind in job.cluster.kinds:
+        for kind in job.cluster.node_types:
             lane = _lane(job, kind, journal, partial(say, kind.name))
             undo.callback(lane.close)
             if lane.prepare(job.retry_failed):
@@ -91,7 +91,7 @@ def _refuse_another(job: ClusterJob) -> None:
             raise StoreError(f"{path.parent} holds another study: {why}; choose another folder with -o")
 
 
-def _lane(job: ClusterJob, kind: Kind, journal: Journal, say: Callable[[str], None]) -> Lane:
+def _lane(job: ClusterJob, kind: NodeType, journal: Journal, say: Callable[[str], None]) -> Lane:
     cluster = job.cluster
     spool = job.folder.resolve() / SPOOL if cluster.shared else None
     if spool is not None:
@@ -104,7 +104,7 @@ def _lane(job: ClusterJob, kind: Kind, journal: Journal, say: Callable[[str], No
     return Lane(engine, job.study, job.folder / kind.name, journal)
 
 
-def _clear_away(kind: Kind, journal: Journal, say: Say, check: Check) -> None:
+def _clear_away(kind: NodeType, journal: Journal, say: Say, check: Check) -> None:
     """Cancel pilots of an earlier driver, and wait until nothing more can come from them."""
     numbers = journal.ledger.jobs(kind.name)
     there = read_jobs(kind.scheduler, numbers) if numbers else {}

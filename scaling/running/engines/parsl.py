@@ -24,7 +24,7 @@ from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run
 from scaling.running.engines import node
 from scaling.running.engines.pilots import LONGEST_WORDS, NodeLostError, Pilots, WorkerLostError
 from scaling.running.engines.watch import KindLeftError, Watch
-from scaling.study.cluster import Kind
+from scaling.study.cluster import NodeType
 from scaling.study.planning import Run
 
 # How often a run may be lost with its node, and how often with the process that makes runs there: a run that takes that
@@ -69,7 +69,7 @@ class ParslEngine:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: NodeType,
         question: Question,
         pilots: Pilots,
         journal: Journal,
@@ -94,7 +94,7 @@ class ParslEngine:
 
     def begin(self) -> None:
         """Submit pilots."""
-        self.watch.ask(self.kind.nodes)
+        self.watch.ask(self.kind.node_count)
 
     def close(self) -> None:
         """Cancel the pilots, and let go of them."""

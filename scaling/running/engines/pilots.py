@@ -22,7 +22,7 @@ from scaling.errors import ClusterError
 from scaling.running.engines import interchange
 from scaling.running.engines.providers import provider
 from scaling.running.engines.queues import Job, cancel_jobs, read_jobs
-from scaling.study.cluster import Cluster, Kind
+from scaling.study.cluster import Cluster, NodeType
 
 # ZeroMQ wakes whoever waits when there is a message; this is only how often threads look whether they should end.
 POLL_MILLISECONDS = 200
@@ -71,7 +71,7 @@ class ParslPilots:
     """Nodes of one kind, on a Parsl executor of their own. Start it from the main thread: the interchange dies with
     the thread that started it."""
 
-    def __init__(self, kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
+    def __init__(self, kind: NodeType, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
         self.kind = kind
         self._log = folder.parent / DRIVER_LOG
         self._scripts = folder / "scripts"
@@ -211,7 +211,7 @@ def check_door(address: str, ports: tuple[int, int]) -> None:
     )
 
 
-def _executor(kind: Kind, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:
+def _executor(kind: NodeType, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:
     from parsl.executors import HighThroughputExecutor
     from parsl.executors.high_throughput.executor import DEFAULT_LAUNCH_CMD
     from parsl.providers import LocalProvider

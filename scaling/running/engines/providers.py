@@ -7,22 +7,22 @@ has every CPU the job was given. Slurm's scripts have been run; LSF's and PBS's 
 import math
 from typing import Any
 
-from scaling.study.cluster import Kind
+from scaling.study.cluster import NodeType
 
 # Schedulers with many jobs take their time to answer.
 COMMAND_SECONDS = 60
 
 
-def provider(kind: Kind, shared: bool, host: str | None) -> Any:
+def provider(kind: NodeType, shared: bool, host: str | None) -> Any:
     """What submits pilots of a kind, on one host where it is named."""
     from parsl.launchers import SimpleLauncher
 
-    told = {"worker_init": kind.setup, "walltime": _clock(kind.walltime_seconds), "launcher": SimpleLauncher()}
+    told = {"worker_init": kind.setup, "walltime": _clock(kind.walltime), "launcher": SimpleLauncher()}
     submit = {"slurm": _slurm, "lsf": _lsf, "pbs": _pbs}[kind.scheduler]
     return submit(kind, shared, host, {**told, "cmd_timeout": COMMAND_SECONDS})
 
 
-def _slurm(kind: Kind, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+def _slurm(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
     from parsl.providers import SlurmProvider
 
     lines = ["--mem=0", "--no-requeue", *([f"--nodelist={host}"] if host else []), *kind.options]
@@ -37,7 +37,7 @@ def _slurm(kind: Kind, shared: bool, host: str | None, told: dict[str, Any]) -> 
     )
 
 
-def _lsf(kind: Kind, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+def _lsf(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
     from parsl.providers import LSFProvider
 
     lines = ["-x", "-rn", *([f'-R "select[{kind.constraint}]"'] if kind.constraint else [])]
@@ -55,7 +55,7 @@ def _lsf(kind: Kind, shared: bool, host: str | None, told: dict[str, Any]) -> An
     )
 
 
-def _pbs(kind: Kind, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+def _pbs(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
     from parsl.providers import PBSProProvider
 
     chosen = [text for text in (kind.constraint, f"host={host}" if host else None) if text]

@@ -11,7 +11,7 @@ from scaling.errors import ClusterError
 from scaling.results.journal import Journal
 from scaling.running.engines.pilots import Pilots
 from scaling.running.engines.queues import Job
-from scaling.study.cluster import Kind
+from scaling.study.cluster import NodeType
 
 # So many pilots in a row that ended without making a run: there is something wrong with all of them.
 MOST_FRUITLESS = 3
@@ -31,7 +31,7 @@ class Watch:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: NodeType,
         pilots: Pilots,
         journal: Journal,
         poll_seconds: float,
@@ -46,7 +46,7 @@ class Watch:
         self.patience_seconds = patience_seconds
         self.say = say
         self.now = now
-        self.wanted = kind.nodes
+        self.wanted = kind.node_count
         self.jobs: list[str] = []
         self._sent_home: set[str] = set()
         self._hosts = list(kind.hosts)
@@ -122,7 +122,7 @@ class Watch:
         alive = [job for job in self.jobs if job in found and found[job].state != "ending"]
         self._fruitless += len(self.jobs) - len(alive)
         self.jobs = list(alive)
-        if self._fruitless >= max(MOST_FRUITLESS, self.kind.nodes + 1):
+        if self._fruitless >= max(MOST_FRUITLESS, self.kind.node_count + 1):
             ended = f"{self._fruitless} pilots have ended one after another without making a run"
             raise KindLeftError(self.with_last_words(ended))
         self._replace(min(self.wanted, work) - len(alive))

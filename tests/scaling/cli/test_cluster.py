@@ -92,7 +92,7 @@ class Sweep:
         for kind, nodes in kinds.items():
             # Nodes that share a machine must not share its lock.
             setup = f"export SCALING_LOCK={self.folder}/lock.$SLURMD_NODENAME"
-            lines += ["[[kinds]]", f'name = "{kind}"', f'constraint = "{kind}"', f"nodes = {nodes}"]
+            lines += ["[[node_types]]", f'name = "{kind}"', f'constraint = "{kind}"', f"nodes = {nodes}"]
             lines += [f'walltime = "{walltimes.get(kind, "10m")}"', f"setup = '{setup}'"]
         (self.folder / "cluster.toml").write_text("\n".join(lines))
         (self.folder / "study.toml").write_text(study)

@@ -16,16 +16,16 @@ from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
 
 CLUSTER = """
-[[kinds]]
+[[node_types]]
 name = "quick"
 core_hour = 4.0
 
-[[kinds]]
+[[node_types]]
 name = "cheap"
 core_hour = 1.0
 nodes = 2
 
-[[kinds]]
+[[node_types]]
 name = "never"
 """
 STUDY = study('cores = [1, 2, 3, 4, 6, 8, 12, 16]\nworkloads = ["calibrated"]', launches="4")

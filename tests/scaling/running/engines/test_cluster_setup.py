@@ -10,7 +10,7 @@ from scaling.study.cluster import cluster_from_toml
 from tests.pretend import study
 
 BEGUN = 'workloads = ["calibrated"]\nseed = 1\n'
-KINDS = '[[kinds]]\nname = "epyc"\n'
+KINDS = '[[node_types]]\nname = "epyc"\n'
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def journal(tmp_path):
 
 
 def lane(journal, folder, name, verdict=willing, toml="workloads = ['calibrated']") -> Lane:
-    (kind,) = cluster_from_toml(f'[[kinds]]\nname = "{name}"\nnodes = 2', "test").kinds
+    (kind,) = cluster_from_toml(f'[[node_types]]\nname = "{name}"\nnodes = 2', "test").node_types
     pilots = PretendPilots(verdict)
     engine = ParslEngine(
         kind, Question(toml, "test"), pilots, journal, None, Watch(kind, pilots, journal, 60, 60, print)

@@ -28,7 +28,7 @@ def journal(tmp_path):
 
 
 def engine(journal, pilots, nodes=2, spool=None, said=None):
-    (kind,) = cluster_from_toml(f'[[kinds]]\nname = "epyc"\nnodes = {nodes}', "test").kinds
+    (kind,) = cluster_from_toml(f'[[node_types]]\nname = "epyc"\nnodes = {nodes}', "test").node_types
     watch = Watch(kind, pilots, journal, 60, 60, (said if said is not None else []).append)
     built = ParslEngine(kind, Question("", "test"), pilots, journal, spool, watch)
     built.machine = FACTS

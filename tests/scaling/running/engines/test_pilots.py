@@ -22,8 +22,8 @@ def pilots(tmp_path):
         import parsl  # noqa: F401
     except ImportError:
         need(False, "Parsl, from pip install 'cpu-scaling[cluster]'")
-    cluster = cluster_from_toml('address = "127.0.0.1"\n[[kinds]]\nname = "epyc"', "test")
-    return ParslPilots(cluster.kinds[0], cluster, tmp_path / "parsl/now-epyc", 60)
+    cluster = cluster_from_toml('address = "127.0.0.1"\n[[node_types]]\nname = "epyc"', "test")
+    return ParslPilots(cluster.node_types[0], cluster, tmp_path / "parsl/now-epyc", 60)
 
 
 def test_an_address_of_another_machine_is_refused_in_one_sentence():

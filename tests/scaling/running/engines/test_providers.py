@@ -11,7 +11,7 @@ from tests.conftest import need
 from tests.scaling.running.engines.test_queues import stub
 
 KIND = """
-[[kinds]]
+[[node_types]]
 name = "epyc"
 scheduler = "{scheduler}"
 constraint = "{constraint}"
@@ -39,7 +39,7 @@ def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", optio
     stub(tmp_path, "sacct", status=1)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     toml = KIND.format(scheduler=scheduler, constraint=constraint, option=option, walltime=walltime)
-    (kind,) = cluster_from_toml(toml, "test").kinds
+    (kind,) = cluster_from_toml(toml, "test").node_types
     made = provider(kind, shared, "n7")
     made.script_dir = str(tmp_path)
     number = made.submit("exec pool", 1, "scaling.epyc")

@@ -31,7 +31,7 @@ def keys():
 @pytest.fixture
 def watch(tmp_path, clock, keys):
     journal = Journal(tmp_path)
-    (kind,) = cluster_from_toml(f'[[kinds]]\nname = "epyc"\nnodes = 2\n{keys}', "test").kinds
+    (kind,) = cluster_from_toml(f'[[node_types]]\nname = "epyc"\nnodes = 2\n{keys}', "test").node_types
     said: list[str] = []
     made = Watch(kind, PretendPilots(lambda *_: None), journal, 30, 100, said.append, clock)
     made.said = said
