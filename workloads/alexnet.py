@@ -51,9 +51,9 @@ def network(size: Size) -> keras.Model:
     inputs = keras.Input((size.pixels, size.pixels, images.CHANNELS))
     x = layers.ZeroPadding2D(((1, 2), (1, 2)))(inputs)  # 227 × 227 × 3
     x = convolution(x, 96, 11, strides=4, padding="valid")  # 55 × 55 × 96
-    x = pool(normalised(x))  # 27 × 27 × 96
+    x = pool(normalise_locally(x))  # 27 × 27 × 96
     x = convolution_in_groups(x, 256, 5)
-    x = pool(normalised(x))  # 13 × 13 × 256
+    x = pool(normalise_locally(x))  # 13 × 13 × 256
     x = convolution(x, 384, 3)
     x = convolution_in_groups(x, 384, 3)
     x = convolution_in_groups(x, 256, 3)
@@ -74,18 +74,20 @@ def convolution_in_groups(x, filters, width):
     return layers.Concatenate()([convolution(half, filters // 2, width) for half in halves])
 
 
-def normalised(x):
+def normalise_locally(x):
     """Local response normalisation: a value shrinks as the squares of its neighbours among the channels grow.
 
     b_i = a_i / (k + alpha sum of a_j^2)^(3/4), over the n channels j around i; the power is made of square roots.
     """
     squares = ops.square(x)
-    total = squares + sum(shifted(squares, by) for reach in range(1, NEIGHBOURS // 2 + 1) for by in (-reach, reach))
+    total = squares + sum(
+        shift_channels(squares, by) for reach in range(1, NEIGHBOURS // 2 + 1) for by in (-reach, reach)
+    )
     root = ops.rsqrt(BIAS + SCALE * total)
     return x * root * ops.sqrt(root)
 
 
-def shifted(x, by):
+def shift_channels(x, by):
     """Every channel's values moved so many channels up, zeros where there are none to move.
 
     Split and joined rather than sliced: the gradients of slices took half of a training step.

@@ -1,6 +1,6 @@
 """A variational autoencoder: Kingma and Welling, "Auto-Encoding Variational Bayes", 2014.
 
-Encoder and decoder have one hidden layer of 500 tanh units; the decoder is Bernoulli, and one sample is drawn an item.
+Encoder and decoder have one hidden layer of 500 tanh units; the decoder is Bernoulli, with one sample per item.
 Training minimises the negative evidence lower bound; inference is the reconstruction, sampling included.
 Parameters: 784·500 + 500 + 2 (500·20 + 20) + 20·500 + 500 + 500·784 + 784 = 815,824.
 
@@ -65,7 +65,7 @@ def divergence(mean: Any, log_variance: Any) -> Any:
     return 0.5 * ops.sum(ops.exp(log_variance) + ops.square(mean) - 1.0 - log_variance, axis=1)
 
 
-def made_images(items: int, seed: int) -> np.ndarray:
+def stroke_images(items: int, seed: int) -> np.ndarray:
     """Images of bent lines, mostly black or white: (items, 784) from 0 to 1."""
     rng = np.random.default_rng(seed)
     corners = rng.uniform(5, SIDE - 5, (CLASSES, CORNERS, 2))[rng.integers(CLASSES, size=items)]
@@ -89,7 +89,7 @@ def build(setting: Setting) -> Network:
     model = autoencoder(setting.seed)
 
     def data() -> tuple[np.ndarray, np.ndarray]:
-        images = made_images(items, setting.seed)
+        images = stroke_images(items, setting.seed)
         return images, images
 
     def reconstruction(images: Any) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 
 from scaling.workloads.base import Setting
 
-# Millions of divisions a step: a tenth of a second, and a quarter of that, on a core of 3 GHz.
+# Millions of divisions per step: a tenth of a second, and a quarter of that, on a core of 3 GHz.
 DEFAULT_WORK = {"published": 16.0, "small": 4.0}
 
 

@@ -16,7 +16,7 @@ LONGEST_LINE = 65536
 
 
 class Command:
-    """Starts the program once a step, on the CPUs this process has."""
+    """Starts the program once per step, on the CPUs this process has."""
 
     def __init__(self, argv: list[str], items: int) -> None:
         self.argv = argv
@@ -57,16 +57,16 @@ def _ending(code: int) -> str:
 def build(setting: Setting, argv: list[str]) -> Command:
     """A program with {cores}, {smt}, {intra} and {inter} filled in; automatic threads are as many as the CPUs."""
     cpus = setting.cores * setting.smt
-    places = {
+    values = {
         "{cores}": setting.cores,
         "{smt}": setting.smt,
         "{intra}": setting.intra or cpus,
         "{inter}": setting.inter or cpus,
     }
-    return Command([_filled(part, places) for part in argv], setting.item_count(1))
+    return Command([_substitute(part, values) for part in argv], setting.item_count(1))
 
 
-def _filled(text: str, places: dict[str, int]) -> str:
-    for place, value in places.items():
-        text = text.replace(place, str(value))
+def _substitute(text: str, values: dict[str, int]) -> str:
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, str(value))
     return text

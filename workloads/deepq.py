@@ -73,7 +73,7 @@ def replay_memory(model: keras.Model, game: games.Game, rng: np.random.Generator
     def choose(state: np.ndarray) -> int:
         if rng.random() < next(exploration):
             return int(rng.integers(games.ACTIONS))
-        return int(model.predict_on_batch(_scaled(state[None])).argmax())
+        return int(model.predict_on_batch(_scale_frames(state[None])).argmax())
 
     return list(islice(games.play(game, choose), ACTS))
 
@@ -81,11 +81,11 @@ def replay_memory(model: keras.Model, game: games.Game, rng: np.random.Generator
 def learnt_from(batch: list[games.Transition], target: keras.Model) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Transitions as the step takes them: states, and the actions taken (one-hot) with what they should be worth."""
     states, actions, rewards, terminals, next_states = (np.stack(part) for part in zip(*batch, strict=True))
-    wanted = returns(rewards, terminals, target.predict_on_batch(_scaled(next_states)))
-    return _scaled(states), (np.eye(games.ACTIONS, dtype="float32")[actions], wanted.astype("float32"))
+    wanted = returns(rewards, terminals, target.predict_on_batch(_scale_frames(next_states)))
+    return _scale_frames(states), (np.eye(games.ACTIONS, dtype="float32")[actions], wanted.astype("float32"))
 
 
-def _scaled(states: np.ndarray) -> np.ndarray:
+def _scale_frames(states: np.ndarray) -> np.ndarray:
     return states.astype("float32") / np.float32(255)
 
 

@@ -87,7 +87,7 @@ class Bricks:
         self.paddle = min(max(self.paddle + push, self.PADDLE_REACH), SIDE - self.PADDLE_REACH)
         self.served |= action == FIRE
         reward = self._fly() if self.served else 0.0
-        frame, missed = self._drawn(), self.row >= SIDE - 2
+        frame, missed = self._render(), self.row >= SIDE - 2
         if missed or not self.bricks.any():
             self._begin()
         return frame, reward, missed
@@ -113,7 +113,7 @@ class Bricks:
         self.down = -self.down
         return 1.0
 
-    def _drawn(self) -> np.ndarray:
+    def _render(self) -> np.ndarray:
         frame = np.zeros((SIDE, SIDE), "uint8")
         frame[self.WALL] = 140 * np.kron(self.bricks, np.ones(self.BRICK, "uint8"))
         paddle = slice(self.paddle - self.PADDLE_REACH, self.paddle + self.PADDLE_REACH)

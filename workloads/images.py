@@ -15,19 +15,19 @@ PATTERN, NOISE = 0.5, 0.25
 
 
 def batch(items: int, pixels: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Square images of so many pixels a side, and the number of the class of each."""
+    """Square images of so many pixels per side, and the number of the class of each."""
     random = np.random.default_rng(seed)
     patterns = random.standard_normal((classes, WAVES, WAVES, CHANNELS), np.float32)
     labels = random.integers(classes, size=items, dtype=np.int32)
     noise = random.standard_normal((items, pixels, pixels, CHANNELS), np.float32)
-    images = PATTERN * drawn(patterns[labels], pixels) + NOISE * noise
+    images = PATTERN * wave_images(patterns[labels], pixels) + NOISE * noise
     return images.clip(-1, 1), labels
 
 
-def drawn(patterns: np.ndarray, pixels: int) -> np.ndarray:
+def wave_images(patterns: np.ndarray, pixels: int) -> np.ndarray:
     """Patterns as images of unit variance: each a sum of cosines, weighted by the strength of every pair of waves."""
-    places = (np.arange(pixels, dtype=np.float32) + 0.5) / pixels
-    waves = np.cos(np.pi * np.outer(places, np.arange(WAVES, dtype=np.float32)))
+    positions = (np.arange(pixels, dtype=np.float32) + 0.5) / pixels
+    waves = np.cos(np.pi * np.outer(positions, np.arange(WAVES, dtype=np.float32)))
     waves /= np.sqrt((waves**2).mean(axis=0).sum())
     return np.einsum("yv,bvwc,xw->byxc", waves, patterns, waves, optimize=True)
 

@@ -1,7 +1,7 @@
 """One large product of matrices: how many multiply-adds this machine can do, measured like any run.
 
 The ceiling networks are held against, so it is carried out by the same kernels as theirs: the framework's product of
-float32 matrices. An item is a GFLOP (half as many multiply-adds), so items a second are GFLOP/s. Both modes are alike.
+float32 matrices. An item is a GFLOP (half as many multiply-adds): items per second are GFLOP/s. Both modes are alike.
 The result stays small and the matrices are longer than caches, so that neither new memory nor luck with caches counts.
 """
 

@@ -61,13 +61,13 @@ class Memory(layers.Layer):
         tables = [table * self.real for table in self.words]
         filled = ops.any(ops.not_equal(stories, NIL), axis=2)
         # What one hop reads out is what the next compares with: one memory more than hops.
-        memories = [self.embedded(stories, table) + time for table, time in zip(tables, self.times, strict=True)]
-        state = self.embedded(queries, tables[0])
+        memories = [self.embed(stories, table) + time for table, time in zip(tables, self.times, strict=True)]
+        state = self.embed(queries, tables[0])
         for keys, values in pairwise(memories):
             state = state + read(state, keys, values, filled)
         return ops.matmul(state, ops.transpose(tables[-1]))
 
-    def embedded(self, sentences, table):
+    def embed(self, sentences, table):
         """Sentences as the weighted sums of their words' rows: (…, 6) to (…, 20)."""
         return ops.sum(ops.take(table, sentences, axis=0) * self.positions, axis=-2)
 
@@ -112,16 +112,16 @@ def made_story(rng: np.random.Generator) -> Story:
     return Story(sentences, f"where is {sought}", whereabouts[sought])
 
 
-def numbered(sentence: str) -> np.ndarray:
+def encode_words(sentence: str) -> np.ndarray:
     """A sentence's words by their numbers, nil after the last: (6,)."""
     numbers = [NUMBER[word] for word in sentence.split()]
     return np.array(numbers + [NIL] * (SENTENCE - len(numbers)), "int32")
 
 
-def memorised(sentences: list[str]) -> np.ndarray:
+def encode_story(sentences: list[str]) -> np.ndarray:
     """A story as the memory holds it, the last sentence first and nil after the first: (50, 6)."""
     memory = np.full((MEMORY, SENTENCE), NIL, "int32")
-    memory[: len(sentences)] = [numbered(sentence) for sentence in reversed(sentences)]
+    memory[: len(sentences)] = [encode_words(sentence) for sentence in reversed(sentences)]
     return memory
 
 
@@ -132,8 +132,8 @@ def build(setting: Setting) -> Network:
     def data() -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
         rng = np.random.default_rng(setting.seed)
         made = [made_story(rng) for _ in range(items)]
-        stories = np.stack([memorised(story.sentences) for story in made])
-        queries = np.stack([numbered(story.query) for story in made])
+        stories = np.stack([encode_story(story.sentences) for story in made])
+        queries = np.stack([encode_words(story.query) for story in made])
         return (stories, queries), np.array([NUMBER[story.answer] for story in made], "int32")
 
     optimizer = keras.optimizers.SGD(LEARNING_RATE, clipnorm=CLIP_NORM)

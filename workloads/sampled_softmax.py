@@ -28,7 +28,7 @@ class SampledSoftmax:
         self.rows, self.biases = rows, biases
         self.samples = min(samples, classes)
         self.log_frequency = np.log(zipf(classes)).astype("float32")
-        self.log_chance = log_chance_to_be_drawn(classes, self.samples).astype("float32")
+        self.log_chance = log_inclusion_probability(classes, self.samples).astype("float32")
         self.seed = keras.random.SeedGenerator(seed)
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
@@ -62,7 +62,7 @@ def zipf(classes: int) -> np.ndarray:
     return np.log1p(1 / np.arange(1, classes + 1)) / np.log(classes + 1)
 
 
-def log_chance_to_be_drawn(classes: int, samples: int) -> np.ndarray:
+def log_inclusion_probability(classes: int, samples: int) -> np.ndarray:
     """The logarithm of each class's probability to be among so many distinct ones."""
     if samples == classes:
         return np.zeros(classes)

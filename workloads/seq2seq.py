@@ -22,7 +22,7 @@ WIDTH = 256
 LAYERS = 3
 STATES = 2 * LAYERS * WIDTH
 SAMPLES = 512
-# Vocabulary, longest source and longest target (the bucket), sentence pairs a step.
+# Vocabulary, longest source and longest target (the bucket), sentence pairs per step.
 SIZES = {"published": (40_000, (40, 50), 64), "small": (5_000, (10, 15), 32)}
 PAD, GO, EOS, UNKNOWN = range(4)
 SPECIAL = 4
@@ -106,19 +106,19 @@ class Translator(keras.Model):
         self.key = keras.layers.Dense(WIDTH, use_bias=False)
         self.decoder = keras.layers.RNN(Decoder(), return_sequences=True)
         self.join = keras.layers.Dense(WIDTH)
-        # A row a word, so that training touches only the rows of the words it samples.
+        # One row per word, so that training touches only the rows of the words it samples.
         self.projection = self.add_weight((vocabulary, WIDTH), uniform(PROJECTION_START), name="projection")
         self.projection_bias = self.add_weight((vocabulary,), "zeros", name="projection_bias")
 
     def call(self, inputs: Any) -> Any:
-        """Decoder outputs [B, T, width] for sources [B, S], each step told the target word before it [B, T]."""
-        source, told = inputs
-        states = self.decoder(self.target_words(told), initial_state=self.encode(source))
+        """Decoder outputs [B, T, width] for sources [B, S], each step given the target word before it [B, T]."""
+        source, previous = inputs
+        states = self.decoder(self.target_words(previous), initial_state=self.encode(source))
         return self.output_of(states)
 
     def translate(self, inputs: Any) -> Any:
-        """Greedy translations [B, T] of sources [B, S]: each step is told the likeliest word of the step before."""
-        source, told = inputs
+        """Greedy translations [B, T] of sources [B, S]: each step is given the likeliest word of the step before."""
+        source, previous = inputs
         start, *memory = self.encode(source)
         columns = ops.transpose(self.projection)
 
@@ -130,7 +130,7 @@ class Translator(keras.Model):
             return after, after
 
         go = ops.full_like(source[:, 0], GO)
-        _, (_, words) = ops.scan(step, (start, go), length=told.shape[1])
+        _, (_, words) = ops.scan(step, (start, go), length=previous.shape[1])
         return ops.transpose(words)
 
     def encode(self, source: Any) -> list[Any]:
@@ -152,7 +152,7 @@ def uniform(limit: float) -> keras.Initializer:
 
 
 def over_sentences(losses: Any, targets: Any) -> Any:
-    """The mean over sentences of each one's mean loss a word [B, T]; padding weighs nothing."""
+    """The mean over sentences of each one's mean loss per word [B, T]; padding weighs nothing."""
     weights = ops.cast(ops.not_equal(targets, PAD), losses.dtype)
     return ops.mean(ops.sum(losses * weights, axis=1) / ops.sum(weights, axis=1))
 

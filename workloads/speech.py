@@ -24,9 +24,9 @@ FEATURES = 26
 PHONES = 61
 BLANK = PHONES
 CLIP = 20.0
-# Width, frames of the longest utterance, utterances a step.
+# Width, frames of the longest utterance, utterances per step.
 SIZES = {"published": (2048, 300, 16), "small": (256, 100, 8)}
-# How many frames a phone lasts, at least and at most: at 10 ms a frame, speech has about a dozen phones a second.
+# How many frames a phone lasts, at least and at most: at 10 ms per frame, speech has about a dozen phones per second.
 LASTS = (4, 12)
 NOISE = 0.5
 # How much of a state is left one frame later, at the start.
@@ -107,20 +107,20 @@ def _fused_ctc(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any)
 
 
 def utterances(items: int, frames: int, seed: int) -> Any:
-    """Invented utterances: every phone has its typical frame, lasts for a few and is never heard without noise."""
+    """Invented utterances: every phone has its typical frame, lasts for a few and is never without noise."""
     random = np.random.default_rng(seed)
     typical = random.normal(size=(PHONES, FEATURES))
-    heard = np.zeros((items, frames, FEATURES), "float32")
+    spectra = np.zeros((items, frames, FEATURES), "float32")
     labels = np.zeros((items, frames // LASTS[0]), "int32")
     label_lengths = np.zeros(items, "int32")
     frame_lengths = random.integers(frames // 2, frames, items, "int32", endpoint=True)
     for item, length in enumerate(frame_lengths):
         phones, lasting = phones_of(length, random)
         clear = np.repeat(typical[phones], lasting, axis=0)
-        heard[item, :length] = standardised(clear + NOISE * random.normal(size=clear.shape))
+        spectra[item, :length] = standardise(clear + NOISE * random.normal(size=clear.shape))
         labels[item, : len(phones)] = phones
         label_lengths[item] = len(phones)
-    return (heard, frame_lengths), (labels, label_lengths, frame_lengths)
+    return (spectra, frame_lengths), (labels, label_lengths, frame_lengths)
 
 
 def phones_of(frames: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +133,7 @@ def phones_of(frames: int, random: np.random.Generator) -> tuple[np.ndarray, np.
     return np.cumsum(random.integers(1, PHONES, count)) % PHONES, lasting
 
 
-def standardised(frames: np.ndarray) -> np.ndarray:
+def standardise(frames: np.ndarray) -> np.ndarray:
     """Frames of one utterance with mean 0 and variance 1 of every feature."""
     return (frames - frames.mean(axis=0)) / frames.std(axis=0)
 

@@ -1,7 +1,7 @@
-"""Sums of long arrays: how many bytes a second go between this machine's memory and its cores, measured like any run.
+"""Sums of long arrays: how many bytes per second go between this machine's memory and its cores, measured like any run.
 
 McCalpin's STREAM, its kernel Add: a = b + c, 24 bytes an element, as STREAM counts (what a cache fetches of `a` before
-it is written over is not counted). An item is a megabyte moved, so items a second are MB/s. Every thread has a share
+it is written over is not counted). An item is a megabyte moved, so items per second are MB/s. Every thread has a share
 of its own, which it also filled, so that its memory lies near its core. Both modes are alike.
 """
 

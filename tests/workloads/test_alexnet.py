@@ -11,7 +11,7 @@ def test_response_normalisation_is_the_papers_formula():
     for channel in range(7):
         around = values[..., max(0, channel - 2) : channel + 3].astype("float64")
         by_hand[..., channel] = values[..., channel] / (2 + 1e-4 * (around**2).sum(axis=-1)) ** 0.75
-    assert np.asarray(alexnet.normalised(values)) == pytest.approx(by_hand, rel=1e-5)
+    assert np.asarray(alexnet.normalise_locally(values)) == pytest.approx(by_hand, rel=1e-5)
 
 
 def test_a_group_sees_only_its_half_of_the_channels():

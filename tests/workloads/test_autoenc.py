@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from scaling.workloads.autoenc import PIXELS, build, divergence, made_images, negative_bound
+from scaling.workloads.autoenc import PIXELS, build, divergence, negative_bound, stroke_images
 from scaling.workloads.base import Setting
 
 SETTING = Setting("infer", "published", items=4, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
@@ -25,7 +25,7 @@ def test_the_bound_is_a_sum_over_pixels_and_a_mean_over_items():
 
 
 def test_images_are_mostly_black_or_white():
-    images = made_images(50, seed=1)
+    images = stroke_images(50, seed=1)
     assert images.shape == (50, PIXELS)
     assert images.dtype == np.float32
     assert (images.min(), images.max()) == (pytest.approx(0, abs=1e-3), 1)
@@ -34,7 +34,7 @@ def test_images_are_mostly_black_or_white():
 
 
 def test_images_of_a_class_are_alike_and_not_the_same():
-    images = made_images(60, seed=1)
+    images = stroke_images(60, seed=1)
     apart = np.abs(images[:, None] - images[None]).mean(axis=2) + np.eye(60)
     assert apart.min() > 0
     assert apart.min(axis=1).mean() < apart.mean() / 2

@@ -33,10 +33,10 @@ def test_a_program_may_tell_its_own_step_times():
 
 
 def test_a_program_runs_on_the_cpus_of_the_run(tmp_path):
-    told = tmp_path / "mask"
-    code = f"import os; open('{told}', 'w').write(str(sorted(os.sched_getaffinity(0))))"
+    mask_file = tmp_path / "mask"
+    code = f"import os; open('{mask_file}', 'w').write(str(sorted(os.sched_getaffinity(0))))"
     row = row_of(python(code))
-    assert told.read_text() == str(sorted(row.run.flat_cpus))
+    assert mask_file.read_text() == str(sorted(row.run.flat_cpus))
 
 
 @pytest.mark.parametrize(

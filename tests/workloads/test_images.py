@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from scaling.workloads.images import CHANNELS, batch, cross_entropy, drawn
+from scaling.workloads.images import CHANNELS, batch, cross_entropy, wave_images
 
 
 def test_images_are_as_asked_and_in_range():
@@ -35,7 +35,7 @@ def test_images_of_one_class_are_alike_and_those_of_two_are_not():
 
 def test_patterns_vary_as_much_at_any_number_of_pixels():
     patterns = np.random.default_rng(1).standard_normal((500, 4, 4, CHANNELS))
-    assert [drawn(patterns, pixels).std() for pixels in (8, 32)] == pytest.approx([1, 1], rel=0.05)
+    assert [wave_images(patterns, pixels).std() for pixels in (8, 32)] == pytest.approx([1, 1], rel=0.05)
 
 
 def test_the_loss_is_the_mean_of_minus_the_log_of_the_softmax():

@@ -49,7 +49,7 @@ def test_tying_is_adjacent(network):
     b, a, c, w = words[0], words[:3], words[1:], words[3].T
     encoding = memnet.position_encoding()
     (stories, queries), _ = network.data()
-    for story, query, found in zip(stories, queries, logits(network), strict=True):
+    for story, query, scores in zip(stories, queries, logits(network), strict=True):
         real = story[story.any(axis=1)]
         u = (b[query] * encoding).sum(axis=0)
         for hop in range(3):
@@ -57,7 +57,7 @@ def test_tying_is_adjacent(network):
             o = (c[hop][real] * encoding).sum(axis=1) + times[hop + 1][: len(real)]
             p = np.exp(m @ u) / np.exp(m @ u).sum()
             u = u + p @ o
-        assert found == pytest.approx(u @ w, abs=1e-5)
+        assert scores == pytest.approx(u @ w, abs=1e-5)
 
 
 def test_nil_words_contribute_nothing(network):
@@ -87,7 +87,7 @@ def test_the_answer_is_the_last_place_a_person_went_to(seed):
 
 
 def test_the_memory_holds_the_last_sentence_first():
-    memory = memnet.memorised(["john went to the garden", "mary went back to the office"])
+    memory = memnet.encode_story(["john went to the garden", "mary went back to the office"])
     spelled = [[memnet.WORDS[number - 1] for number in row if number] for row in memory]
     assert spelled[:2] == [["mary", "went", "back", "to", "the", "office"], ["john", "went", "to", "the", "garden"]]
     assert not any(spelled[2:])
@@ -96,7 +96,7 @@ def test_the_memory_holds_the_last_sentence_first():
 def test_words_are_nineteen_and_nil():
     assert memnet.VOCABULARY == 20
     assert len(set(memnet.WORDS)) == 19
-    assert memnet.numbered("where is john").tolist() == [18, 19, 2, 0, 0, 0]
+    assert memnet.encode_words("where is john").tolist() == [18, 19, 2, 0, 0, 0]
 
 
 def test_the_loss_is_summed_over_the_items():

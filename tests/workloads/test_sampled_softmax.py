@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scaling.workloads.sampled_softmax import SampledSoftmax, log_chance_to_be_drawn, zipf
+from scaling.workloads.sampled_softmax import SampledSoftmax, log_inclusion_probability, zipf
 
 CLASSES, WIDTH = 50, 4
 
@@ -29,7 +29,7 @@ def test_with_every_class_drawn_it_is_the_full_softmax(projection, outputs):
 def test_a_drawn_class_stands_for_all_that_could_have_been_drawn_in_its_place():
     rows, biases = np.zeros((CLASSES, WIDTH), "float32"), np.zeros(CLASSES, "float32")
     sampled = SampledSoftmax(rows, biases, samples=2, seed=1)
-    chance = np.exp(log_chance_to_be_drawn(CLASSES, 2))
+    chance = np.exp(log_inclusion_probability(CLASSES, 2))
     loss = sampled.against(np.array([4, 9]), np.ones((1, WIDTH), "float32"), np.array([30]))
     by_hand = np.log(1 / chance[30] + 1 / chance[4] + 1 / chance[9]) - np.log(1 / chance[30])
     assert np.asarray(loss) == pytest.approx([by_hand], rel=1e-5)
@@ -54,12 +54,12 @@ def test_draws_are_distinct_new_at_every_call_and_the_same_for_the_same_seed(pro
 def test_classes_are_drawn_as_often_as_their_chance_says(projection):
     sampled = SampledSoftmax(*projection, samples=10, seed=1)
     drawn = np.bincount(np.concatenate([np.asarray(sampled.draw()) for _ in range(400)]), minlength=CLASSES) / 400
-    assert drawn == pytest.approx(np.exp(log_chance_to_be_drawn(CLASSES, 10)), abs=0.1)
+    assert drawn == pytest.approx(np.exp(log_inclusion_probability(CLASSES, 10)), abs=0.1)
 
 
 @pytest.mark.parametrize(("classes", "samples"), [(50, 10), (5_000, 512), (40_000, 512), (50, 50)])
 def test_chances_add_up_to_the_samples_and_fall_with_the_rank(classes, samples):
-    chance = np.exp(log_chance_to_be_drawn(classes, samples))
+    chance = np.exp(log_inclusion_probability(classes, samples))
     assert chance.sum() == pytest.approx(samples)
     assert (np.diff(chance) <= 0).all()
 

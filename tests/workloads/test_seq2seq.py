@@ -57,8 +57,8 @@ def test_greedy_decoding_gives_the_words_that_teacher_forcing_on_them_finds_like
     words = np.asarray(model.translate((SOURCE, TOLD)))
     assert words.shape == TOLD.shape
     assert words.dtype == np.int32
-    told = np.concatenate([np.full((2, 1), GO, "int32"), words[:, :-1]], axis=1)
-    scores = np.asarray(model((SOURCE, told))) @ np.asarray(model.projection).T + np.asarray(model.projection_bias)
+    previous = np.concatenate([np.full((2, 1), GO, "int32"), words[:, :-1]], axis=1)
+    scores = np.asarray(model((SOURCE, previous))) @ np.asarray(model.projection).T + np.asarray(model.projection_bias)
     assert np.array_equal(words, scores.argmax(axis=-1))
 
 
@@ -73,10 +73,10 @@ def test_padding_weighs_nothing_and_every_sentence_the_same():
 
 
 def test_a_pair_is_a_source_backwards_and_its_translation_word_by_word():
-    (source, told), targets = sentence_pairs(items=20, vocabulary=100, bucket=(10, 15), seed=1)
-    assert (source.shape, told.shape, targets.shape) == ((20, 10), (20, 15), (20, 15))
-    assert np.array_equal(told[:, 1:], targets[:, :-1])
-    for backwards, inputs, outputs in zip(source, told, targets, strict=True):
+    (source, previous), targets = sentence_pairs(items=20, vocabulary=100, bucket=(10, 15), seed=1)
+    assert (source.shape, previous.shape, targets.shape) == ((20, 10), (20, 15), (20, 15))
+    assert np.array_equal(previous[:, 1:], targets[:, :-1])
+    for backwards, inputs, outputs in zip(source, previous, targets, strict=True):
         words = backwards[::-1][: np.count_nonzero(backwards)]
         expected = [*(SPECIAL + translation(words - SPECIAL)), EOS]
         assert (words >= SPECIAL).all()

@@ -105,12 +105,12 @@ def test_the_kernel_and_the_operations_of_other_backends_agree(scores):
 
 
 def test_utterances_differ_in_length_and_are_standardised_where_they_sound():
-    (heard, frame_lengths), (labels, label_lengths, told_lengths) = utterances(items=8, frames=100, seed=1)
-    assert np.array_equal(frame_lengths, told_lengths)
+    (spectra, frame_lengths), (labels, label_lengths, loss_frame_lengths) = utterances(items=8, frames=100, seed=1)
+    assert np.array_equal(frame_lengths, loss_frame_lengths)
     assert len(set(frame_lengths)) > 1
     assert len(set(label_lengths)) > 1
     assert (labels < PHONES).all()
-    for frames, length in zip(heard, frame_lengths, strict=True):
+    for frames, length in zip(spectra, frame_lengths, strict=True):
         assert frames[:length].mean(axis=0) == pytest.approx(0, abs=1e-5)
         assert frames[:length].std(axis=0) == pytest.approx(1, rel=1e-4)
         assert (frames[length:] == 0).all()
