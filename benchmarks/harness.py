@@ -65,7 +65,7 @@ step, batch, visits = compiled._function, compiled._batch, Visits()
 
 def ours(times):
     for _ in range(times):
-        yield from worker._timed(compiled.step)
+        yield from worker._time_step(compiled.step)
         visits.look()
 
 def plain(times):

@@ -1,23 +1,23 @@
-"""The server process: imports what runs need, creates nothing, and forks a child for every order it is sent.
+"""The server process: imports what runs need, creates nothing, and forks a child for every request it is sent.
 
 A child keeps what was imported and nothing that was started: of several threads a fork keeps one, and a framework whose
 runtime has started hangs in it. So the server refuses to fork once anything has started in it. It is asleep in a read
-while a child measures, and leaves when the sweep's end of the line closes.
+while a child measures, and leaves when the sweep's end of the socket closes.
 """
 
 import importlib
-import json
 import os
 import socket
 import sys
 import time
 import traceback
 from io import FileIO
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from scaling.machine.cpulist import parse_list
 from scaling.running import memory, worker
 from scaling.running.frameworks import blas
+from scaling.running.messages import ChildStarted, Refusal, RunRequest, ServerReady, ServerSetup, decode, encode
 
 LONGEST_MESSAGE = 1 << 18
 
@@ -27,36 +27,40 @@ HARMLESS_THREADS = {"jemalloc_bg_thd"}
 
 def main() -> None:
     """Get ready as the command line says, say so, and serve."""
-    told = json.loads(sys.argv[1])
-    if os.getppid() != told["parent"]:
-        return  # the sweep was killed while we were being born
-    line = socket.socket(fileno=told["line"])
-    line.set_inheritable(False)
+    setup = decode(sys.argv[1], ServerSetup)
+    if os.getppid() != setup.parent:
+        return  # the sweep was killed while we were being started
+    connection = socket.socket(fileno=setup.socket_fd)
+    connection.set_inheritable(False)
     # Libraries that count the CPUs of their mask as they are loaded start no threads for a single one.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    if told["policy"] is not None:
-        memory.apply_policy(told["policy"])
+    if setup.policy is not None:
+        memory.apply_policy(setup.policy)
     try:
-        for module in told["modules"]:
+        for module in setup.modules:
             importlib.import_module(module)
     except BaseException as error:
-        line.send(json.dumps({"refused": worker.reason(error)}).encode())
+        _send(connection, Refusal(worker.reason(error)))
         return
-    line.send(json.dumps({"ready": True}).encode())
-    serve(line)
+    _send(connection, ServerReady())
+    serve(connection)
 
 
-def serve(line: socket.socket) -> None:
-    """Answer every order with the process that carries it out, or with why there is none."""
+def serve(connection: socket.socket) -> None:
+    """Answer every request with the process that carries it out, or with why there is none."""
     while True:
-        message, fds, _, _ = socket.recv_fds(line, LONGEST_MESSAGE, 3, socket.MSG_CMSG_CLOEXEC)
-        if not message:
+        text, fds, _, _ = socket.recv_fds(connection, LONGEST_MESSAGE, 3, socket.MSG_CMSG_CLOEXEC)
+        if not text:
             return
         why_not = objection()
-        said = {"refused": why_not} if why_not else _forked(json.loads(message), fds, line)
+        reply = Refusal(why_not) if why_not else fork(decode(text, RunRequest), fds, connection)
         for fd in fds:
             os.close(fd)
-        line.send(json.dumps(said).encode())
+        _send(connection, reply)
+
+
+def _send(connection: socket.socket, message: ServerReady | ChildStarted | Refusal) -> None:
+    connection.send(encode(message).encode())
 
 
 def objection() -> str | None:
@@ -83,53 +87,53 @@ def _runtime_has_started() -> bool:
     return bool(getattr(context, "_initialized", False))
 
 
-def _forked(order: dict[str, Any], fds: list[int], line: socket.socket) -> dict[str, Any]:
+def fork(request: RunRequest, fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
     """Fork a process that forks the child and leaves at once: the orphan then goes to the sweep, which adopts them."""
-    heard, tell = os.pipe()
-    with open(heard, "rb", buffering=0) as ear, open(tell, "wb", buffering=0) as mouth:
+    read_fd, write_fd = os.pipe()
+    with open(read_fd, "rb", buffering=0) as read_end, open(write_fd, "wb", buffering=0) as write_end:
         try:
             between = os.fork()
         except OSError as error:
-            return {"refused": f"it cannot fork: {error.strerror}"}
+            return Refusal(f"it cannot fork: {error.strerror}")
         if between == 0:
-            ear.close()
-            _bear(order, fds, line, mouth)
-        mouth.close()
+            read_end.close()
+            _double_fork(request, fds, connection, write_end)
+        write_end.close()
         os.waitpid(between, 0)
-        child = ear.read(32)
-    return {"pid": int(child)} if child else {"refused": "its child ended before it began"}
+        pid = read_end.read(32)
+    return ChildStarted(int(pid)) if pid else Refusal("its child ended before it began")
 
 
-def _bear(order: dict[str, Any], fds: list[int], line: socket.socket, mouth: FileIO) -> NoReturn:
+def _double_fork(request: RunRequest, fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
     """In the process between: fork the child. Neither ever returns to the server's code."""
     try:
         if os.fork() == 0:
-            _live(order, fds, line, mouth)
+            _run_child(request, fds, connection, pid_pipe)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
-def _live(order: dict[str, Any], fds: list[int], line: socket.socket, mouth: FileIO) -> NoReturn:
-    """In the child: leave the server behind, go where the order says, and be a worker."""
-    born = time.monotonic_ns()
+def _run_child(request: RunRequest, fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
+    """In the child: leave the server behind, move to the run's CPUs, and be a worker."""
+    started_ns = time.monotonic_ns()
     os.setsid()
-    mouth.write(str(os.getpid()).encode())
-    mouth.close()
-    line.close()
-    answer_fd, stdout, stderr = fds
+    pid_pipe.write(str(os.getpid()).encode())
+    pid_pipe.close()
+    connection.close()
+    reply_fd, stdout, stderr = fds
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.close(stdout)
     os.close(stderr)
-    os.sched_setaffinity(0, parse_list(order["cpus"]))
-    _freshen()
-    worker.answer({**order, "answer_fd": answer_fd}, born)
+    os.sched_setaffinity(0, parse_list(request.cpus))
+    _reseed()
+    worker.run_and_exit(request, reply_fd, started_ns)
 
 
-def _freshen() -> None:
-    """Be as a fresh process would: with chances of its own, and with matrix threads for its own CPUs."""
+def _reseed() -> None:
+    """Be as a fresh process would: with random numbers of its own, and with matrix threads for its own CPUs."""
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
     if "keras" in sys.modules:  # NumPy by itself is there for `calibrated`, which wants no such threads

@@ -1,9 +1,8 @@
-"""One run in a pinned process of its own; says what came of it.
+"""One run in a pinned process of its own, and what came of it.
 
 The parent blocks while the child measures: it wakes only for output, for the child's end, and at the deadline.
 """
 
-import json
 import os
 import resource
 import selectors
@@ -15,76 +14,52 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import CpuSet, format_list
+from scaling.machine.cpulist import parse_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
 from scaling.running.memory import Policy, apply_policy
+from scaling.running.messages import MessageError, RunFailure, RunRequest, RunResult, SpawnRequest, decode, encode
 from scaling.running.signals import REQUESTS_TO_STOP
 
 # The child's clock starts with its first line, before it imports anything of ours.
-WORKER = "import time; born = time.monotonic_ns(); from scaling.running.worker import main; main(born)"
+WORKER = "import time; started_ns = time.monotonic_ns(); from scaling.running.worker import main; main(started_ns)"
 
 TAIL_BYTES = 4096
-LONGEST_ANSWER_BYTES = 256 * 2**20
+LONGEST_REPLY_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """All a child is told, and how it is started."""
+class ChildSpec:
+    """A run, and how its child is started."""
 
-    workload: Mapping[str, Any]
-    setting: Mapping[str, Any]
-    cpus: CpuSet
-    siblings: CpuSet
-    jit: bool
-    memory: str
+    request: RunRequest
     policy: Policy | None
-    precision: float
-    max_seconds: float
-    steps: int | None
     timeout_seconds: float
     environment: Mapping[str, str]
-    traced: int | None = None
-
-    def told(self) -> dict[str, Any]:
-        """What the child is told, however it is born; the rest it inherits."""
-        return {
-            "workload": self.workload,
-            "setting": self.setting,
-            "cpus": format_list(self.cpus),
-            "siblings": format_list(self.siblings),
-            "jit": self.jit,
-            "memory": self.memory,
-            "precision": self.precision,
-            "max_seconds": self.max_seconds,
-            "steps": self.steps,
-            "traced": self.traced,
-        }
 
 
-class BirthError(Exception):
+class StartError(Exception):
     """A child that could not be started, and why, in a sentence."""
 
 
-# Starts the child of an order, with these ends of its pipes, from the thread that waits for it; its process.
-Birth = Callable[[Order, Mapping[str, int]], int]
+# Starts the child of a spec with these ends of its pipes, from the thread that waits for it; returns its process id.
+StartChild = Callable[[ChildSpec, Mapping[str, int]], int]
 
 
-def spawned(order: Order, theirs: Mapping[str, int]) -> int:
+def spawn(spec: ChildSpec, write_ends: Mapping[str, int]) -> int:
     """Start a fresh interpreter."""
-    told = {**order.told(), "parent": os.getpid(), "answer_fd": theirs["answer"]}
+    request = SpawnRequest(spec.request, os.getpid(), write_ends["reply"])
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", WORKER, json.dumps(told)],
+        [sys.executable, "-P", "-c", WORKER, encode(request)],
         stdin=subprocess.DEVNULL,
-        stdout=theirs["stdout"],
-        stderr=theirs["stderr"],
-        pass_fds=(theirs["answer"],),
-        env=dict(order.environment),
+        stdout=write_ends["stdout"],
+        stderr=write_ends["stderr"],
+        pass_fds=(write_ends["reply"],),
+        env=dict(spec.environment),
         start_new_session=True,
     )
     process.returncode = 0  # waited for by us, with its resource usage, and not by this object
@@ -92,8 +67,8 @@ def spawned(order: Order, theirs: Mapping[str, int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
-    """What came of an order."""
+class LaunchResult:
+    """What came of a run."""
 
     outcome: Outcome
     witness: Witness
@@ -113,47 +88,57 @@ class _Child:
     error: Exception | None = None
     known: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def wall_seconds(self) -> float | None:
+        """From its start to its end; None where it was never started."""
+        return self.ended - self.started if self.ended else None
+
 
 @dataclass(slots=True)
-class _Heard:
+class _Output:
     """What has come through the child's pipes."""
 
-    answer: bytearray = field(default_factory=bytearray)
+    reply: bytearray = field(default_factory=bytearray)
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
 
 
-def launch(order: Order, birth: Birth = spawned) -> Launched:
-    """Carry out one order in a process of its own; leave no process behind, whatever happened."""
+def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
+    """Make one run in a process of its own; leave no process behind, whatever happened."""
     spared = processes.children()
     cpu_before, oom_before = time.process_time(), _oom_kills()
-    child, heard = _Child(), _Heard()
-    timed_out = _made(order, birth, child, heard, spared)
+    child, output = _Child(), _Output()
+    timed_out = _run_child(spec, start, child, output, spared)
     cpu = time.process_time() - cpu_before
-    return _judged(order, child, heard, timed_out, _oom_kills() > oom_before, cpu)
+    return _classify(spec, child, output, timed_out, _oom_kills() > oom_before, cpu)
 
 
-def _made(order: Order, birth: Birth, child: _Child, heard: _Heard, spared: set[int]) -> bool:
-    """Start the child, listen until it ends or its time is up; whether its time was up."""
-    pipes = {name: os.pipe() for name in ("answer", "stdout", "stderr", "done")}
-    ours = {name: read for name, (read, _) in pipes.items()}
-    theirs = {name: write for name, (_, write) in pipes.items()}
-    owner = threading.Thread(target=_own, args=(order, birth, child, theirs), daemon=True)
+def _run_child(spec: ChildSpec, start: StartChild, child: _Child, output: _Output, spared: set[int]) -> bool:
+    """Start the child and collect its output until it ends or its time is up; whether its time was up.
+
+    The order of the shutdown matters. The child's group is killed first, and only once its process id is known, which
+    an interrupt may come before. Then the owner's wait returns and closes the write ends. Then processes that left the
+    group are killed: they may still hold a write end. Only then has every pipe an end that draining can reach.
+    """
+    pipes = {name: os.pipe() for name in ("reply", "stdout", "stderr", "done")}
+    read_ends = {name: read for name, (read, _) in pipes.items()}
+    write_ends = {name: write for name, (_, write) in pipes.items()}
+    owner = threading.Thread(target=_start_and_wait, args=(spec, start, child, write_ends), daemon=True)
     owner.start()
     try:
-        return _listen(child, heard, ours, order.timeout_seconds)
+        return _collect(output, read_ends, spec.timeout_seconds)
     finally:
         child.known.wait()
         if child.pid is not None:
             processes.end_group(child.pid)
         owner.join()
         processes.end_children(spared)
-        _hear_the_rest(heard, ours)
-        for fd in ours.values():
+        _drain(output, read_ends)
+        for fd in read_ends.values():
             os.close(fd)
 
 
-def _own(order: Order, birth: Birth, child: _Child, theirs: dict[str, int]) -> None:
+def _start_and_wait(spec: ChildSpec, start: StartChild, child: _Child, write_ends: dict[str, int]) -> None:
     """Pin this thread, start the child from it, and wait for its end.
 
     A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
@@ -161,30 +146,30 @@ def _own(order: Order, birth: Birth, child: _Child, theirs: dict[str, int]) -> N
     kernel refuses is refused here all the same.
     """
     try:
-        os.sched_setaffinity(0, order.cpus)
-        if order.policy is not None:
-            apply_policy(order.policy)
+        os.sched_setaffinity(0, parse_list(spec.request.cpus))
+        if spec.policy is not None:
+            apply_policy(spec.policy)
         child.started = time.monotonic()
-        child.pid = birth(order, theirs)
+        child.pid = start(spec, write_ends)
         child.known.set()
-        for name in ("answer", "stdout", "stderr"):
-            os.close(theirs.pop(name))
+        for name in ("reply", "stdout", "stderr"):
+            os.close(write_ends.pop(name))
         _, child.status, usage = os.wait4(child.pid, 0)
         child.ended = time.monotonic()
         child.max_rss_bytes = usage.ru_maxrss * 1024
-    except (OSError, ValueError, subprocess.SubprocessError, BirthError) as error:
+    except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
         child.error = error
     finally:
         child.known.set()
-        for fd in theirs.values():
+        for fd in write_ends.values():
             os.close(fd)
 
 
-def _listen(child: _Child, heard: _Heard, ours: dict[str, int], timeout_seconds: float) -> bool:
-    """Take in what the child says until it ends; True when its time was up first."""
+def _collect(output: _Output, read_ends: dict[str, int], timeout_seconds: float) -> bool:
+    """Read what the child writes until it ends; True when its time was up first."""
     deadline = time.monotonic() + timeout_seconds
     with selectors.DefaultSelector() as selector:
-        for name, fd in ours.items():
+        for name, fd in read_ends.items():
             os.set_blocking(fd, False)
             selector.register(fd, selectors.EVENT_READ, name)
         while True:
@@ -194,102 +179,89 @@ def _listen(child: _Child, heard: _Heard, ours: dict[str, int], timeout_seconds:
             for key, _ in events:
                 if key.data == "done":
                     return False
-                if not _hear(heard, key.data, key.fd):
+                if not _read_piece(output, key.data, key.fd):
                     selector.unregister(key.fd)
 
 
-def _hear(heard: _Heard, name: str, fd: int) -> bool:
-    """Take in one piece from a pipe; False at its end. Of stdout and stderr only the tail is kept."""
+def _read_piece(output: _Output, name: str, fd: int) -> bool:
+    """Read once from a pipe; False at its end. Of stdout and stderr only the tail is kept."""
     try:
         piece = os.read(fd, 1 << 18)
     except BlockingIOError:
         return True
-    kept: bytearray = getattr(heard, name)
-    kept += piece
-    if name != "answer":
-        del kept[:-TAIL_BYTES]
-    elif len(kept) > LONGEST_ANSWER_BYTES:
-        del kept[LONGEST_ANSWER_BYTES:]
+    buffer: bytearray = getattr(output, name)
+    buffer += piece
+    if name != "reply":
+        del buffer[:-TAIL_BYTES]
+    elif len(buffer) > LONGEST_REPLY_BYTES:
+        del buffer[LONGEST_REPLY_BYTES:]
     return bool(piece)
 
 
-def _hear_the_rest(heard: _Heard, ours: dict[str, int]) -> None:
-    """What was still in the pipes when the child ended: nobody writes any more, so an empty read is the end."""
-    for name in ("answer", "stdout", "stderr"):
-        os.set_blocking(ours[name], True)
-        while _hear(heard, name, ours[name]):
+def _drain(output: _Output, read_ends: dict[str, int]) -> None:
+    """Read what was still in the pipes when the child ended: nobody writes any more, so an empty read is the end."""
+    for name in ("reply", "stdout", "stderr"):
+        os.set_blocking(read_ends[name], True)
+        while _read_piece(output, name, read_ends[name]):
             pass
 
 
-def _judged(order: Order, child: _Child, heard: _Heard, timed_out: bool, oom: bool, parent_cpu: float) -> Launched:
-    answer = _answer(heard.answer)
+def _classify(
+    spec: ChildSpec, child: _Child, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
+) -> LaunchResult:
+    """What came of a run, from how its child ended and what it replied."""
     if timed_out:
-        failure = Outcome("timeout", f"no answer within {order.timeout_seconds:g} s, so it was ended")
-    elif answer is None:
-        failure = _without_answer(order, child, bytes(heard.answer), oom)
-    elif answer["status"] != "ok":
-        failure = Outcome("failed", str(answer["reason"]))
+        failure = Outcome("timeout", f"no answer within {spec.timeout_seconds:g} s, so it was ended")
     else:
-        return _measured(child, answer, parent_cpu)
-    wall = child.ended - child.started if child.ended else None
+        try:
+            reply: RunResult | RunFailure = decode(output.reply, RunResult, RunFailure)
+        except MessageError as error:
+            failure = _failure_without_reply(spec, child, bytes(output.reply), error, oom)
+        else:
+            if isinstance(reply, RunResult):
+                return _completed(child, reply, parent_cpu)
+            failure = Outcome("failed", reply.reason)
     outcome = replace(
         failure,
-        sections=Sections(wall=wall),
-        stdout_tail=heard.stdout.decode(errors="replace"),
-        stderr_tail=heard.stderr.decode(errors="replace"),
+        sections=Sections(wall=child.wall_seconds),
+        stdout_tail=output.stdout.decode(errors="replace"),
+        stderr_tail=output.stderr.decode(errors="replace"),
     )
     # Below our own size the kernel's figure may be ours, inherited at the fork.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     memory_bytes = child.max_rss_bytes if child.max_rss_bytes > own else None
-    return Launched(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
+    return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
 
 
-def _measured(child: _Child, answer: dict[str, Any], parent_cpu: float) -> Launched:
-    told = answer["sections"]
-    sections = Sections(
-        spawn=answer["born"] / 1e9 - child.started,
-        imports=told["import"],
-        init=told["init"],
-        setup=told["setup"],
-        first_step=told["first_step"],
-        run=told["run"],
-        main=told["main"],
-        wall=child.ended - child.started,
-    )
-    steps = tuple(answer["step_seconds"])
+def _completed(child: _Child, result: RunResult, parent_cpu: float) -> LaunchResult:
+    sections = result.sections
     outcome = Outcome(
         "ok",
-        step_seconds=steps,
-        warmup_steps=warmup_steps(steps),
-        ended_by=answer["ended_by"],
-        items_per_step=answer["items_per_step"],
-        first_loss=answer["first_loss"],
-        last_loss=answer["last_loss"],
-        cautions=tuple(answer["cautions"]),
-        sections=sections,
+        step_seconds=result.step_seconds,
+        warmup_steps=warmup_steps(result.step_seconds),
+        ended_by=result.ended_by,
+        items_per_step=result.items_per_step,
+        first_loss=result.first_loss,
+        last_loss=result.last_loss,
+        cautions=result.cautions,
+        sections=Sections(
+            spawn=result.started_ns / 1e9 - child.started,
+            imports=sections.imports,
+            init=sections.init,
+            setup=sections.setup,
+            first_step=sections.first_step,
+            run=sections.run,
+            main=sections.main,
+            wall=child.wall_seconds,
+        ),
     )
-    witness = Witness(**answer["witness"], parent_cpu_seconds=parent_cpu)
-    return Launched(outcome, witness, answer["versions"], tuple(map(_traced, answer["traced"])))
+    return LaunchResult(outcome, replace(result.witness, parent_cpu_seconds=parent_cpu), result.versions, result.traced)
 
 
-def _traced(step: dict[str, Any]) -> TracedStep:
-    return TracedStep(**{**step, "ops": tuple(OpTime(**op) for op in step["ops"])})
-
-
-def _answer(text: bytearray) -> dict[str, Any] | None:
-    """The child's answer, if that is what it is."""
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        return None
-    return answer if isinstance(answer, dict) and answer.get("status") in ("ok", "failed") else None
-
-
-def _without_answer(order: Order, child: _Child, said: bytes, oom: bool) -> Outcome:
-    """Why a child that did not answer did not."""
+def _failure_without_reply(spec: ChildSpec, child: _Child, received: bytes, error: MessageError, oom: bool) -> Outcome:
+    """Why a child has sent no reply, or none that can be used."""
     if child.error is not None:
-        reason = f"could not be started on CPUs {format_list(order.cpus)}: {child.error}"
-        return Outcome("failed", reason)
+        return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {child.error}")
     code = os.waitstatus_to_exitcode(child.status)
     how = processes.ending(code)
     if code < 0:
@@ -297,8 +269,8 @@ def _without_answer(order: Order, child: _Child, said: bytes, oom: bool) -> Outc
         if -code == signal.SIGKILL:
             remark = ": the machine or its control group ran out of memory" if oom else " (out of memory?)"
         return Outcome("interrupted" if -code in REQUESTS_TO_STOP else "failed", how + remark)
-    if said:
-        return Outcome("failed", f"{how} after {len(said)} bytes that are no answer: {said[:60]!r}")
+    if received:
+        return Outcome("failed", f"{how} after {len(received)} bytes that are no answer: {received[:60]!r} ({error})")
     return Outcome("failed", f"{how} without an answer")
 
 

@@ -1,4 +1,4 @@
-"""Servers that fork runs, as the sweep sees them: started when first needed, asked for children, ended with it.
+"""Servers that fork runs, as the sweep sees them: started when first needed, asked for children, ended with the sweep.
 
 There is a server for everything that must be settled before its imports: the environment, the memory policy, and what
 is imported. No two launches of a point share a server: what chance decides as libraries are loaded (addresses, the
@@ -7,7 +7,6 @@ there are generations of servers, and a new one begins when a point comes that t
 """
 
 import ast
-import json
 import os
 import socket
 import subprocess
@@ -16,11 +15,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from scaling.running.forkserver import LONGEST_MESSAGE
-from scaling.running.launcher import BirthError, Order
+from scaling.running.launcher import ChildSpec, StartError
 from scaling.running.memory import Policy
+from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
 from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Point
@@ -33,6 +33,9 @@ READY_SECONDS = 300.0
 FORK_SECONDS = 60.0
 
 FRAMEWORK_PACKAGES = {"keras", "tensorflow"}
+
+
+Reply = TypeVar("Reply", ServerReady, ChildStarted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +78,27 @@ class Servers:
 
 
 class Server:
-    """One server process, ready to fork, and the line to it."""
+    """One server process, ready to fork, and the socket to it."""
 
     def __init__(self, preparation: Preparation) -> None:
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._process = _started(preparation, theirs)
+            self._process = _start(preparation, theirs)
         except OSError as error:
-            self._line.close()
-            raise BirthError(f"its server cannot be started: {error.strerror}") from error
+            self._socket.close()
+            raise StartError(f"its server cannot be started: {error.strerror}") from error
         try:
-            self._heard(READY_SECONDS)
+            self._receive(ServerReady, READY_SECONDS)
         except KeyboardInterrupt:
             self.close()
             raise
 
-    def forked(self, order: Order, theirs: Mapping[str, int]) -> int:
-        """Have a child forked for an order; it belongs to us as if we had started it."""
-        fds = [theirs[name] for name in ("answer", "stdout", "stderr")]
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows in what is heard
-            socket.send_fds(self._line, [json.dumps(order.told()).encode()], fds)
-        return int(self._heard(FORK_SECONDS)["pid"])
+    def fork(self, spec: ChildSpec, write_ends: Mapping[str, int]) -> int:
+        """Have a child forked for a run; it belongs to us as if we had started it."""
+        fds = [write_ends[name] for name in ("reply", "stdout", "stderr")]
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows as we receive
+            socket.send_fds(self._socket, [encode(spec.request).encode()], fds)
+        return self._receive(ChildStarted, FORK_SECONDS).pid
 
     def ended(self) -> bool:
         """Whether it is gone, by our doing or not."""
@@ -106,40 +109,39 @@ class Server:
 
     def close(self) -> int:
         """End it at once, since it has nothing to lose; how it ended."""
-        self._line.close()
+        self._socket.close()
         self._process.kill()
         return self._process.wait()
 
-    def _heard(self, seconds: float) -> dict[str, Any]:
-        """What it says next; a server that refuses, dies or says nothing for so long is ended."""
-        self._line.settimeout(seconds)
-        said: dict[str, Any] = {}
+    def _receive(self, expected: type[Reply], seconds: float) -> Reply:
+        """The server's next message; a server that refuses, dies or sends nothing for so long is ended."""
+        self._socket.settimeout(seconds)
+        why = None
         try:
-            said = json.loads(self._line.recv(LONGEST_MESSAGE) or "{}")
+            text = self._socket.recv(LONGEST_MESSAGE)
+            reply: Reply | Refusal | None = decode(text, expected, Refusal) if text else None
+            if isinstance(reply, expected):
+                return reply
+            why = reply.reason if isinstance(reply, Refusal) else None
         except TimeoutError:
-            said["refused"] = f"it said nothing for {seconds:g} s"
+            why = f"it said nothing for {seconds:g} s"
+        except MessageError as error:
+            why = f"what it sent cannot be used: {error}"
         except ConnectionResetError:
             pass
-        if not said or "refused" in said:
-            how = ending(self.close())
-            raise BirthError(f"its server failed: {said.get('refused', how)}")
-        return said
+        how = ending(self.close())
+        raise StartError(f"its server failed: {why or how}")
 
 
-def _started(preparation: Preparation, line: socket.socket) -> subprocess.Popen[bytes]:
-    told = {
-        "parent": os.getpid(),
-        "line": line.fileno(),
-        "policy": preparation.policy,
-        "modules": preparation.modules,
-    }
-    with line:
+def _start(preparation: Preparation, connection: socket.socket) -> subprocess.Popen[bytes]:
+    setup = ServerSetup(os.getpid(), connection.fileno(), preparation.policy, preparation.modules)
+    with connection:
         return subprocess.Popen(
-            [sys.executable, "-P", "-c", SERVER, json.dumps(told)],
+            [sys.executable, "-P", "-c", SERVER, encode(setup)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            pass_fds=(line.fileno(),),
+            pass_fds=(connection.fileno(),),
             env=dict(preparation.environment),
             start_new_session=True,
         )
@@ -167,15 +169,15 @@ def _imported_first(path: Path) -> set[str]:
         statements = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return set()
-    found: set[str] = set()
+    packages: set[str] = set()
     for number, statement in enumerate(statements):
         if isinstance(statement, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in statement.names}
+            packages |= {alias.name.partition(".")[0] for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom):
-            found |= {(statement.module or "").partition(".")[0]}
+            packages |= {(statement.module or "").partition(".")[0]}
         elif number or not _is_text(statement):
             break
-    return found
+    return packages
 
 
 def _is_text(statement: ast.stmt) -> bool:

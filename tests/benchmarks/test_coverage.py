@@ -5,7 +5,19 @@ import pytest
 
 from benchmarks.coverage import CELLS
 
-CHEAP = ("C1 s=0.02", "C1 s=0.9", "C2 s=0.02", "C3 constant", "C4", "C5 s=0.05", "M1", "M2", "E1 amdahl", "E2", "A 0.95")
+CHEAP = (
+    "C1 s=0.02",
+    "C1 s=0.9",
+    "C2 s=0.02",
+    "C3 constant",
+    "C4",
+    "C5 s=0.05",
+    "M1",
+    "M2",
+    "E1 amdahl",
+    "E2",
+    "A 0.95",
+)
 CHEAP += ("S1 phi", "S2 parallel", "S2 warned", "N1", "N2 hard saturation, 1", "N2 structural break, 5")
 SETS = 60
 # Four standard errors of a share near 0.95 over so many sets.

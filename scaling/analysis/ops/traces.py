@@ -1,10 +1,15 @@
-"""What a traced run tells: step by step, how long each type of operation took and how often it ran. Pure values."""
+"""What a traced run tells: step by step, how long each type of operation took and how often it ran. Pure values.
+
+Read by the process that is measured, so nothing heavy is imported here.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from scaling.study.planning import Point
+if TYPE_CHECKING:
+    from scaling.study.planning import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Trace:
     `threads` is the size of the intra-op pool, `inter` of the other, as the run had them.
     """
 
-    point: Point
+    point: "Point"
     launch: int
     threads: int
     inter: int
@@ -56,7 +61,7 @@ class Trace:
     plain_step_seconds: tuple[float, ...]
 
 
-def by_point(traces: Iterable[Trace]) -> dict[Point, list[Trace]]:
+def by_point(traces: Iterable[Trace]) -> "dict[Point, list[Trace]]":
     """The launches of every point, in the order they come."""
     found: dict[Point, list[Trace]] = defaultdict(list)
     for trace in traces:

@@ -11,17 +11,17 @@ from pathlib import Path
 from platform import python_version
 from tempfile import gettempdir
 from types import TracebackType
-from typing import Any
 
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import CpuSet
+from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.environment import environment, recorded
-from scaling.running.launcher import BirthError, Launched, Order, launch
+from scaling.running.launcher import ChildSpec, LaunchResult, StartError, launch
+from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Guardian
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.planning import Run
@@ -71,7 +71,7 @@ class LocalEngine:
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         generation = self.servers.generation_for(run.point) if run.start == "fork" else None
         variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch), generation)
-        launched = self._launched(run, self._order(run, cpus, variables))
+        launched = self._launch(run, self._spec(run, cpus, variables))
         row = Row(
             run=run,
             outcome=launched.outcome,
@@ -88,21 +88,29 @@ class LocalEngine:
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(mode=0o700, exist_ok=True)
 
-    def _launched(self, run: Run, order: Order) -> Launched:
+    def _launch(self, run: Run, spec: ChildSpec) -> LaunchResult:
         if run.start == "spawn":
-            return launch(order)
+            return launch(spec)
         modules = modules_for(run.point.workload, run.point.framework)
-        preparation = Preparation(tuple(sorted(order.environment.items())), order.policy, modules)
+        preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules)
         try:
             server = self.servers.ready(preparation)
-        except BirthError as error:
-            return Launched(Outcome("failed", f"could not be started: {error}"), Witness(), {})
-        return launch(order, server.forked)
+        except StartError as error:
+            return LaunchResult(Outcome("failed", f"could not be started: {error}"), Witness(), {})
+        return launch(spec, server.fork)
 
-    def _order(self, run: Run, cpus: CpuSet, variables: Mapping[str, str]) -> Order:
+    def _spec(self, run: Run, cpus: CpuSet, variables: Mapping[str, str]) -> ChildSpec:
+        return ChildSpec(
+            request=self._request(run, cpus),
+            policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
+            timeout_seconds=self.study.timeout_seconds,
+            environment=variables,
+        )
+
+    def _request(self, run: Run, cpus: CpuSet) -> RunRequest:
         point = run.point
-        return Order(
-            workload=_named(point.workload),
+        return RunRequest(
+            workload=_workload_spec(point.workload),
             setting={
                 "mode": point.mode,
                 "size": point.size,
@@ -114,16 +122,13 @@ class LocalEngine:
                 "inter": point.threads(point.inter),
                 "seed": run.seed,
             },
-            cpus=cpus,
-            siblings=self._idle_siblings(cpus),
+            cpus=format_list(cpus),
+            siblings=format_list(self._idle_siblings(cpus)),
             jit=point.jit,
             memory=point.memory,
-            policy=memory.policy(point.memory, cpus, self.topology.nodes),
             precision=self.study.precision,
             max_seconds=self.study.max_seconds,
             steps=run.steps,
-            timeout_seconds=self.study.timeout_seconds,
-            environment=variables,
             traced=run.traced,
         )
 
@@ -139,11 +144,11 @@ def _move_to(cpus: set[int]) -> None:
         os.sched_setaffinity(0, cpus)
 
 
-def _named(text: str) -> dict[str, Any]:
-    """A workload as the worker is told of it: where its factory is, and what to call it with."""
+def _workload_spec(text: str) -> WorkloadSpec:
+    """Where a workload's factory is, and what to call it with."""
     parsed = workload(text)
     if isinstance(parsed, Command):
-        return {"file": None, "name": "command", "options": {"argv": list(parsed.argv)}}
+        return WorkloadSpec(None, "command", {"argv": list(parsed.argv)})
     if isinstance(parsed, Named):
-        return {"file": None, "name": parsed.name, "options": dict(parsed.options)}
-    return {"file": parsed.path, "name": parsed.factory, "options": dict(parsed.options)}
+        return WorkloadSpec(None, parsed.name, dict(parsed.options))
+    return WorkloadSpec(parsed.path, parsed.factory, dict(parsed.options))

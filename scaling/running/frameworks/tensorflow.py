@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +12,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.fused import fused_update
 
 # The name TensorFlow gives the threads of its inter-op pool.
@@ -40,13 +40,13 @@ class TensorFlow:
         """The step of a network."""
         return CompiledStep(network, mode, jit)
 
-    def traced(self, step: "CompiledStep", steps: int) -> tuple[float, list[dict[str, Any]]]:
-        """Seconds of the first call of a step that was never called before, and its traced steps as plain values."""
+    def traced(self, step: "CompiledStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
+        """Seconds of the first call of a step that was never called before, and its traced steps."""
         # Only here: a run that is not traced should not pay for what reads traces.
         from scaling.running.frameworks.tracing import trace
 
         first, traced = trace(step.step, step.name, steps)
-        return first, list(map(asdict, traced))
+        return first, tuple(traced)
 
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, once the first step has been taken."""

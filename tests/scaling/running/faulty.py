@@ -82,23 +82,28 @@ def forks_a_daemon(setting, pids):
     return brief(setting)
 
 
-def answer_fd():
+def reply_fd():
     """The one pipe beside stdout and stderr."""
     return next(fd for fd in range(3, 64) if Path(f"/proc/self/fd/{fd}").is_fifo())
 
 
 def answers_half(setting):
-    os.write(answer_fd(), b'{"status": "ok", "step_sec')
+    os.write(reply_fd(), b'{"status": "ok", "step_sec')
     os._exit(0)
 
 
 def answers_rubbish(setting):
-    os.write(answer_fd(), b"\xff\x00<html>")
+    os.write(reply_fd(), b"\xff\x00<html>")
+    os._exit(0)
+
+
+def answers_without_steps(setting):
+    os.write(reply_fd(), b'{"message": "RunResult", "started_ns": 1}')
     os._exit(0)
 
 
 def answers_an_array(setting):
-    os.write(answer_fd(), b"[1, 2]")
+    os.write(reply_fd(), b"[1, 2]")
     os._exit(0)
 
 

@@ -66,7 +66,7 @@ def test_every_core_is_used_where_every_core_was_asked_for(row_of):
     assert wide.witness.threads == wide.run.point.cores
 
 
-def test_a_run_has_the_memory_policy_of_its_order(row_of, monkeypatch):
+def test_a_run_has_the_memory_policy_of_its_study(row_of, monkeypatch):
     need(memory_policy() is not None, "a kernel with NUMA policies")
     monkeypatch.setattr(memory, "policy", lambda *_: (memory.BIND, (0,)))
     need(row_of(faulty("brief")).witness.memory_policy != "default", "the right to set a memory policy")
@@ -93,6 +93,7 @@ def test_the_parent_is_where_it_was_after_a_sweep(row_of):
         ("answers_half", "failed", 'after 26 bytes that are no answer: b\'{"status": "ok", "step_sec\''),
         ("answers_rubbish", "failed", "that are no answer"),
         ("answers_an_array", "failed", "that are no answer"),
+        ("answers_without_steps", "failed", "(RunResult lacks cautions, ended_by, "),
         ("nothing_here", "failed", "has no function 'nothing_here'"),
         ("not_a_workload", "failed", "AttributeError"),
         ("brief width=3", "failed", "unexpected keyword argument 'width'"),
