@@ -115,9 +115,9 @@ def _fits(place: Place, physical: int | None, include_invalid: bool) -> "list[Se
 
 def _answers(fits: "list[tuple[Place, SeriesFit]]", question: "Question", as_json: bool) -> None:
     from scaling.analysis.capacity import answer
-    from scaling.reporting.kinds import side_by_side, side_by_side_facts, side_by_side_table
-    from scaling.reporting.law_words import caution_lines
-    from scaling.reporting.sizing import answer_facts, answer_sentence, answers_table
+    from scaling.reporting.capacity import answer_facts, answer_sentence, answers_table
+    from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
+    from scaling.reporting.fits import caution_lines
     from scaling.results.node_types import NodeTypeAnswer
 
     answers = [answer(each, _priced(question, place), read_machine_sizes(place.folder)) for place, each in fits]
@@ -155,8 +155,8 @@ def _priced(question: "Question", place: Place) -> "Question":
 
 def _outlooks(fits: "list[tuple[Place, SeriesFit]]", as_json: bool) -> None:
     from scaling.analysis.capacity import outlook
-    from scaling.reporting.law_words import caution_lines
-    from scaling.reporting.sizing import outlook_facts, outlook_sentence, outlooks_table
+    from scaling.reporting.capacity import outlook_facts, outlook_sentence, outlooks_table
+    from scaling.reporting.fits import caution_lines
 
     outlooks = [outlook(each, read_machine_sizes(place.folder)) for place, each in fits]
     if as_json:

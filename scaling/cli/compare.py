@@ -11,8 +11,7 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.cli.show import MOST_REMARKS
 from scaling.errors import StoreError
-from scaling.reporting.facts import comparison_facts
-from scaling.reporting.points import comparison_answer, comparison_table
+from scaling.reporting.points import comparison_answer, comparison_facts, comparison_table
 from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.rows import launch_of

@@ -14,7 +14,7 @@ from scaling.machine.doctor.health import findings
 from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology
-from scaling.reporting.examination import examination_facts, examination_lines
+from scaling.reporting.machine import examination_facts, examination_lines
 
 # Long enough to count ticks of a hundredth of a second, short enough to wait for.
 SECONDS_BETWEEN_READINGS = 1.0

@@ -53,7 +53,7 @@ def fit(
     """
     fits = _fits(read_series(source, physical, include_invalid), law, method)
     if as_json:
-        from scaling.reporting.law_facts import fit_facts
+        from scaling.reporting.fits import fit_facts
 
         print_json({"series": [fit_facts(each, figures, method.value) for each, figures in fits]})
     else:
@@ -85,7 +85,7 @@ def _fits(found: "list[Series]", law: Law, method: Method) -> "list[Fitted]":
 
 
 def _print(fits: "list[Fitted]", method: Method) -> None:
-    from scaling.reporting.law_words import caution_lines, fit_sentence, fits_table, trace_lines
+    from scaling.reporting.fits import caution_lines, fit_sentence, fits_table, trace_lines
 
     print(*(fit_sentence(each, figures) for each, figures in fits), "", sep="\n")
     print_table(fits_table(fits))

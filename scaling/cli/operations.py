@@ -25,7 +25,7 @@ def threads_to_predict(text: str | None) -> tuple[int, ...]:
 def analysis_facts(traces: Sequence[Trace], predict: Sequence[int]) -> dict[str, object]:
     """Everything the traces tell, for scripts."""
     # Array libraries take a second to import, which no other command should pay for.
-    from scaling.reporting.op_facts import op_facts
+    from scaling.reporting.operations import op_facts
     from scaling.results.op_evaluation import evaluate_ops
 
     return op_facts(evaluate_ops(traces, predict))

@@ -10,7 +10,7 @@ from scaling.errors import PlacementError
 from scaling.machine import placement as policies
 from scaling.machine.cpulist import parse_list
 from scaling.machine.sysfs import HERE, read_topology
-from scaling.reporting.tables import placement_table
+from scaling.reporting.machine import placement_table
 
 
 def place(

@@ -20,7 +20,7 @@ from scaling.errors import StoreError, StudyError
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
-from scaling.reporting.traced import ops_table, trace_facts, trace_remarks, trace_words
+from scaling.reporting.traces import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.reporting.words import point_words
 from scaling.results.rows import launch_of
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of

@@ -13,10 +13,8 @@ from scaling.analysis.summary import by_point
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import StoreError
-from scaling.reporting.between import between_facts, between_table
-from scaling.reporting.facts import point_facts
-from scaling.reporting.points import point_remarks, points_table
-from scaling.reporting.sparklines import sparklines_table
+from scaling.reporting.cluster import between_facts, between_table
+from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows

@@ -9,7 +9,7 @@ import typer
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import ClusterError
-from scaling.reporting.standing import Pilot, Standing, pilots_table, standing_facts, standing_table
+from scaling.reporting.cluster import Pilot, Standing, pilots_table, standing_facts, standing_table
 from scaling.results.cluster_folder import read_cluster, rows_kept
 from scaling.results.journal import being_written, read_journal
 from scaling.results.ledger import Ledger, Tally

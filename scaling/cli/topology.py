@@ -3,7 +3,7 @@
 from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json, print_table
 from scaling.machine.sysfs import HERE, read_topology
-from scaling.reporting.tables import machine_table
+from scaling.reporting.machine import machine_table
 
 
 def topology(root: Root = HERE, as_json: Json = False) -> None:

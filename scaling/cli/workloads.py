@@ -10,7 +10,7 @@ import typer
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import StoreError
-from scaling.reporting.tables import workloads_table
+from scaling.reporting.workloads import workloads_table
 from scaling.running.describing import counts, pass_counts
 from scaling.study.catalogue import read_catalogue
 
@@ -75,7 +75,7 @@ def achieved_in(folders: Sequence[Path]) -> "list[Achieved]":
 
 
 def _print_models(points: "list[Achieved]", as_json: bool) -> None:
-    from scaling.reporting.models import ceiling_sentences, model_facts, model_table
+    from scaling.reporting.workloads import ceiling_sentences, model_facts, model_table
 
     if as_json:
         print_json({"points": [model_facts(each) for each in points]})

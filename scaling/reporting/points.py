@@ -1,4 +1,4 @@
-"""Points and comparisons as tables, and what is said against them as sentences below."""
+"""Points and comparisons as tables, sentences and JSON facts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +15,8 @@ from scaling.study.planning import Point
 
 if TYPE_CHECKING:
     from scaling.results.evaluation import Evaluation
+from dataclasses import asdict, replace
+from itertools import groupby
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
@@ -27,7 +29,7 @@ def points_table(points: Sequence[Scaled]) -> Table:
     rows = [
         (
             *_settings(each.summary.point, unusual),
-            *_figures(each),
+            *_figure_cells(each),
             *([_interval(each.smt_yield, "{:.2f}")] if smt else []),
             _launches(each),
             _verdict(each),
@@ -95,7 +97,7 @@ def _settings(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
     return (point.workload, *(str(getattr(point, name)) for name in unusual), str(point.cores))
 
 
-def _figures(each: Scaled) -> list[str]:
+def _figure_cells(each: Scaled) -> list[str]:
     summary = each.summary
     if summary.step is None:
         return ["-"] * 7
@@ -154,3 +156,99 @@ def _verdict(each: Scaled) -> str:
 
 def _names(doubts: Iterable[Doubt]) -> str:
     return ", ".join(dict.fromkeys(doubt.rule.name for doubt in doubts))
+
+
+def point_facts(each: Scaled) -> dict[str, object]:
+    """A point with its figures, unrounded, and its verdict."""
+    summary = each.summary
+    return {
+        **asdict(summary.point),
+        "launches": len(summary.used),
+        "left_out": summary.left_out,
+        "failures": summary.failures,
+        "items_per_step": summary.items,
+        **_estimate_facts("step_seconds", summary.step),
+        **_estimate_facts("items_per_second", summary.rate),
+        **_estimate_facts("speedup", each.speedup),
+        **_estimate_facts("efficiency", each.efficiency),
+        **_estimate_facts("karp_flatt", each.karp_flatt),
+        **_estimate_facts("smt_yield", each.smt_yield),
+        "valid": each.valid,
+        "doubts": [doubt.rule.name for doubt in each.all_doubts],
+        "reasons": [doubt.words for doubt in each.all_doubts],
+    }
+
+
+def comparison_facts(comparison: Comparison) -> dict[str, object]:
+    """Two results held against each other."""
+    return {
+        "differs": any(difference.differs for difference in comparison.differences),
+        "points": [_difference_facts(difference) for difference in comparison.differences],
+        "only_first": [asdict(point) for point in comparison.only_first],
+        "only_second": [asdict(point) for point in comparison.only_second],
+    }
+
+
+def _difference_facts(difference: Difference) -> dict[str, object]:
+    return {
+        **asdict(difference.point),
+        **_estimate_facts("first_seconds", difference.first.step),
+        **_estimate_facts("second_seconds", difference.second.step),
+        **_estimate_facts("ratio", difference.ratio),
+        "probability": difference.probability,
+        "adjusted_probability": difference.adjusted,
+        "verdict": difference.verdict,
+        "reasons": difference.reasons,
+    }
+
+
+def _estimate_facts(name: str, figure: Estimate | None) -> dict[str, float | None]:
+    if figure is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    return {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+
+
+BARS = "▁▂▃▄▅▆▇█"
+# Where a point was not measured, or may not be relied on.
+MISSING, DOUBTFUL = " ", "·"
+
+
+def sparklines_table(points: Sequence[Scaled]) -> Table:
+    """A bar a core count for every series of two or more counts; a full bar is an efficiency of 100 % or more."""
+    rows = []
+    for series, members in groupby(points, key=lambda each: _series(each.summary.point)):
+        counted = list(members)
+        if len(counted) < 2:
+            continue
+        counts = f"{counted[0].summary.point.cores}–{counted[-1].summary.point.cores} cores"
+        rows.append((_name(series), "".join(map(_bar, counted)), counts, _last(counted[-1])))
+    return Table(("", "efficiency", "", ""), rows)
+
+
+def _series(point: Point) -> Point:
+    return replace(point, cores=1)
+
+
+def _name(point: Point) -> str:
+    settings = [point.workload, point.mode, point.placement, *([f"smt {point.smt}"] if point.smt > 1 else [])]
+    settings += [
+        f"{name} {value}"
+        for name in ("items", "intra", "inter")
+        if (value := getattr(point, name)) not in ("auto", "default")
+    ]
+    return " ".join(settings).removesuffix(" compact")
+
+
+def _bar(point: Scaled) -> str:
+    if point.efficiency is None:
+        return MISSING
+    if not point.valid:
+        return DOUBTFUL
+    return BARS[max(0, min(len(BARS) - 1, int(point.efficiency.value * len(BARS))))]
+
+
+def _last(point: Scaled) -> str:
+    """The efficiency on the most cores."""
+    if point.efficiency is None:
+        return "not measured"
+    return share(point.efficiency.value) + ("" if point.valid else ", not valid")

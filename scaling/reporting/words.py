@@ -1,8 +1,12 @@
 """Points, times and ratios in words, the same everywhere."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
+from typing import TYPE_CHECKING
 
 from scaling.study.planning import Point
+
+if TYPE_CHECKING:
+    from scaling.analysis.fits.profile_likelihood import Interval
 
 
 def point_words(point: Point) -> str:
@@ -50,3 +54,40 @@ def span(values: Sequence[float], form: str) -> str:
 def some_of(some: Sized, launches: Sized) -> str:
     """What a sentence about some launches goes on with, where there is more than one."""
     return f" in {len(some)} of {len(launches)} launches" if len(launches) > 1 else ""
+
+
+# The usual placement and one thread a core go without saying.
+USUAL_ENDING = " compact smt1"
+
+
+def label(name: str) -> str:
+    """A series' name as a sentence has it."""
+    return name.removesuffix(USUAL_ENDING)
+
+
+def with_interval(interval: "Interval", words: Callable[[float], str]) -> str:
+    """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known."""
+    if interval.value is None:
+        return "without limit" if interval.low is None else f"above {words(interval.low)}"
+    if interval.on_bound and interval.high is not None and interval.value <= (interval.low or 0.0):
+        return f"{words(interval.value)} (up to {words(interval.high)})"
+    if interval.low is None and interval.high is None:
+        return words(interval.value)
+    low = "any" if interval.low is None else words(interval.low)
+    high = "any" if interval.high is None else words(interval.high)
+    return f"{words(interval.value)} ({low} to {high})"
+
+
+def percent(ratio: float) -> str:
+    """A share with the digits a fit deserves."""
+    return f"{100 * ratio:.3g} %"
+
+
+def figure(number: float) -> str:
+    """A number to three digits, or to the last whole one, without an exponent where people would not write one."""
+    return f"{number:.0f}" if 1e3 <= number < 1e9 else f"{number:.3g}"
+
+
+def small(number: float) -> str:
+    """A coefficient that is nearly always below a thousandth."""
+    return "0" if number == 0 else f"{number:.2e}"

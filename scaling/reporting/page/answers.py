@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import Outlook
-from scaling.reporting.law_words import figure, karp_flatt_words, label, peak_words, percent, with_interval
-from scaling.reporting.words import count
+from scaling.reporting.fits import karp_flatt_words, peak_words
+from scaling.reporting.words import count, figure, label, percent, with_interval
 
 VERDICTS = {
     "ok": "the law fits",

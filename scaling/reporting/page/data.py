@@ -2,10 +2,10 @@
 
 import json
 
-from scaling.reporting.facts import point_facts
-from scaling.reporting.law_facts import fit_facts
+from scaling.reporting.capacity import outlook_facts
+from scaling.reporting.fits import fit_facts
 from scaling.reporting.page.planner import planner_facts
-from scaling.reporting.sizing import outlook_facts
+from scaling.reporting.points import point_facts
 from scaling.results.evaluation import Evaluation
 
 # Draws in the page beyond so many characters are left out: a page that opens is worth more than a planner for all.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from scaling.machine.doctor.findings import worst_first
-from scaling.reporting.examination import headline
+from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
 from scaling.reporting.page.answers import answer_lines
 from scaling.reporting.page.data import page_facts

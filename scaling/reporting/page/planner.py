@@ -22,7 +22,7 @@ from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws
 from scaling.analysis.sizing.question import Outlook
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.law_words import label
+from scaling.reporting.words import label
 
 
 def planner_facts(outlook: Outlook, sizes: Sizes | None) -> dict[str, object]:

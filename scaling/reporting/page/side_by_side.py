@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
-from scaling.reporting.between import between_facts, between_table
-from scaling.reporting.kinds import counted, side_by_side, side_by_side_facts
-from scaling.reporting.law_facts import fit_facts
-from scaling.reporting.law_words import figure, label
+from scaling.reporting.capacity import outlook_facts, size_words, spread_words
+from scaling.reporting.cluster import between_facts, between_table, counted, side_by_side, side_by_side_facts
+from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
 from scaling.reporting.page.answers import AnswerLine, Words, answer_line, apart
 from scaling.reporting.page.page import taken_in, totals
@@ -16,8 +15,7 @@ from scaling.reporting.page.template import written
 from scaling.reporting.plots import side_by_side as figures_of
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.points import evaluation_notes
-from scaling.reporting.sizing import outlook_facts, size_words, spread_words
-from scaling.reporting.words import count, share
+from scaling.reporting.words import count, figure, label, share
 from scaling.results.node_types import (
     NodeTypeEvaluation,
     SameWork,

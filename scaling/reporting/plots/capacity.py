@@ -11,8 +11,6 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ASSURANCE, Outlook, Question
 from scaling.analysis.speedup import Scaled
-from scaling.reporting.law_words import figure as number_words
-from scaling.reporting.law_words import label
 from scaling.reporting.plots.curves import Curve, launch_curve, most_fitted
 from scaling.reporting.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, upper_limit
 from scaling.reporting.plots.law_lines import draw_curve, left_out_words
@@ -20,7 +18,8 @@ from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, colour, marker
-from scaling.reporting.words import count
+from scaling.reporting.words import count, label
+from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
 KIND, TITLE = "capacity", "How many cores to give"

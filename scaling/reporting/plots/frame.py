@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from scaling.reporting.law_words import figure as number_words
 from scaling.reporting.plots.style import INK, SMALL_POINTS, TEXT_POINTS
 from scaling.reporting.plots.text import ems, wrapped
+from scaling.reporting.words import figure as number_words
 
 # A legend line: one artist, or several drawn upon each other, the last of which has the words.
 Key = Artist | tuple[Artist, ...]

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from scaling.analysis.ops.roofline import Achieved, Ceilings
-from scaling.reporting.law_words import figure as number_words
 from scaling.reporting.plots.frame import frame, number_axis
 from scaling.reporting.plots.marks import hollow_key, mark_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import INK, SMALL_POINTS, colour, marker
 from scaling.reporting.words import count
+from scaling.reporting.words import figure as number_words
 
 KIND, TITLE = "roofline", "What networks achieve of their machine"
 MOST_PANELS = 6

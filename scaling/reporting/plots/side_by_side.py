@@ -9,7 +9,6 @@ from matplotlib.figure import Figure as Drawing
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
-from scaling.reporting.law_words import figure as number_words
 from scaling.reporting.plots.capacity import IN_SIGHT, TARGET, rate_marks
 from scaling.reporting.plots.curves import Curve, most_fitted
 from scaling.reporting.plots.drawing import drawn
@@ -29,6 +28,7 @@ from scaling.reporting.plots.lines import Line, lines_of, names_of
 from scaling.reporting.plots.marks import Mark, beside, draw_marks, hollow_key, line_key, mark_key
 from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import INK, colour, marker
+from scaling.reporting.words import figure as number_words
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.study.planning import Point
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from scaling.analysis.fits.least_squares import LAWS, LawName
-from scaling.reporting.law_words import LAW_NAMES
+from scaling.reporting.fits import LAW_NAMES
 from scaling.reporting.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
 from scaling.reporting.plots.frame import (
     MOST_PANELS,

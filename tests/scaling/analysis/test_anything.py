@@ -11,9 +11,8 @@ from scaling.analysis.fits.observations import Observation, Series, threads_on
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import Question
 from scaling.errors import FitError
-from scaling.reporting.law_facts import fit_facts
-from scaling.reporting.law_words import fit_sentence, fits_table
-from scaling.reporting.sizing import answer_facts, answer_sentence, outlook_facts
+from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
+from scaling.reporting.fits import fit_facts, fit_sentence, fits_table
 
 times = st.floats(1e-6, 1e6)
 observations = st.dictionaries(st.integers(1, 300), st.lists(times, min_size=1, max_size=3), min_size=2, max_size=6)

@@ -2,13 +2,14 @@ import json
 
 import pytest
 
-from scaling.reporting.op_facts import op_facts, op_notes
 from scaling.reporting.operations import (
     held_out_table,
     laws_table,
     likeness_lines,
     loss_sentence,
     modes_table,
+    op_facts,
+    op_notes,
     op_remarks,
     predictions_table,
     profiles_table,

@@ -8,12 +8,11 @@ from html import unescape
 import pytest
 
 from scaling.machine.doctor.findings import Finding
-from scaling.reporting.facts import point_facts
-from scaling.reporting.law_facts import fit_facts
+from scaling.reporting.capacity import outlook_facts
+from scaling.reporting.fits import fit_facts
 from scaling.reporting.page.data import page_facts
 from scaling.reporting.page.page import page
-from scaling.reporting.points import points_table
-from scaling.reporting.sizing import outlook_facts
+from scaling.reporting.points import point_facts, points_table
 from scaling.results.evaluation import evaluate
 from scaling.results.folder import Folder, read_folder
 from scaling.results.rows import Outcome

@@ -17,10 +17,9 @@ from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
 from scaling.cli.sources import read_machine_sizes, read_series
-from scaling.reporting.law_words import figure, percent
+from scaling.reporting.capacity import answer_facts
 from scaling.reporting.page.page import page
-from scaling.reporting.sizing import answer_facts
-from scaling.reporting.words import duration
+from scaling.reporting.words import duration, figure, percent
 from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
 from tests.scaling.cli.here import scaling

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.reporting.between import between_table
-from scaling.reporting.kinds import side_by_side
+from scaling.reporting.cluster import between_table, side_by_side
 from scaling.reporting.page.side_by_side import side_by_side_page
 from scaling.results.evaluation import evaluate
 from scaling.results.node_types import NodeTypeEvaluation, same_work
 from scaling.results.rows import Outcome
-from tests.scaling.reporting.kinds import kind
+from tests.scaling.reporting.node_types import kind
 from tests.scaling.reporting.page.test_in_a_browser import HOSTILE, contrast, hostile, overflow, requests
 from tests.scaling.reporting.page.test_page import facts_of, text_of
 from tests.scaling.reporting.results import EIGHT

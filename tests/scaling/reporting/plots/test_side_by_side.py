@@ -7,7 +7,7 @@ from scaling.reporting.plots.saving import page_svg
 from scaling.reporting.plots.side_by_side import KINDS, side_by_side
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.node_types import NodeTypeEvaluation
-from tests.scaling.reporting.kinds import kind
+from tests.scaling.reporting.node_types import kind
 from tests.scaling.reporting.plots.drawn import (
     empty_panels,
     hollow,

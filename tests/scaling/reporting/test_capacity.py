@@ -8,7 +8,7 @@ from scaling.analysis.capacity import answer, outlook
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question, Spread
-from scaling.reporting.sizing import (
+from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,

@@ -1,6 +1,6 @@
 from scaling.analysis.speedup import scaled
 from scaling.analysis.summary import by_point
-from scaling.reporting.sparklines import BARS, sparklines_table
+from scaling.reporting.points import BARS, sparklines_table
 from scaling.reporting.tables import text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan

@@ -1,13 +1,12 @@
-"""Answers to sizing questions in sentences, tables and JSON facts."""
+"""Answers to sizing questions as sentences, tables and JSON facts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from scaling.analysis.capacity import farthest
 from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question, Spread
-from scaling.reporting.law_words import figure, label, percent
 from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration
+from scaling.reporting.words import count, duration, figure, label, percent
 
 
 def answer_sentence(answer: Answer) -> str:

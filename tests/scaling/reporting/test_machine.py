@@ -3,7 +3,7 @@ import json
 import pytest
 
 from scaling.machine.doctor.findings import worst_first
-from scaling.reporting.examination import examination_facts, examination_lines, headline
+from scaling.reporting.machine import examination_facts, examination_lines, headline
 from tests.scaling.machine.doctor.examined import EVERYTHING, Fault, examine
 
 WELL = tuple(examine(Fault("")).values())

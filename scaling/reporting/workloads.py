@@ -1,12 +1,36 @@
-"""The model table: what each network is, and what it achieves of what its machine can do."""
+"""Workloads as tables and JSON facts: what can be measured, and what networks achieve of what a machine can do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scaling.analysis.ops.roofline import Achieved
-from scaling.reporting.law_words import figure
 from scaling.reporting.tables import Table
-from scaling.reporting.words import duration, share
+from scaling.reporting.words import duration, figure, share
+from scaling.study.workload import Entry
+
+
+def workloads_table(entries: Iterable[Entry], counted: Mapping[str, Mapping[str, float]]) -> Table:
+    """What can be measured, a line a workload, with what was counted on it."""
+    rows = []
+    for entry in entries:
+        items = "/".join(str(entry.items[size]) for size in entry.sizes)
+        options = " ".join(f"{name}={value}" for name, value in entry.options.items())
+        rows.append(
+            (
+                *(entry.name, entry.paper, "-" if entry.layers is None else str(entry.layers)),
+                *_counts(counted.get(entry.name)),
+                *(items, ", ".join(entry.modes), ", ".join(entry.sizes), options, entry.about),
+            )
+        )
+    counts = (">layers", ">parameters", ">GMAC/item", ">weights", ">items")
+    return Table(("workload", "paper", *counts, "modes", "sizes", "options", "what it is"), rows)
+
+
+def _counts(counted: Mapping[str, float] | None) -> tuple[str, str, str]:
+    if counted is None:
+        return "-", "-", "-"
+    weights = f"{counted['weights_bytes'] / 1e6:.1f} MB"
+    return f"{counted['parameters']:,}", f"{counted['gmacs_per_item']:.3g}", weights
 
 
 def model_table(points: Sequence[Achieved]) -> Table:
@@ -70,8 +94,8 @@ def model_facts(each: Achieved) -> dict[str, Any]:
         "gflops_per_second": rate.value / 1e9,
         "gflops_per_second_low": None if rate.low is None else rate.low / 1e9,
         "gflops_per_second_high": None if rate.high is None else rate.high / 1e9,
-        "peak_gflops_per_second": _scaled(each.ceilings.flops_per_second, 1e9),
-        "memory_gigabytes_per_second": _scaled(each.ceilings.bytes_per_second, 1e9),
+        "peak_gflops_per_second": _in_units(each.ceilings.flops_per_second, 1e9),
+        "memory_gigabytes_per_second": _in_units(each.ceilings.bytes_per_second, 1e9),
         "doubtful_ceilings": list(each.ceilings.doubtful),
         "share_of_peak": each.peak_share,
         "flops_per_byte": each.intensity,
@@ -85,5 +109,5 @@ def _share(ratio: float | None) -> str:
     return "-" if ratio is None else share(ratio)
 
 
-def _scaled(value: float | None, unit: float) -> float | None:
+def _in_units(value: float | None, unit: float) -> float | None:
     return None if value is None else value / unit

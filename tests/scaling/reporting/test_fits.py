@@ -5,19 +5,9 @@ from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.observations import Observation, Series
 from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fitting import fit
-from scaling.reporting.law_facts import fit_facts
-from scaling.reporting.law_words import (
-    caution_lines,
-    figure,
-    fit_sentence,
-    fits_table,
-    label,
-    peak_words,
-    percent,
-    trace_lines,
-    with_interval,
-)
+from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, peak_words, trace_lines
 from scaling.reporting.tables import text_lines
+from scaling.reporting.words import figure, label, percent, with_interval
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 

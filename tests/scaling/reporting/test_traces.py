@@ -5,7 +5,7 @@ import pytest
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.reporting.tables import text_lines
-from scaling.reporting.traced import mean_step, ops_table, trace_facts, trace_remarks, trace_words
+from scaling.reporting.traces import mean_step, ops_table, trace_facts, trace_remarks, trace_words
 from scaling.results.traces import TracedRow, trace_of
 from tests.pretend import first_run, row
 

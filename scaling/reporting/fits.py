@@ -1,24 +1,17 @@
-"""Fits in sentences and tables: the answer first, then the figures, then what to be careful about."""
+"""Fits as tables, sentences and JSON facts: the answer first, then the figures, then the cautions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fitting import SeriesFit
 from scaling.reporting.tables import Table
-from scaling.reporting.words import count
+from scaling.reporting.words import count, figure, label, percent, small, with_interval
 
 LAW_NAMES = {"amdahl": "Amdahl's law", "usl": "universal scalability law"}
-# The usual placement and one thread a core go without saying.
-USUAL_ENDING = " compact smt1"
 # A peak beyond so many times the cores measured is out of reach.
 REACH = 4.0
-
-
-def label(name: str) -> str:
-    """A series' name as a sentence has it."""
-    return name.removesuffix(USUAL_ENDING)
 
 
 def fit_sentence(fit: SeriesFit, figures: tuple[LawFigures, ...]) -> str:
@@ -92,7 +85,7 @@ def fits_table(fits: Sequence[tuple[SeriesFit, tuple[LawFigures, ...]]]) -> Tabl
                     *(each.law, with_interval(each.contention, percent)),
                     "-" if each.coherency is None else with_interval(each.coherency, small),
                     *(with_interval(each.rate_at_1, figure), _end(each)),
-                    *(_yield(each), _held_out(fit) if chosen else "", fit.verdict.word if chosen else ""),
+                    *(_yield(each), _held_out_words(fit) if chosen else "", fit.verdict.word if chosen else ""),
                 )
             )
     headers = ("series", "", "law", "serial fraction", "coherency", "one core, per s", "limit or peak", "φ")
@@ -118,7 +111,7 @@ def _yield(figures: LawFigures) -> str:
     return "" if figures.smt_yield is None else with_interval(figures.smt_yield, lambda number: f"{number:.2f}")
 
 
-def _held_out(fit: SeriesFit) -> str:
+def _held_out_words(fit: SeriesFit) -> str:
     if fit.held_out is None:
         return "-"
     predicted = fit.held_out.predicted
@@ -147,29 +140,84 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     ]
 
 
-def with_interval(interval: Interval, words: Callable[[float], str]) -> str:
-    """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known."""
-    if interval.value is None:
-        return "without limit" if interval.low is None else f"above {words(interval.low)}"
-    if interval.on_bound and interval.high is not None and interval.value <= (interval.low or 0.0):
-        return f"{words(interval.value)} (up to {words(interval.high)})"
-    if interval.low is None and interval.high is None:
-        return words(interval.value)
-    low = "any" if interval.low is None else words(interval.low)
-    high = "any" if interval.high is None else words(interval.high)
-    return f"{words(interval.value)} ({low} to {high})"
+def fit_facts(fit: SeriesFit, figures: tuple[LawFigures, ...], method: str) -> dict[str, object]:
+    """A series with its laws, unrounded; rates are in `unit` a second."""
+    choice, misfit = fit.choice, fit.misfit
+    return {
+        "name": fit.series.name,
+        "method": method,
+        "unit": fit.series.unit,
+        "cores": [_whole(each.cores + each.siblings) for each in fit.series.observations],
+        "launches": list(fit.series.launches),
+        "laws": {each.law: _law(each) for each in figures},
+        "chosen": choice.law,
+        "verdict": fit.verdict.word,
+        "reasons": list(fit.verdict.reasons),
+        "cautions": list(fit.cautions),
+        "akaike_weights": {each.law: choice.weight(each.law) for each in fit.laws},
+        "coherency_p": choice.coherency_p,
+        "misfit": {"excess": misfit.excess, "p": misfit.p, "pure_error": misfit.pure},
+        "noise_slope": fit.chosen.fitted.problem.slope.value,
+        "clock_governs": fit.clock.governs,
+        "karp_flatt": [
+            {"cores": _whole(each.cores), "value": each.value, "low": each.low, "high": each.high}
+            for each in fit.trace.values
+        ],
+        "karp_flatt_trend": {"course": fit.trace.course, "p": fit.trace.p},
+        "held_out": _held_out(fit),
+    }
 
 
-def percent(ratio: float) -> str:
-    """A share with the digits a fit deserves."""
-    return f"{100 * ratio:.3g} %"
+def _law(figures: LawFigures) -> dict[str, object]:
+    extra: dict[str, object] = {}
+    if figures.smt_yield is not None:
+        extra["smt_yield"] = _interval(figures.smt_yield)
+    if figures.bootstrap is not None:
+        low, high = figures.bootstrap
+        extra["bootstrap"] = {"low": low, "high": high}
+    if figures.law == "amdahl":
+        assert figures.speedup_limit is not None
+        return {
+            "serial_fraction": _interval(figures.contention),
+            "rate_at_1": _interval(figures.rate_at_1),
+            "speedup_limit": _interval(figures.speedup_limit),
+            **extra,
+        }
+    assert figures.coherency is not None
+    assert figures.peak_cores is not None
+    return {
+        "contention": _interval(figures.contention),
+        "coherency": _interval(figures.coherency),
+        "rate_at_1": _interval(figures.rate_at_1),
+        "peak_cores": _interval(figures.peak_cores),
+        **extra,
+    }
 
 
-def figure(number: float) -> str:
-    """A number to three digits, or to the last whole one, without an exponent where people would not write one."""
-    return f"{number:.0f}" if 1e3 <= number < 1e9 else f"{number:.3g}"
+def _interval(interval: Interval) -> dict[str, object]:
+    return {
+        "value": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "stderr": interval.stderr,
+        "on_bound": interval.on_bound,
+    }
 
 
-def small(number: float) -> str:
-    """A coefficient that is nearly always below a thousandth."""
-    return "0" if number == 0 else f"{number:.2e}"
+def _held_out(fit: SeriesFit) -> dict[str, object] | None:
+    held = fit.held_out
+    if held is None:
+        return None
+    work, predicted = fit.series.work, held.predicted
+    return {
+        "cores": _whole(predicted.cores),
+        "predicted": work / predicted.seconds,
+        "low": work / predicted.high,
+        "high": work / predicted.low,
+        "measured": work / held.measured_seconds,
+        "inside": held.inside,
+    }
+
+
+def _whole(cores: float) -> int | float:
+    return int(cores) if cores == int(cores) else cores

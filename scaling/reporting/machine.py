@@ -1,10 +1,65 @@
-"""An examination of a machine in words: the answer first, then what to do something about, then the rest in brief."""
+"""A machine as tables, sentences and JSON facts: its topology, a placement, and what the doctor found."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 
+from scaling.machine.cpulist import format_list
 from scaling.machine.doctor.findings import Finding, verdict, worst_first
+from scaling.machine.placement import Placement
+from scaling.machine.topology import Cpus, Topology
+from scaling.reporting.tables import Table
+
+
+def machine_table(machine: Topology) -> Table:
+    """A machine, a line a fact."""
+    return Table(("", ""), list(_machine_lines(machine).items()))
+
+
+def _machine_lines(machine: Topology) -> dict[str, str]:
+    widths = {smt: sum(len(core) == smt for core in machine.cores) for smt in set(map(len, machine.cores))}
+    quota = machine.quota_cpus
+    return {
+        "processor": machine.cpu_model or "not told",
+        "online CPUs": f"{format_list(machine.online)} ({len(machine.online)})",
+        "sockets": _groups(machine.sockets),
+        "cores": ", ".join(f"{count} with {smt} thread(s)" for smt, count in sorted(widths.items())),
+        "NUMA nodes": "; ".join(f"{node.number}: {format_list(node.cpus) or 'no CPU'}" for node in machine.nodes)
+        or "not told",
+        "shared L3": _groups(machine.l3s),
+        "clusters (or shared L2)": _groups(machine.clusters),
+        "kinds of core": "; ".join(f"{kind.name}: {format_list(kind.cpus)}" for kind in machine.kinds)
+        or "one, or not told",
+        "allowed CPUs": format_list(machine.allowed),
+        "isolated CPUs": format_list(machine.isolated) or "none",
+        "CPU quota": "none" if quota is None else f"{quota:g} CPUs' worth of time",
+    }
+
+
+def _groups(groups: tuple[Cpus, ...]) -> str:
+    """How many groups, and which while they are few."""
+    if not groups:
+        return "not told"
+    listed = "; ".join(map(format_list, groups))
+    return f"{len(groups)} ({listed})" if len(groups) <= 8 else str(len(groups))
+
+
+def placement_table(machine: Topology, placement: Placement) -> Table:
+    """A placement, a line a core, with where on the machine that core is."""
+    rows = [
+        (str(number), ",".join(map(str, cpus)), *_position(machine, cpus[0]))
+        for number, cpus in enumerate(placement.cpus)
+    ]
+    return Table((">core", "cpus", ">socket", ">node", ">L3", "kind"), rows)
+
+
+def _position(machine: Topology, cpu: int) -> list[str]:
+    def number(groups: tuple[Cpus, ...]) -> str:
+        return next((str(index) for index, group in enumerate(groups) if cpu in group), "-")
+
+    node = next((str(node.number) for node in machine.nodes if cpu in node.cpus), "-")
+    kind = next((kind.name for kind in machine.kinds if cpu in kind.cpus), "")
+    return [number(machine.sockets), node, number(machine.l3s), kind]
 
 
 def examination_facts(findings: Sequence[Finding]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Traced runs as tables, sentences and facts: where the time of a step went."""
+"""Traced runs as tables, sentences and JSON facts: where the time of a step went."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

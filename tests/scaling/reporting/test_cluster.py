@@ -5,10 +5,10 @@ import pytest
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
-from scaling.reporting.kinds import side_by_side, side_by_side_facts, side_by_side_table
+from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.page.side_by_side import asked
 from scaling.results.node_types import NodeTypeAnswer, same_work, series_names
-from tests.scaling.reporting.kinds import kind
+from tests.scaling.reporting.node_types import kind
 
 SERIES = "calibrated train compact smt1"
 TWO = 'workloads = ["alexnet", "vgg"]\ncores = [1, 2, 3, 4, 5, 6, 7, 8]\nlaunches = 4'
