@@ -1,51 +1,111 @@
-"""The program `scaling`: its commands, and the one place where a user's mistake becomes a line and a status."""
+"""The program `scaling`: its commands, and the one place where a user's mistake becomes a line and a status.
+
+A command's module is imported when the command is called, so that each may import what it needs at its top and
+`scaling --help` still answers at once.
+"""
 
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from scaling.cli import (
-    capacity,
-    compare,
-    doctor,
-    export,
-    fit,
-    place,
-    plot,
-    profile,
-    report,
-    show,
-    status,
-    sweep,
-    topology,
-    workloads,
-)
+import scaling
 from scaling.cli.printing import print_note
 from scaling.errors import ScalingError
 
+# Group, command, and the first line of its help; module and function have the command's name.
+COMMANDS = {
+    "Measure": {
+        "sweep": "Run a study; the same command again goes on where it stopped.",
+        "profile": "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
+        "status": "Show how far a sweep on a cluster has come: runs done, running and lost per node type, and its jobs.",
+    },
+    "Read": {
+        "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
+        "fit": "Fit Amdahl's law and the universal scalability law, with intervals and a verdict on whether they fit.",
+        "capacity": "Say how many cores each series needs for a throughput, latency, efficiency or cost, and how sure "
+        "that is.",
+        "compare": "Say which points differ, by how much, and with what certainty; status 1 when any does.",
+        "plot": "Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.",
+        "report": "Write one page with the answers, a planner, the figures, every point and the machine; it opens "
+        "offline.",
+        "export": "Write every run of a results folder as one line of a flat table.",
+    },
+    "Machine": {
+        "topology": "Show the machine: sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs, quota.",
+        "place": "Show the CPUs a run would get, core by core, or refuse and say what there is.",
+        "doctor": "Show what would spoil a measurement here, why it matters, and the remedy; changes nothing.",
+        "workloads": "Show what can be measured: paper, layers, parameters, forward GMACs per item, memory, modes, "
+        "sizes.",
+    },
+}
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+class _LazyCommands(Mapping[str, Any]):
+    """The commands by name, each imported when it is looked up."""
+
+    names = tuple(name for group in COMMANDS.values() for name in group)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise KeyError(name)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+        single.command(name)(getattr(import_module(f"scaling.cli.{name}"), name))
+        return typer.main.get_command(single)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands without importing them, in groups."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _LazyCommands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of the groups."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write every group with the whole summary of its commands."""
+        for group, commands in COMMANDS.items():
+            with formatter.section(group):
+                formatter.write_dl(list(commands.items()))
+
+
 app = typer.Typer(
     name="scaling",
+    cls=LazyGroup,
     help="How does this program scale on this CPU, and so how many cores should it get?",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
-app.command("topology")(topology.topology)
-app.command("place")(place.place)
-app.command("doctor")(doctor.doctor)
-app.command("workloads")(workloads.workloads)
-app.command("sweep")(sweep.sweep)
-app.command("status")(status.status)
-app.command("show")(show.show)
-app.command("fit")(fit.fit)
-app.command("capacity")(capacity.capacity)
-app.command("profile")(profile.profile)
-app.command("plot")(plot.plot)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("export")(export.export)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"scaling {scaling.__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: scaling sweep quick")
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """How does this program scale on this CPU, and so how many cores should it get?"""
 
 
 def main() -> None:

@@ -57,7 +57,9 @@ def profile(
         ),
     ],
     mode: Annotated[str | None, typer.Option(metavar="train|infer", help="Or both: train,infer.")] = None,
-    size: Annotated[str | None, typer.Option(metavar="published|small")] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="published|small", help="Size of the networks; the published one if left out.")
+    ] = None,
     threads: Annotated[
         str | None, typer.Option(metavar="LIST", help="Intra-op threads, each on a core of its own: 1,2,4 or 1-8.")
     ] = None,

@@ -21,7 +21,7 @@ def status(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder of a sweep on a cluster.")],
     as_json: Json = False,
 ) -> None:
-    """Show how far a sweep on a cluster has come: runs done, running and lost a kind, and where its pilots are.
+    """Show how far a sweep on a cluster has come: runs done, running and lost per node type, and its jobs.
 
     Example: scaling status results/minsky
     """

@@ -7,7 +7,7 @@ from scaling.reporting.machine import machine_table
 
 
 def topology(root: Root = HERE, as_json: Json = False) -> None:
-    """Show the machine: sockets, cores, SMT, NUMA nodes, caches, kinds of core, allowed CPUs, quota.
+    """Show the machine: sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs, quota.
 
     Example: scaling topology --json
     """

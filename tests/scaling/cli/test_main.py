@@ -1,0 +1,62 @@
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+import typer
+
+from scaling.cli.main import COMMANDS, app
+from tests.scaling.cli.here import scaling
+
+SUMMARIES = {name: summary for group in COMMANDS.values() for name, summary in group.items()}
+
+
+def command(name):
+    return typer.main.get_command(app).commands[name]
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
+    assert command(name).help.partition("\n\n")[0].replace("\n", " ") == SUMMARIES[name]
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_every_command_has_an_example_and_every_option_a_help_text(name):
+    told = command(name)
+    assert f"Example: scaling {name} " in told.help
+    assert not [param.name for param in told.params if not getattr(param, "help", None)]
+
+
+def test_help_lists_the_commands_in_groups():
+    told = scaling("--help").stdout
+    places = [told.index(word) for word in ("Measure:", "  sweep", "Read:", "  show", "Machine:", "  topology")]
+    assert places == sorted(places)
+
+
+def test_version_is_that_of_the_package():
+    assert scaling("--version").stdout == f"scaling {version('cpu-scaling')}\n"
+
+
+def test_completion_can_be_installed_and_shown():
+    told = scaling("--help").stdout
+    assert "--install-completion" in told
+    assert "--show-completion" in told
+
+
+def test_a_mistyped_command_is_refused_with_the_nearest():
+    told = scaling("topolgy")
+    assert told.returncode == 2
+    assert "topology" in told.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["topology"]])
+def test_a_command_imports_only_what_it_needs(arguments):
+    code = (
+        f"import sys; sys.argv = ['scaling', *{arguments}]\n"
+        "from scaling.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert told.stdout.splitlines()[-1] == "[]", told.stderr
