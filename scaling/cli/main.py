@@ -21,7 +21,8 @@ COMMANDS = {
     "Measure": {
         "sweep": "Run a study; the same command again goes on where it stopped.",
         "profile": "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
-        "status": "Show how far a sweep on a cluster has come: runs done, running and lost per node type, and its jobs.",
+        "status": "Show how far a sweep on a cluster has come: runs done, running and lost per node type, and "
+        "its jobs.",
     },
     "Read": {
         "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
