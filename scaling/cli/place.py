@@ -21,7 +21,7 @@ def place(
     ] = "compact",
     reserve: Annotated[str, typer.Option(metavar="LIST", help="CPUs to leave alone, with their whole cores.")] = "",
     within: Annotated[str | None, typer.Option(metavar="D", help="Only in this domain: N, S0, D0, M8, C3.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="K", help="Only cores of this kind.")] = None,
+    core_type: Annotated[str | None, typer.Option(metavar="K", help="Only cores of this type.")] = None,
     root: Root = HERE,
     as_json: Json = False,
 ) -> None:
@@ -34,7 +34,7 @@ def place(
         reserved = parse_list(reserve)
     except ValueError as error:
         raise PlacementError(f"--reserve {reserve}: {error}") from error
-    chosen = policies.place(machine, policies.Request(cores, smt, placement, within, reserved, kind))
+    chosen = policies.place(machine, policies.Request(cores, smt, placement, within, reserved, core_type))
     if as_json:
         print_json(
             {

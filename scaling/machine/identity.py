@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scaling.machine.topology import Topology
 
-# The facts that make a machine this kind of machine. What may change from day to day (masks, quota) is not in it.
+# The facts that make a machine what it is. What may change from day to day (masks, quota) is not in it.
 LASTING_FACTS = ("cpu_model", "present", "numa_nodes", "core_cpus", "socket_cpus", "l3_cpus", "kinds")
 
 

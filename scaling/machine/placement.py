@@ -29,12 +29,12 @@ class Request:
     placement: str = "compact"
     within: str | None = None
     reserve: CpuSet = frozenset()
-    kind: str | None = None
+    core_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The CPUs a run gets: one group a core, in the policy's order."""
+    """The CPUs a run gets: one group per core, in the policy's order."""
 
     cpus: tuple[Cpus, ...]
     short: str
@@ -62,7 +62,7 @@ def place(topology: Topology, request: Request) -> Placement:
 def usable_cores(topology: Topology, request: Request) -> tuple[Cpus, ...]:
     """Every core that could serve a request, in its policy's order, each cut to the threads asked for."""
     ordered, usable = _ordered_cores(topology, request.placement)
-    usable &= _domain(topology, request.within) & _of_kind(topology, request.kind)
+    usable &= _domain(topology, request.within) & _of_core_type(topology, request.core_type)
     core_of = topology.core_of()
 
     def threads(core: Cpus) -> Cpus:
@@ -194,39 +194,39 @@ def _domain(topology: Topology, within: str | None) -> CpuSet:
     if letter not in groups or not number.isdecimal():
         raise PlacementError(f"unknown domain '{within}'; write N, or S, D, M or C and a number, such as S0 or M8")
     if int(number) not in groups[letter]:
-        known = ", ".join(f"{letter}{each}" for each in groups[letter]) or "none"
+        known = ", ".join(f"{letter}{index}" for index in groups[letter]) or "none"
         raise PlacementError(f"no {DOMAINS[letter]} '{within}' on this machine; there is {known}")
     return frozenset(groups[letter][int(number)])
 
 
-def _of_kind(topology: Topology, kind: str | None) -> CpuSet:
-    if kind is None:
+def _of_core_type(topology: Topology, name: str | None) -> CpuSet:
+    if name is None:
         return topology.online
-    cpus = {each.name: each.cpus for each in topology.kinds}
-    if kind not in cpus:
+    cpus = {core_type.name: core_type.cpus for core_type in topology.core_types}
+    if name not in cpus:
         raise PlacementError(
-            f"no core of kind '{kind}' on this machine; "
-            f"its kinds are {', '.join(cpus) if cpus else 'not told by the kernel, leave kind out'}"
+            f"no core of type '{name}' on this machine; "
+            f"its core types are {', '.join(cpus) if cpus else 'not told by the kernel, leave core_type out'}"
         )
-    return frozenset(cpus[kind])
+    return frozenset(cpus[name])
 
 
-def _refusal(topology: Topology, request: Request, found: int) -> str:
+def _refusal(topology: Topology, request: Request, usable: int) -> str:
     conditions = [f"placement {request.placement}"]
     conditions += [f"within {request.within}"] if request.within else []
-    conditions += [f"kind {request.kind}"] if request.kind else []
+    conditions += [f"core type {request.core_type}"] if request.core_type else []
     conditions += [f"CPU {format_list(request.reserve)} reserved"] if request.reserve else []
     conditions += [f"CPUs {format_list(topology.allowed)} allowed"] if topology.allowed != topology.online else []
     widths = Counter(map(len, topology.cores))
     has = ", ".join(f"{count} core(s) of {smt} thread(s)" for smt, count in sorted(widths.items()))
     return (
         f"cores={request.cores} with smt={request.smt} was asked for ({', '.join(conditions)}), but there are only "
-        f"{found} such cores to use; this machine has {has}; ask for fewer cores or threads"
+        f"{usable} such cores to use; this machine has {has}; ask for fewer cores or threads"
     )
 
 
 def _short(topology: Topology, chosen: Sequence[Cpus]) -> str:
-    """Sockets, cores a socket and threads a core, as in '2s,10c,8t'; uneven counts are joined by '+'."""
+    """Sockets, cores per socket and threads per core, as in '2s,10c,8t'; uneven counts are joined by '+'."""
     socket_of = {cpu: number for number, socket in enumerate(topology.sockets) for cpu in socket}
     counts = Counter(socket_of[group[0]] for group in chosen)
     cores = list(dict.fromkeys(counts.values())) if len(set(counts.values())) == 1 else list(counts.values())
@@ -235,11 +235,11 @@ def _short(topology: Topology, chosen: Sequence[Cpus]) -> str:
 
 def _cautions(topology: Topology, chosen: Sequence[Cpus]) -> tuple[str, ...]:
     cautions = []
-    kind_of = {cpu: kind.name for kind in topology.kinds for cpu in kind.cpus}
-    kinds = Counter(kind_of.get(group[0], "unknown") for group in chosen)
-    if len(kinds) > 1:
-        mixed = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        cautions.append(f"mixes kinds of core ({mixed}); choose one with kind")
+    type_of = {cpu: core_type.name for core_type in topology.core_types for cpu in core_type.cpus}
+    core_types = Counter(type_of.get(group[0], "unknown") for group in chosen)
+    if len(core_types) > 1:
+        mixed = ", ".join(f"{count} {name}" for name, count in core_types.items())
+        cautions.append(f"mixes core types ({mixed}); choose one with core_type")
     cpus = {cpu for group in chosen for cpu in group}
     if topology.quota_cpus is not None and topology.quota_cpus < len(cpus):
         cautions.append(f"the CPU quota gives {topology.quota_cpus:g} CPUs' worth of time to {len(cpus)} CPUs")

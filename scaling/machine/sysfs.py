@@ -18,8 +18,8 @@ HERE = Path("/")
 Given = TypeVar("Given")
 Told = TypeVar("Told")
 
-# An Intel hybrid names its kinds of core by the counters that serve them.
-HYBRID_KINDS = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lowpower"}
+# An Intel hybrid names its core types by the counters that serve them.
+HYBRID_CORE_TYPES = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lowpower"}
 
 # The line of /proc/cpuinfo that names the processor: x86, POWER and MIPS, older arm, RISC-V, s390.
 MODEL_LINES = ("model name", "cpu", "cpu model", "Hardware", "uarch", "processor 0")
@@ -31,11 +31,11 @@ def read_topology(root: Path = HERE) -> Topology:
     folders = numbered_folders(cpu_folder, "cpu")
     if not folders:
         raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; give the folder that holds sys/")
-    kinds = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_KINDS.items()}
+    hybrid = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_CORE_TYPES.items()}
     online = _online(cpu_folder, folders)
     everything = frozenset(folders)
     return topology(
-        (_masks(cpu, folder, kinds) for cpu, folder in folders.items() if cpu in online),
+        (_masks(cpu, folder, hybrid) for cpu, folder in folders.items() if cpu in online),
         {number: _listed(folder, "cpulist", "cpumap") or frozenset() for number, folder in _nodes(root).items()},
         online=online,
         present=_cpus(cpu_folder / "present") or everything,
@@ -67,7 +67,7 @@ def _masks(cpu: int, folder: Path, hybrid: dict[str, CpuSet | None]) -> CpuMasks
         die=_listed(part, "die_cpus_list", "die_cpus"),
         cluster=_listed(part, "cluster_cpus_list", "cluster_cpus") or caches.get(2),
         l3=caches.get(3),
-        kind=next((name for name, cpus in hybrid.items() if cpus and cpu in cpus), None)
+        core_type=next((name for name, cpus in hybrid.items() if cpus and cpu in cpus), None)
         or read_text(folder / "regs/identification/midr_el1"),
     )
 
@@ -76,9 +76,9 @@ def _caches(folder: Path) -> dict[int, CpuSet]:
     """Who shares each level of data cache with this CPU."""
     shared: dict[int, CpuSet] = {}
     for index in numbered_folders(folder / "cache", "index").values():
-        level, kind = read_text(index / "level"), read_text(index / "type")
+        level, content = read_text(index / "level"), read_text(index / "type")
         cpus = _listed(index, "shared_cpu_list", "shared_cpu_map")
-        if level and level.isdecimal() and kind != "Instruction" and cpus:
+        if level and level.isdecimal() and content != "Instruction" and cpus:
             shared.setdefault(int(level), cpus)
     return shared
 

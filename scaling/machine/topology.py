@@ -1,4 +1,4 @@
-"""The CPUs of a machine as values: cores, sockets, dies, NUMA nodes, shared caches, kinds of core.
+"""The CPUs of a machine as values: cores, sockets, dies, NUMA nodes, shared caches, core types.
 
 Pure: it is handed the masks the kernel published and understands them. Cores and groups come from masks alone;
 core_id and package id repeat, skip and lie (per socket, per die, per CPU type), so they are never looked at.
@@ -23,7 +23,7 @@ class CpuMasks:
     die: CpuSet | None = None
     cluster: CpuSet | None = None
     l3: CpuSet | None = None
-    kind: str | None = None
+    core_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """The CPUs of one kind of core: 'core' and 'atom' on Intel hybrids, the MIDR on arm64."""
+class CoreType:
+    """The CPUs of one core type: 'core' and 'atom' on Intel hybrids, the MIDR on arm64."""
 
     name: str
     cpus: Cpus
@@ -58,7 +58,7 @@ class Topology:
     l3s: tuple[Cpus, ...]
     clusters: tuple[Cpus, ...]
     nodes: tuple[Node, ...]
-    kinds: tuple[Kind, ...]
+    core_types: tuple[CoreType, ...]
     quota_cpus: float | None
     cpu_model: str | None
 
@@ -87,12 +87,12 @@ class Topology:
             "cpus_without_node": format_list(self.online - in_a_node),
             "l3_groups": len(self.l3s),
             "cluster_or_l2_groups": len(self.clusters),
-            "core_kinds": max(1, len(self.kinds)),
+            "core_kinds": max(1, len(self.core_types)),
             "socket_cpus": [format_list(cpus) for cpus in self.sockets],
             "die_cpus": [format_list(cpus) for cpus in self.dies],
             "l3_cpus": [format_list(cpus) for cpus in self.l3s],
             "core_cpus": [format_list(cpus) for cpus in self.cores],
-            "kinds": {kind.name: format_list(kind.cpus) for kind in self.kinds},
+            "kinds": {core_type.name: format_list(core_type.cpus) for core_type in self.core_types},
             "allowed": format_list(self.allowed),
             "isolated": format_list(self.isolated),
             "quota_cpus": self.quota_cpus,
@@ -113,7 +113,7 @@ def topology(
     cpu_model: str | None = None,
 ) -> Topology:
     """The machine these masks describe; whatever is offline is left out of every group."""
-    masks = {each.cpu: each for each in cpus if each.cpu in online}
+    masks = {mask.cpu: mask for mask in cpus if mask.cpu in online}
     reachable = online if cpuset is None else online & cpuset
     return Topology(
         online=online,
@@ -122,13 +122,13 @@ def topology(
         isolated=isolated & online,
         allowed=_allowed(online, isolated, mask),
         reachable=reachable,
-        cores=_groups(online, {cpu: each.core or frozenset({cpu}) for cpu, each in masks.items()}, rest="own"),
-        sockets=_groups(online, {cpu: each.socket for cpu, each in masks.items()}, rest="one"),
-        dies=_groups(online, {cpu: each.die for cpu, each in masks.items()}),
-        l3s=_groups(online, {cpu: each.l3 for cpu, each in masks.items()}),
-        clusters=_groups(online, {cpu: each.cluster for cpu, each in masks.items()}),
+        cores=_groups(online, {cpu: mask.core or frozenset({cpu}) for cpu, mask in masks.items()}, rest="own"),
+        sockets=_groups(online, {cpu: mask.socket for cpu, mask in masks.items()}, rest="one"),
+        dies=_groups(online, {cpu: mask.die for cpu, mask in masks.items()}),
+        l3s=_groups(online, {cpu: mask.l3 for cpu, mask in masks.items()}),
+        clusters=_groups(online, {cpu: mask.cluster for cpu, mask in masks.items()}),
         nodes=_nodes(online, nodes),
-        kinds=_kinds({cpu: each.kind for cpu, each in masks.items()}),
+        core_types=_core_types({cpu: mask.core_type for cpu, mask in masks.items()}),
         quota_cpus=quota_cpus,
         cpu_model=cpu_model,
     )
@@ -163,16 +163,16 @@ def _groups(online: CpuSet, masks: Mapping[int, CpuSet | None], rest: str = "non
 def _nodes(online: CpuSet, nodes: Mapping[int, CpuSet]) -> tuple[Node, ...]:
     """NUMA nodes with the CPUs they have to themselves: firmware that lists a CPU twice means its lowest node."""
     left = set(online)
-    found = []
+    own = []
     for number, cpus in sorted(nodes.items()):
-        found.append(Node(number, tuple(sorted(cpus & left))))
+        own.append(Node(number, tuple(sorted(cpus & left))))
         left -= cpus
-    return tuple(found)
+    return tuple(own)
 
 
-def _kinds(kinds: Mapping[int, str | None]) -> tuple[Kind, ...]:
+def _core_types(names: Mapping[int, str | None]) -> tuple[CoreType, ...]:
     by_name: dict[str, list[int]] = {}
-    for cpu, name in sorted(kinds.items()):
+    for cpu, name in sorted(names.items()):
         if name is not None:
             by_name.setdefault(name, []).append(cpu)
-    return tuple(Kind(name, tuple(cpus)) for name, cpus in by_name.items())
+    return tuple(CoreType(name, tuple(cpus)) for name, cpus in by_name.items())

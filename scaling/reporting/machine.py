@@ -28,7 +28,7 @@ def _machine_lines(machine: Topology) -> dict[str, str]:
         or "not told",
         "shared L3": _groups(machine.l3s),
         "clusters (or shared L2)": _groups(machine.clusters),
-        "kinds of core": "; ".join(f"{kind.name}: {format_list(kind.cpus)}" for kind in machine.kinds)
+        "core types": "; ".join(f"{core_type.name}: {format_list(core_type.cpus)}" for core_type in machine.core_types)
         or "one, or not told",
         "allowed CPUs": format_list(machine.allowed),
         "isolated CPUs": format_list(machine.isolated) or "none",
@@ -50,7 +50,7 @@ def placement_table(machine: Topology, placement: Placement) -> Table:
         (str(number), ",".join(map(str, cpus)), *_position(machine, cpus[0]))
         for number, cpus in enumerate(placement.cpus)
     ]
-    return Table((">core", "cpus", ">socket", ">node", ">L3", "kind"), rows)
+    return Table((">core", "cpus", ">socket", ">node", ">L3", "core type"), rows)
 
 
 def _position(machine: Topology, cpu: int) -> list[str]:
@@ -58,8 +58,8 @@ def _position(machine: Topology, cpu: int) -> list[str]:
         return next((str(index) for index, group in enumerate(groups) if cpu in group), "-")
 
     node = next((str(node.number) for node in machine.nodes if cpu in node.cpus), "-")
-    kind = next((kind.name for kind in machine.kinds if cpu in kind.cpus), "")
-    return [number(machine.sockets), node, number(machine.l3s), kind]
+    core_type = next((core_type.name for core_type in machine.core_types if cpu in core_type.cpus), "")
+    return [number(machine.sockets), node, number(machine.l3s), core_type]
 
 
 def examination_facts(findings: Sequence[Finding]) -> dict[str, object]:

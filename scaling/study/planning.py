@@ -163,7 +163,7 @@ def _core_counts(study: Study, topology: Topology, placement: str, smt: int, not
 
 
 def _request(study: Study, cores: int, smt: int, placement: str) -> Request:
-    return Request(cores, smt, placement, study.within, frozenset(study.reserve), study.kind)
+    return Request(cores, smt, placement, study.within, frozenset(study.reserve), study.core_type)
 
 
 def _placed(study: Study, topology: Topology, point: Point) -> tuple[Cpus, ...]:

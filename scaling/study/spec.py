@@ -60,7 +60,7 @@ class Study:
     placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
     within: Annotated[Word | None, takes('a domain such as "S0" or "M8"')] = None
     reserve: Annotated[CpuNumbers, takes('CPU numbers such as "0" or [0, 1]')] = ()
-    kind: Annotated[Word | None, takes("a kind of core that `scaling topology` shows")] = None
+    core_type: Annotated[Word | None, takes("a core type that `scaling topology` shows")] = None
     memory: Annotated[Literal["local", "interleave", "none"], takes("'local', 'interleave' or 'none'")] = "local"
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)

@@ -49,7 +49,7 @@ def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) ->
         governor(machine.allowed, settings.clocks),
         turbo(settings.turbo),
         smt(machine),
-        kinds(machine),
+        core_types(machine),
         huge_pages(settings.huge_pages),
         numa_balancing(machine, settings.numa_balancing),
         addresses(settings.address_randomness),
@@ -169,11 +169,12 @@ def smt(machine: Topology) -> Finding:
     return subjects.SMT.caution(f"on, up to {machine.widest_smt} threads a core")
 
 
-def kinds(machine: Topology) -> Finding:
+def core_types(machine: Topology) -> Finding:
     """Whether the allowed cores are of one make."""
-    ours = {kind.name: machine.allowed.intersection(kind.cpus) for kind in machine.kinds}
-    told = "; ".join(f"{name}: {format_list(cpus)}" for name, cpus in ours.items() if cpus)
-    return subjects.KINDS.caution(told) if sum(map(bool, ours.values())) > 1 else subjects.KINDS.ok(told or "one")
+    ours = {core_type.name: machine.allowed.intersection(core_type.cpus) for core_type in machine.core_types}
+    value = "; ".join(f"{name}: {format_list(cpus)}" for name, cpus in ours.items() if cpus)
+    mixed = sum(map(bool, ours.values())) > 1
+    return subjects.CORE_TYPES.caution(value) if mixed else subjects.CORE_TYPES.ok(value or "one")
 
 
 def huge_pages(mode: str | None) -> Finding:

@@ -70,11 +70,11 @@ SMT = Subject(
     "kernel may put other work there.",
     "None needed on a quiet machine; to be sure, echo off | sudo tee /sys/devices/system/cpu/smt/control",
 )
-KINDS = Subject(
-    "kinds of core",
-    "Fast and slow cores make one curve of two machines: where a run goes on to the other kind the curve bends, and "
+CORE_TYPES = Subject(
+    "core types",
+    "Fast and slow cores make one curve of two machines: where a run goes on to the other type the curve bends, and "
     "threads that wait for each other all work at the slower pace.",
-    'Measure one kind at a time: kind = "NAME" in the study, as scaling topology names it.',
+    'Measure one type at a time: core_type = "NAME" in the study, as scaling topology names it.',
 )
 OFFLINE = Subject(
     "offline CPUs",

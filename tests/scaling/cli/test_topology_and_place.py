@@ -49,7 +49,7 @@ def test_place_answers_as_json(power9):
 
 def test_place_takes_every_part_of_a_request(hybrid):
     answer = scaling(
-        "place", "--json", "--root", hybrid, "--cores", 2, "--kind", "atom", "--reserve", 8, "--within", "S0"
+        "place", "--json", "--root", hybrid, "--cores", 2, "--core-type", "atom", "--reserve", 8, "--within", "S0"
     )
     assert json.loads(answer.stdout)["cpus"] == [[9], [10]]
 
@@ -63,7 +63,7 @@ def test_place_takes_every_part_of_a_request(hybrid):
         (["--cores", 1, "--placement", "cpus:200"], ["200", "0-15,88-103"]),
         (["--cores", 1, "--placement", "spread"], ["spread", "compact"]),
         (["--cores", 1, "--within", "M3"], ["M3", "M0, M8"]),
-        (["--cores", 1, "--kind", "atom"], ["atom"]),
+        (["--cores", 1, "--core-type", "atom"], ["atom"]),
         (["--cores", 1, "--reserve", "rubbish"], ["--reserve rubbish"]),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_table_names_each_core_and_cautions_go_to_stderr(hybrid):
         ["3", "6"],
         ["4", "8"],
     ]
-    assert answer.stderr == "scaling: caution: mixes kinds of core (4 core, 1 atom); choose one with kind\n"
+    assert answer.stderr == "scaling: caution: mixes core types (4 core, 1 atom); choose one with core_type\n"
 
 
 def test_a_long_list_of_cpus_stays_on_one_line(tmp_path):

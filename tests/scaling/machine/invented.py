@@ -41,7 +41,7 @@ class Machine:
     l3s: Groups = ()
     clusters: Groups = ()
     nodes: Mapping[int, CpuSet] | None = None  # None: a kernel without NUMA
-    kinds: Mapping[str, CpuSet] = field(default_factory=dict)  # 'core' and 'atom', or by MIDR
+    core_types: Mapping[str, CpuSet] = field(default_factory=dict)  # 'core' and 'atom', or by MIDR
     offline: CpuSet = frozenset()
     isolated: CpuSet = frozenset()
     allowed: CpuSet | None = None
@@ -87,7 +87,7 @@ GB10 = Machine(
     nodes={0: parse_list("0-19")},
     l3s=groups("0-9 10-19"),
     clusters=groups("0-9 10-19"),
-    kinds={
+    core_types={
         "0x00000000410fd871": parse_list("0-4,10-14"),
         "0x00000000410fd851": parse_list("5-9,15-19"),
     },
@@ -120,7 +120,7 @@ HYBRID = Machine(
     nodes={0: parse_list("0-15")},
     l3s=groups("0-15"),
     clusters=groups("0-1 2-3 4-5 6-7 8-11 12-15"),
-    kinds={"core": parse_list("0-7"), "atom": parse_list("8-15")},
+    core_types={"core": parse_list("0-7"), "atom": parse_list("8-15")},
 )
 
 
@@ -208,8 +208,8 @@ def files(machine: Machine) -> dict[str, str]:
         written |= {f"{CPU_FOLDER}/cpu{cpu}/{name}": text for name, text in _cpu_files(machine, cpu).items()}
     for number, cpus in (machine.nodes or {}).items():
         written |= _masks(machine, f"{NODE_FOLDER}/node{number}/cpulist", f"{NODE_FOLDER}/node{number}/cpumap", cpus)
-    for kind in machine.kinds.keys() & {"core", "atom"}:
-        written[f"sys/devices/cpu_{kind}/cpus"] = format_list(machine.kinds[kind] & machine.online)
+    for core_type in machine.core_types.keys() & {"core", "atom"}:
+        written[f"sys/devices/cpu_{core_type}/cpus"] = format_list(machine.core_types[core_type] & machine.online)
     if machine.allowed is not None:
         written["proc/self/status"] = f"Name:\tpython\nCpus_allowed_list:\t{format_list(machine.allowed)}\nx:\t1"
     if machine.quota_cpus is not None:
@@ -244,9 +244,9 @@ def _cpu_files(machine: Machine, cpu: int) -> dict[str, str]:
             folder = f"cache/index{level}"
             written |= {f"{folder}/level": str(level), f"{folder}/type": "Unified"}
             written |= _masks(machine, f"{folder}/shared_cpu_list", f"{folder}/shared_cpu_map", cpus)
-    for kind in machine.kinds.keys() - {"core", "atom"}:
-        if cpu in machine.kinds[kind]:
-            written["regs/identification/midr_el1"] = kind
+    for core_type in machine.core_types.keys() - {"core", "atom"}:
+        if cpu in machine.core_types[core_type]:
+            written["regs/identification/midr_el1"] = core_type
     return written
 
 
@@ -300,7 +300,7 @@ def told(machine: Machine) -> Topology:
                 die=group(cpu, machine.dies),
                 cluster=group(cpu, machine.clusters),
                 l3=group(cpu, machine.l3s),
-                kind=next((kind for kind, cpus in machine.kinds.items() if cpu in cpus), None),
+                core_type=next((core_type for core_type, cpus in machine.core_types.items() if cpu in cpus), None),
             )
             for cpu in machine.online
         ),
@@ -347,7 +347,7 @@ def machines(draw: st.DrawFn) -> Machine:
         nodes=draw(_nodes(machine)),
         l3s=() if draw(seldom) else machine.l3s,
         clusters=() if draw(seldom) else machine.clusters,
-        kinds=draw(_kinds(machine)),
+        core_types=draw(_core_types(machine)),
         offline=draw(subsets(cpus, at_most=len(cpus) - 1)) if draw(seldom) else frozenset(),
         isolated=draw(subsets(cpus)) if draw(seldom) else frozenset(),
         allowed=draw(subsets(cpus, at_least=1)) if draw(seldom) else None,
@@ -391,10 +391,10 @@ def _nodes(draw: st.DrawFn, machine: Machine) -> dict[int, CpuSet] | None:
 
 
 @st.composite
-def _kinds(draw: st.DrawFn, machine: Machine) -> dict[str, CpuSet]:
-    """No kinds, or two, told Intel's way or arm's."""
+def _core_types(draw: st.DrawFn, machine: Machine) -> dict[str, CpuSet]:
+    """No core_types, or two, told Intel's way or arm's."""
     names = draw(st.sampled_from([(), ("core", "atom"), ("0x410fd871", "0x410fd851")]))
     first = draw(st.integers(1, len(machine.cores)))
     halves = (machine.cores[:first], machine.cores[first:])
-    kinds = {name: frozenset[int]().union(*half) for name, half in zip(names, halves, strict=False)}
-    return {name: cpus for name, cpus in kinds.items() if cpus}
+    core_types = {name: frozenset[int]().union(*half) for name, half in zip(names, halves, strict=False)}
+    return {name: cpus for name, cpus in core_types.items() if cpus}

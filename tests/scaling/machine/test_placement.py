@@ -389,21 +389,21 @@ def test_a_node_without_cpus_has_no_cores():
     assert "only 0 such cores" in refused(NUMA_MACHINE, 1, within="M250")
 
 
-def test_a_kind_can_be_chosen():
-    assert shown(chosen(HYBRID, 2, kind="atom")) == "8 9"
-    assert shown(chosen(GB10, 6, kind="0x00000000410fd851")) == "5 6 7 8 9 15"
-    assert "only 4 such cores" in refused(HYBRID, 5, kind="core")
+def test_a_core_type_can_be_chosen():
+    assert shown(chosen(HYBRID, 2, core_type="atom")) == "8 9"
+    assert shown(chosen(GB10, 6, core_type="0x00000000410fd851")) == "5 6 7 8 9 15"
+    assert "only 4 such cores" in refused(HYBRID, 5, core_type="core")
 
 
-def test_a_kind_the_machine_lacks_is_refused_and_its_own_are_named():
-    assert "core, atom" in refused(HYBRID, 1, kind="big")
-    assert "not told by the kernel" in refused(TWO_SOCKETS, 1, kind="core")
+def test_a_core_type_the_machine_lacks_is_refused_and_its_own_are_named():
+    assert "core, atom" in refused(HYBRID, 1, core_type="big")
+    assert "not told by the kernel" in refused(TWO_SOCKETS, 1, core_type="core")
 
 
-def test_mixed_kinds_are_taken_and_a_caution_counts_them():
+def test_mixed_core_types_are_taken_and_a_caution_counts_them():
     assert any("4 core, 1 atom" in caution for caution in chosen(HYBRID, 5).cautions)
     assert chosen(HYBRID, 4).cautions == ()
-    assert chosen(HYBRID, 5, kind="atom").cautions == ()
+    assert chosen(HYBRID, 5, core_type="atom").cautions == ()
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -8,7 +8,7 @@ from hypothesis import given
 from scaling.errors import MachineError
 from scaling.machine.cpulist import parse_list
 from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import Kind, Node
+from scaling.machine.topology import CoreType, Node
 from tests.scaling.machine.hwloc import lstopo
 from tests.scaling.machine.invented import (
     ASSORTED,
@@ -44,8 +44,8 @@ def test_what_was_invented_is_what_is_read(machine):
     assert {node.number: set(node.cpus) for node in read.nodes} == {
         number: cpus & machine.online for number, cpus in (machine.nodes or {}).items()
     }
-    assert {kind.name: set(kind.cpus) for kind in read.kinds} == {
-        name: cpus & machine.online for name, cpus in machine.kinds.items() if cpus & machine.online
+    assert {core_type.name: set(core_type.cpus) for core_type in read.core_types} == {
+        name: cpus & machine.online for name, cpus in machine.core_types.items() if cpus & machine.online
     }
     assert (read.allowed, read.quota_cpus) == (machine.usable, machine.quota_cpus)
     assert read == told(machine)
@@ -143,16 +143,22 @@ class TestRules:
         assert read.l3s == machine.seen(groups(l3s))
 
     def test_6_intel_names_its_kinds_and_arm_numbers_them(self):
-        assert read_back(HYBRID).kinds == (Kind("core", tuple(range(8))), Kind("atom", tuple(range(8, 16))))
-        assert [(kind.name[-3:], len(kind.cpus)) for kind in read_back(GB10).kinds] == [("871", 10), ("851", 10)]
+        assert read_back(HYBRID).core_types == (
+            CoreType("core", tuple(range(8))),
+            CoreType("atom", tuple(range(8, 16))),
+        )
+        assert [(core_type.name[-3:], len(core_type.cpus)) for core_type in read_back(GB10).core_types] == [
+            ("871", 10),
+            ("851", 10),
+        ]
 
     def test_6_neither_capacity_nor_frequency_makes_a_kind(self):
         favoured = {f"{CPU_FOLDER}/cpu{cpu}/cpu_capacity": str(1024 - cpu) for cpu in TWO_SOCKETS.present}
         favoured |= {f"{CPU_FOLDER}/cpu{cpu}/cpufreq/cpuinfo_max_freq": str(cpu) for cpu in TWO_SOCKETS.present}
-        assert read_back(TWO_SOCKETS, favoured).kinds == ()
+        assert read_back(TWO_SOCKETS, favoured).core_types == ()
 
     def test_6_an_intel_hybrid_that_names_no_kinds_has_none_known(self):
-        assert read_back(replace(HYBRID, kinds={})).kinds == ()
+        assert read_back(replace(HYBRID, core_types={})).core_types == ()
 
     @pytest.mark.parametrize("dialect", ["new", "masks"])
     def test_7_padding_with_nul_bytes_is_stripped(self, dialect):

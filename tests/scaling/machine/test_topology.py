@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 
 from scaling.machine.cpulist import CpuSet, parse_list
-from scaling.machine.topology import CpuMasks, Kind, Node, Topology, topology
+from scaling.machine.topology import CoreType, CpuMasks, Node, Topology, topology
 from tests.scaling.machine.invented import HYBRID, machines, many_machines, told
 
 
@@ -35,7 +35,7 @@ def test_no_cpu_is_in_two_groups_of_a_level_and_all_groups_are_online(machine):
         read.clusters,
         read.dies,
         [node.cpus for node in read.nodes],
-        [kind.cpus for kind in read.kinds],
+        [core_type.cpus for core_type in read.core_types],
     ):
         cpus = [cpu for group in groups for cpu in group]
         assert len(cpus) == len(set(cpus))
@@ -54,7 +54,7 @@ def test_a_cpu_that_is_told_nothing_is_a_core_of_its_own_in_one_common_socket():
     alone = made()
     assert alone.cores == ((0,), (1,), (2,), (3,))
     assert alone.sockets == ((0, 1, 2, 3),)
-    assert (alone.l3s, alone.clusters, alone.dies, alone.nodes, alone.kinds) == ((), (), (), (), ())
+    assert (alone.l3s, alone.clusters, alone.dies, alone.nodes, alone.core_types) == ((), (), (), (), ())
 
 
 def test_an_offline_cpu_is_in_no_group():
@@ -69,8 +69,10 @@ def test_a_cpu_in_two_nodes_is_in_the_lowest():
 
 
 def test_kinds_are_gathered_by_name():
-    read = made(CpuMasks(0, kind="core"), CpuMasks(1, kind="atom"), CpuMasks(2, kind="core"), CpuMasks(3))
-    assert read.kinds == (Kind("core", (0, 2)), Kind("atom", (1,)))
+    read = made(
+        CpuMasks(0, core_type="core"), CpuMasks(1, core_type="atom"), CpuMasks(2, core_type="core"), CpuMasks(3)
+    )
+    assert read.core_types == (CoreType("core", (0, 2)), CoreType("atom", (1,)))
 
 
 def test_allowed_cpus_are_our_mask_without_offline_and_isolated_ones():

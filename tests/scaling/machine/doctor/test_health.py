@@ -168,10 +168,10 @@ class TestSetup:
         assert health.smt(told(machine)).state == state
 
     def test_kinds_of_core_matter_where_more_than_one_may_be_used(self):
-        assert health.kinds(told(HYBRID)).value == "core: 0-7; atom: 8-15"
-        assert health.kinds(told(HYBRID)).state == "caution"
-        assert health.kinds(told(replace(HYBRID, allowed=parse_list("8-15")))).state == "ok"
-        assert health.kinds(told(TWO_SOCKETS)).state == "ok"
+        assert health.core_types(told(HYBRID)).value == "core: 0-7; atom: 8-15"
+        assert health.core_types(told(HYBRID)).state == "caution"
+        assert health.core_types(told(replace(HYBRID, allowed=parse_list("8-15")))).state == "ok"
+        assert health.core_types(told(TWO_SOCKETS)).state == "ok"
 
     @pytest.mark.parametrize(
         ("mode", "state"), [("always", "caution"), ("madvise", "ok"), ("never", "ok"), (None, "not available")]
