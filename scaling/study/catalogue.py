@@ -5,14 +5,23 @@ The one part of `study` that touches the disk.
 
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from scaling.errors import StudyError
 from scaling.study.keys import did_you_mean
 from scaling.study.spec import Study
-from scaling.study.workload import Command, Entry, Named, OwnFile, checked
+from scaling.study.workload import Command, Entry, Named, OwnFile, checked, workload
+
+# What each extra of this package installs that workloads import.
+EXTRA_PACKAGES = {"tensorflow": ("tensorflow", "keras")}
+
+
+def is_installed(extra: str) -> bool:
+    """Whether the packages of an extra can be imported; nothing is imported to see."""
+    return all(find_spec(package) is not None for package in EXTRA_PACKAGES[extra])
 
 
 def ready_made() -> dict[str, str]:
@@ -56,6 +65,7 @@ def read_catalogue() -> dict[str, Entry]:
             entry["items"],
             entry.get("options", {}),
             entry.get("not_compiled", {}),
+            entry.get("needs"),
         )
         for name, entry in table.items()
     }
@@ -73,6 +83,31 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             raise StudyError(
                 f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
             )
+
+
+def missing_extras(
+    study: Study, catalogue: Mapping[str, Entry], is_installed: Callable[[str], bool] = is_installed
+) -> dict[str, str]:
+    """The workloads of a study that cannot run here, and the extra of this package that each of them needs."""
+    named = ((text, parsed) for text in study.workloads if isinstance(parsed := workload(text), Named))
+    needs = {text: catalogue[parsed.name].needs for text, parsed in named if parsed.name in catalogue}
+    return {text: extra for text, extra in needs.items() if extra and not is_installed(extra)}
+
+
+def missing_extra_sentence(workloads: Iterable[str], extra: str) -> str:
+    """What to install for workloads that cannot run here, in one sentence."""
+    names = [f"'{name}'" for name in workloads]
+    verb = "needs" if len(names) == 1 else "need"
+    words = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{words} {verb} {extra}, which is not installed; give: pip install 'cpu-scaling[{extra}]'"
+
+
+def check_extras(study: Study, catalogue: Mapping[str, Entry]) -> None:
+    """Refuse a study of which a workload needs an extra that is not installed."""
+    missing = missing_extras(study, catalogue)
+    if missing:
+        extra = next(iter(missing.values()))
+        raise StudyError(missing_extra_sentence([text for text in missing if missing[text] == extra], extra))
 
 
 def _refuse_to_compile(study: Study, entry: Entry) -> None:

@@ -49,7 +49,10 @@ Workload = Named | OwnFile | Command
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the catalogue says of a workload of ours; `not_compiled` gives the reason, by mode, why XLA cannot."""
+    """What the catalogue says of a workload of ours.
+
+    `not_compiled` gives the reason, by mode, why XLA cannot compile it; `needs` is the extra it is installed with.
+    """
 
     name: str
     about: str
@@ -60,6 +63,7 @@ class Entry:
     items: Mapping[str, int]
     options: Mapping[str, Option]
     not_compiled: Mapping[str, str]
+    needs: str | None = None
 
 
 def workload(text: str) -> Workload:

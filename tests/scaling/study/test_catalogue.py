@@ -1,10 +1,21 @@
+from importlib.resources import files
+
 import pytest
 
 from scaling.errors import StudyError
-from scaling.study.catalogue import check_workloads, read_catalogue, read_study_text, ready_made
+from scaling.study import catalogue as catalogue_module
+from scaling.study.catalogue import (
+    check_extras,
+    check_workloads,
+    missing_extra_sentence,
+    missing_extras,
+    read_catalogue,
+    read_study_text,
+    ready_made,
+)
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
-from tests.pretend import machine
+from tests.pretend import machine, study
 
 
 @pytest.mark.parametrize("name", sorted(ready_made()))
@@ -43,3 +54,32 @@ def test_what_xla_cannot_compile_is_refused_with_the_reason():
     with pytest.raises(StudyError, match="speech cannot train with jit = true, because XLA has no kernel for the CTC"):
         check_workloads(compiled, read_catalogue())
     check_workloads(study_from_toml('workloads = ["speech"]\njit = true\nmodes = "infer"', "mine"), read_catalogue())
+
+
+def test_workloads_that_need_an_extra_are_told_from_those_that_do_not():
+    quick = study_from_toml(read_study_text("quick"), "quick")
+    missing = missing_extras(quick, read_catalogue(), is_installed=lambda extra: False)
+    assert missing == {"deepq": "tensorflow", "autoenc": "tensorflow", "memnet": "tensorflow"}
+    assert missing_extras(quick, read_catalogue(), is_installed=lambda extra: True) == {}
+
+
+def test_programs_and_files_of_ones_own_need_no_extra():
+    own = study('workloads = ["command: true", "mine.py:build", "stream", "calibrated serial=0.2"]')
+    assert missing_extras(own, read_catalogue(), is_installed=lambda extra: False) == {}
+
+
+def test_every_workload_that_imports_keras_names_its_extra():
+    for name, entry in read_catalogue().items():
+        source = files("scaling.workloads").joinpath(f"{name}.py").read_text()
+        assert (entry.needs == "tensorflow") == ("import keras" in source), name
+
+
+def test_a_workload_without_its_extra_is_refused_in_one_sentence(monkeypatch):
+    monkeypatch.setattr(catalogue_module, "find_spec", lambda package: None)
+    with pytest.raises(StudyError) as refused:
+        check_extras(study('workloads = ["calibrated", "vgg", "memnet"]'), read_catalogue())
+    assert str(refused.value) == missing_extra_sentence(["vgg", "memnet"], "tensorflow")
+    assert str(refused.value) == (
+        "'vgg' and 'memnet' need tensorflow, which is not installed; give: pip install 'cpu-scaling[tensorflow]'"
+    )
+    check_extras(study('workloads = ["calibrated"]'), read_catalogue())
