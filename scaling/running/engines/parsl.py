@@ -4,15 +4,14 @@ A run that is lost with its node is sent again, under the next attempt. A run th
 other. The journal knows of every attempt before a node does, and an answer counts only while its attempt is waited for.
 """
 
-import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
@@ -24,6 +23,16 @@ from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run
 from scaling.running.engines import node
 from scaling.running.engines.pilots import LONGEST_WORDS, NodeLostError, Pilots, WorkerLostError
 from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.running.messages import (
+    DescribeRequest,
+    MessageError,
+    NodeDescription,
+    NodeRefusal,
+    NodeRow,
+    NodeRunRequest,
+    decode,
+    encode,
+)
 from scaling.study.cluster import NodeType
 from scaling.study.planning import Run
 
@@ -31,6 +40,9 @@ from scaling.study.planning import Run
 # process down twice does so by itself. So may the question what a node is.
 MOST_LOST = 4
 MOST_KILLED = 2
+
+
+M = TypeVar("M", NodeDescription, NodeRow)
 
 
 class StoppedError(Exception):
@@ -41,7 +53,7 @@ class StoppedError(Exception):
 class Site:
     """What the first node of a kind has said: what it is, and what the study means there."""
 
-    machine: dict[str, Any]
+    machine: Mapping[str, Any]
     runs: tuple[Run, ...]
     notes: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -83,7 +95,7 @@ class ParslEngine:
         self.ledger = journal.ledger
         self.spool = spool
         self.watch = watch
-        self.machine: dict[str, Any] = {}
+        self.machine: Mapping[str, Any] = {}
         self._answers: SimpleQueue[_Answer | None] = SimpleQueue()
         self._losses: defaultdict[str, list[type[Exception]]] = defaultdict(list)
         self._waiting_for: set[str] = set()
@@ -107,41 +119,41 @@ class ParslEngine:
         """Have whoever waits in `site` or `make` come back with StoppedError."""
         self._answers.put(None)
 
-    def site(self, begun: str | None, machine: dict[str, Any] | None) -> Site:
+    def site(self, begun: str | None, machine: Mapping[str, Any] | None) -> Site:
         """Ask a node what it is and what the study means there; nodes that are of no use are done without.
 
         `begun` is the study the folder already holds, `machine` the first node of the kind, where there was one.
         """
-        order = json.dumps({"study": self.question.toml, "source": self.question.source, "begun": begun})
+        request = DescribeRequest(self.question.toml, self.question.source, begun)
         losses: list[type[Exception]] = []
         while True:
             try:
-                told = _understood(self._asked(order))
+                reply = _received(self._describe(request), NodeDescription)
             except (NodeLostError, WorkerLostError) as error:
                 losses.append(type(error))
                 if _too_many(losses):
                     lost = self.watch.with_last_words(f"{error}, {len(losses)} times")
                     raise KindLeftError(f"no node has said what it is: {lost}") from error
                 continue
-            why = _unfit(told, machine)
+            why = _unfit(reply, machine)
             if why is None:
                 break
-            self.watch.do_without(told["job"], f"{_named(told)}: {why}")
-        if told["refused"] is not None:
-            raise KindLeftError(f"{_named(told)} refuses: {told['refused']}")
+            self.watch.do_without(reply.job, f"{_node_name(reply)}: {why}")
+        if isinstance(reply, NodeRefusal):
+            raise KindLeftError(f"{_node_name(reply)} refuses: {reply.reason}")
         self.watch.made_something()
-        self.machine = machine or told["machine"]
+        self.machine = machine or reply.machine
         return Site(
-            machine=told["machine"],
-            runs=tuple(map(run_from_json, told["runs"])),
-            notes=tuple(told["notes"]),
-            findings=tuple(Finding(**each) for each in told["findings"]),
-            another=told["another"],
+            machine=reply.machine,
+            runs=tuple(map(run_from_json, reply.runs)),
+            notes=reply.notes,
+            findings=reply.findings,
+            another=reply.another,
         )
 
-    def _asked(self, order: str) -> "Future[str]":
-        """A node's answer to what it is, waited for; pilots are looked after meanwhile."""
-        future = self.pilots.submit(node.describe, order)
+    def _describe(self, request: DescribeRequest) -> "Future[str]":
+        """A node's reply to what it is, waited for; pilots are looked after meanwhile."""
+        future = self.pilots.submit(node.describe, encode(request))
         future.add_done_callback(lambda _: self._answers.put(_NUDGE))
         while not future.done():
             self._next()
@@ -155,7 +167,7 @@ class ParslEngine:
         left = {(each.key, each.attempt): each.path for each in self._spooled()}
         for key, attempt in self.ledger.open_attempts(self.kind.name).items():
             path = left.get((key, attempt))
-            row = None if path is None or key in made else _row_in(path.read_text())
+            row = None if path is None or key in made else _spooled_row(path.read_text())
             if row is not None:
                 yield row
             if key in made or row is not None:
@@ -195,11 +207,10 @@ class ParslEngine:
         key = run_key(run)
         attempt = self.ledger.next_attempt(self.kind.name, key)
         spool = None if self.spool is None else str(spool_path(self.spool, self.kind.name, key, attempt))
-        told = {"study": self.question.toml, "source": self.question.source, "run": run_to_json(run)}
-        order = json.dumps({**told, "machine": self.machine, "spool": spool})
+        request = NodeRunRequest(self.question.toml, self.question.source, run_to_json(run), self.machine, spool)
         self._write("sent", key, attempt)
         self._waiting_for.add(key)
-        future = self.pilots.submit(node.make, order)
+        future = self.pilots.submit(node.make, encode(request))
         future.add_done_callback(lambda done: self._answers.put(_Answer(run, key, attempt, done)))
 
     def _next(self) -> _Answer | None:
@@ -225,18 +236,18 @@ class ParslEngine:
     def _row(self, answer: _Answer) -> Row | None:
         """The row of an answer; None where its run is to be sent again."""
         try:
-            told = _understood(answer.future)
+            reply = _received(answer.future, NodeRow)
         except (NodeLostError, WorkerLostError) as error:
             if self._lost(answer, error):
                 return None
             return self._failed(answer.run, f"{error}, in attempt {answer.attempt}, which was the last")
-        if told["refused"] is not None:
-            self._write("lost", answer.key, answer.attempt, node=told["node"], note=told["refused"])
-            self.watch.do_without(told["job"], f"{_named(told)}: {told['refused']}")
+        if isinstance(reply, NodeRefusal):
+            self._write("lost", answer.key, answer.attempt, node=reply.node, note=reply.reason)
+            self.watch.do_without(reply.job, f"{_node_name(reply)}: {reply.reason}")
             return None
-        row = row_from_json(told["row"])
+        row = row_from_json(reply.row)
         # Whoever ends a job may end its run first, whose answer is then the last the node gives.
-        ended = NodeLostError(f"{_named(told)} was told to end its run")
+        ended = NodeLostError(f"{_node_name(reply)} was told to end its run")
         if row.outcome.status == "interrupted" and self._lost(answer, ended):
             return None
         self.watch.made_something()
@@ -282,42 +293,40 @@ class ParslEngine:
 _NUDGE: Any = object()
 
 
-def _understood(future: "Future[str]") -> dict[str, Any]:
-    """What a node has said; anything but an answer or a loss means that no node of the kind can be used."""
+def _received(future: "Future[str]", expected: type[M]) -> M | NodeRefusal:
+    """A node's reply; anything but a reply or a loss means that no node of the kind can be used."""
     try:
-        told: dict[str, Any] = json.loads(future.result())
+        return decode(future.result(), expected, NodeRefusal)
     except (NodeLostError, WorkerLostError):
         raise
     except Exception as error:  # what Parsl raises is not ours to list
         words = " ".join(str(error).split())[:LONGEST_WORDS]
         raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
-    return told
 
 
 def _too_many(losses: list[type[Exception]]) -> bool:
     return len(losses) >= MOST_LOST or losses.count(WorkerLostError) >= MOST_KILLED
 
 
-def _unfit(told: dict[str, Any], machine: dict[str, Any] | None) -> str | None:
-    """Why a node that has said what it is can make no runs of a kind that other nodes may make; None where it can."""
-    if told.get("sick"):
-        return str(told["refused"])
-    if told["refused"] is None and machine is not None and (other := unlike(machine, told["machine"])):
+def _unfit(reply: NodeDescription | NodeRefusal, machine: Mapping[str, Any] | None) -> str | None:
+    """Why a node can make no runs of a kind that other nodes may make; None where it can, or no other could."""
+    if isinstance(reply, NodeRefusal):
+        return reply.reason if reply.sick else None
+    if machine is not None and (differences := unlike(machine, reply.machine)):
         return (
-            f"it is not like the nodes whose results the folder holds: {', '.join(other)}; make it another kind in the "
-            "cluster file, or choose another folder with -o"
+            f"it is not like the nodes whose results the folder holds: {', '.join(differences)}; make it another node "
+            "type in the cluster file, or choose another folder with -o"
         )
     return None
 
 
-def _named(told: dict[str, Any]) -> str:
-    return f"node {told['node'] or 'without a name'}"
+def _node_name(reply: NodeDescription | NodeRow | NodeRefusal) -> str:
+    return f"node {reply.node or 'without a name'}"
 
 
-def _row_in(text: str) -> Row | None:
-    """The row of an answer that was left; None where the node refused, or was cut off as it wrote."""
+def _spooled_row(text: str) -> Row | None:
+    """The row of a reply in the spool; None where the node refused, or was cut off as it wrote."""
     try:
-        row = json.loads(text).get("row")
-    except ValueError:
+        return row_from_json(decode(text, NodeRow).row)
+    except MessageError:
         return None
-    return None if row is None else row_from_json(row)

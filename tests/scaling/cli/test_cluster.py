@@ -286,9 +286,9 @@ def nothing_is_left(sweep: Sweep, slurm: Slurm) -> None:
 
 # A driver for which pilots come and go within seconds: the shortest walltime Slurm knows is a minute.
 IN_A_HURRY = """
-from scaling.running import muster
+from scaling.running.engines import cluster_setup
 from scaling.study import cluster
-cluster.MARGIN_SECONDS = muster.START_AND_END_SECONDS = 5.0
+cluster.MARGIN_SECONDS = cluster_setup.START_AND_END_SECONDS = 5.0
 from scaling.cli.main import main
 main()
 """

@@ -1,34 +1,35 @@
 """Pilots that hold no node: every answer is decided by a test."""
 
-import json
 from collections.abc import Callable
 from concurrent.futures import Future
 
 from scaling.results.rows import row_to_json, run_from_json
 from scaling.running.engines.queues import Job
+from scaling.running.messages import DescribeRequest, NodeRefusal, NodeRow, NodeRunRequest, decode, encode
 from tests.pretend import row
 
-# What a test says an order comes to: a row, an error, a refusal, or nothing yet.
-Verdict = Callable[[dict, int], str | Exception | None]
+Request = DescribeRequest | NodeRunRequest
+
+# What a test has a request answered with: a reply, an error, or nothing yet.
+Verdict = Callable[[Request, int], str | Exception | None]
 
 
-def made(order: dict, node: str = "n1", **outcome: object) -> str:
-    """The answer of a node that has made its run."""
-    told = row_to_json(row(run_from_json(order["run"]), **outcome))
-    return json.dumps({"node": node, "job": "1", "refused": None, "row": told})
+def row_reply(run: str, node: str = "n1", **outcome: object) -> str:
+    """The reply of a node that has made a run."""
+    return encode(NodeRow(node, "1", row_to_json(row(run_from_json(run), **outcome))))
 
 
-def refused(why: str, job: str = "1", sick: bool = False) -> str:
-    """The answer of a node that will not, or cannot because it is sick."""
-    return json.dumps({"node": f"n{job}", "job": job, "refused": why, "sick": sick})
+def refusal(reason: str, job: str = "1", sick: bool = False) -> str:
+    """The reply of a node that will not, or cannot because it is sick."""
+    return encode(NodeRefusal(f"n{job}", job, reason, sick))
 
 
 class PretendPilots:
-    """Answers every order as told, at once; `jobs_there` is what the scheduler knows."""
+    """Answers every request as told, at once; `jobs_there` is what the scheduler knows."""
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
-        self.orders: list[dict] = []
+        self.requests: list[Request] = []
         self.futures: list[Future[str]] = []
         self.jobs_there: dict[str, Job] = {}
         self.dismissed: list[str] = []
@@ -51,11 +52,11 @@ class PretendPilots:
     def dismiss(self, numbers: list[str]) -> None:
         self.dismissed += numbers
 
-    def submit(self, function: Callable[[str], str], order: str) -> "Future[str]":
+    def submit(self, function: Callable[[str], str], request: str) -> "Future[str]":
         future: Future[str] = Future()
-        self.orders.append(json.loads(order))
+        self.requests.append(decode(request, DescribeRequest, NodeRunRequest))
         self.futures.append(future)
-        verdict = self.verdict(self.orders[-1], len(self.orders))
+        verdict = self.verdict(self.requests[-1], len(self.requests))
         if isinstance(verdict, Exception):
             future.set_exception(verdict)
         elif verdict is not None:

@@ -1,7 +1,7 @@
 """Several kinds of node at once, with pilots that a test decides over."""
 
-import json
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -13,31 +13,30 @@ from scaling.results.store import read_rows
 from scaling.running.engines.cluster_sweep import Ended, Lane, Made, Planned, carry_out
 from scaling.running.engines.parsl import ParslEngine, Question
 from scaling.running.engines.watch import Watch
+from scaling.running.messages import DescribeRequest, NodeDescription, encode
 from scaling.running.signals import StopRequests
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
 from tests.pretend import HOST, machine, study
-from tests.scaling.running.engines.pretend_pilots import PretendPilots, made, refused
+from tests.scaling.running.engines.pretend_pilots import PretendPilots, Request, refusal, row_reply
 
 STUDY = study(launches="2")
 RUNS = plan(STUDY, machine(4)).runs
 FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel": "6", "fingerprint": HOST.fingerprint}
 
 
-def site(**changed: object) -> str:
-    told = {
-        "node": "n1",
-        "job": "1",
-        "refused": None,
-        "sick": False,
-        "machine": FACTS,
-        "runs": [run_to_json(run) for run in RUNS],
-    }
-    return json.dumps({**told, "notes": [], "findings": [], "another": None, **changed})
+DESCRIPTION = NodeDescription(
+    node="n1", job="1", machine=FACTS, runs=tuple(map(run_to_json, RUNS)), notes=(), findings=(), another=None
+)
 
 
-def willing(order: dict, number: int) -> str:
-    return site() if "begun" in order else made(order)
+def described(**changed: object) -> str:
+    """What a node says of itself."""
+    return encode(replace(DESCRIPTION, **changed))
+
+
+def willing(request: Request, number: int) -> str:
+    return described() if isinstance(request, DescribeRequest) else row_reply(request.run)
 
 
 @pytest.fixture
@@ -87,7 +86,7 @@ def test_a_kind_that_has_every_run_is_not_asked_again(journal, tmp_path):
 
 
 def test_a_kind_that_is_given_up_says_why_and_the_other_goes_on(journal, tmp_path):
-    sulking = lane(journal, tmp_path, "arm", lambda order, number: refused("study 'x': there are only 2 cores"))
+    sulking = lane(journal, tmp_path, "arm", lambda request, number: refusal("study 'x': there are only 2 cores"))
     events = swept(lane(journal, tmp_path, "epyc"), sulking)
     assert Ended("epyc", None) in events
     assert Ended("arm", "node n1 refuses: study 'x': there are only 2 cores") in events
@@ -96,24 +95,26 @@ def test_a_kind_that_is_given_up_says_why_and_the_other_goes_on(journal, tmp_pat
 
 def test_another_study_and_other_nodes_are_refused_in_a_kinds_folder(journal, tmp_path):
     swept(lane(journal, tmp_path, "epyc"))
-    another = lane(journal, tmp_path, "epyc", lambda *_: site(another="seed was 1 and is now 2"), toml="seed = 2")
+    another = lane(journal, tmp_path, "epyc", lambda *_: described(another="seed was 1 and is now 2"), toml="seed = 2")
     (ended,) = swept(another)
     assert "holds another study: seed was 1 and is now 2" in ended.left
     changed = {**FACTS, "fingerprint": "other"}
-    odd = lane(journal, tmp_path, "epyc", lambda order, n: site(machine=changed, node=f"n{n}", job=f"{n}"), "more")
+    odd = lane(
+        journal, tmp_path, "epyc", lambda request, n: described(machine=changed, node=f"n{n}", job=f"{n}"), "more"
+    )
     (ended,) = swept(odd)
     assert "node n2: it is not like the nodes whose results the folder holds: fingerprint is 'other' inst" in ended.left
-    assert "another kind in the cluster file, or choose another folder with -o" in ended.left
+    assert "another node type in the cluster file, or choose another folder with -o" in ended.left
 
 
 def test_a_node_unlike_those_of_the_folder_is_done_without_and_the_next_goes_on(journal, tmp_path):
     swept(lane(journal, tmp_path, "epyc"))
-    odd = site(machine={**FACTS, "fingerprint": "other"})
+    odd = described(machine={**FACTS, "fingerprint": "other"})
     more = plan(study(launches="3"), machine(4)).runs
 
-    def verdict(order, number):
-        like = site(job="2", node="n2", runs=[run_to_json(run) for run in more])
-        return (odd if number == 1 else like) if "begun" in order else made(order)
+    def verdict(request, number):
+        like = described(job="2", node="n2", runs=tuple(map(run_to_json, more)))
+        return (odd if number == 1 else like) if isinstance(request, DescribeRequest) else row_reply(request.run)
 
     again = lane(journal, tmp_path, "epyc", verdict, toml="launches = 3")
     assert swept(again)[-1] == Ended("epyc", None)
@@ -141,7 +142,7 @@ def test_a_mistake_of_ours_in_a_thread_is_not_swallowed(journal, tmp_path):
 
 def test_a_scheduler_that_does_not_cancel_pilots_leaves_their_kind_and_the_other_goes_on(journal, tmp_path):
     one = lane(journal, tmp_path, "epyc")
-    two = lane(journal, tmp_path, "old", lambda order, number: refused("there are only 2 cores"))
+    two = lane(journal, tmp_path, "old", lambda request, number: refusal("there are only 2 cores"))
 
     def silent(numbers):
         raise ClusterError("Slurm cannot be reached: scancel said nothing for 60 s; try later")
@@ -156,7 +157,7 @@ def test_a_scheduler_that_does_not_cancel_pilots_leaves_their_kind_and_the_other
 
 
 def test_a_journal_that_cannot_be_written_ends_the_sweep_instead_of_letting_it_wait(journal, tmp_path, monkeypatch):
-    sulking = lane(journal, tmp_path, "arm", lambda order, number: refused("study 'x': there are only 2 cores"))
+    sulking = lane(journal, tmp_path, "arm", lambda request, number: refusal("study 'x': there are only 2 cores"))
     sulking.prepare(retry_failed=False)
     sulking.engine.begin()
     requests = StopRequests(at_once=False)
@@ -172,7 +173,9 @@ def test_a_journal_that_cannot_be_written_ends_the_sweep_instead_of_letting_it_w
 @pytest.fixture
 def silent(journal, tmp_path) -> Lane:
     """A kind whose nodes say what they are, and then nothing more."""
-    lane_of_it = lane(journal, tmp_path, "arm", lambda order, number: site() if "begun" in order else None)
+    lane_of_it = lane(
+        journal, tmp_path, "arm", lambda request, number: described() if isinstance(request, DescribeRequest) else None
+    )
     lane_of_it.prepare(retry_failed=False)
     lane_of_it.engine.begin()
     return lane_of_it

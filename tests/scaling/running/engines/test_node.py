@@ -1,6 +1,7 @@
 """What a pilot does on its node, called here as Parsl's worker calls it there."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,15 @@ from scaling.machine.sysfs import read_topology
 from scaling.results.rows import row_from_json, row_to_json, run_from_json
 from scaling.running.engines import node
 from scaling.running.lock import MachineLock
+from scaling.running.messages import (
+    DescribeRequest,
+    NodeDescription,
+    NodeRefusal,
+    NodeRow,
+    NodeRunRequest,
+    decode,
+    encode,
+)
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 from tests.pretend import row
@@ -28,98 +38,107 @@ def on_a_node(monkeypatch):
     node._topology.cache_clear()
 
 
-def described(study: str = STUDY, begun: str | None = None) -> dict:
-    return json.loads(node.describe(json.dumps({"study": study, "source": "test.toml", "begun": begun})))
+def described(study: str = STUDY, begun: str | None = None) -> NodeDescription | NodeRefusal:
+    return decode(node.describe(encode(DescribeRequest(study, "test.toml", begun))), NodeDescription, NodeRefusal)
 
 
-def order(told: dict, **changed: object) -> str:
-    keys = {"study": STUDY, "source": "test.toml", "run": told["runs"][0], "machine": told["machine"], "spool": None}
-    return json.dumps({**keys, **changed})
+def request(description: NodeDescription, **changed: object) -> str:
+    run = NodeRunRequest(STUDY, "test.toml", description.runs[0], description.machine, spool=None)
+    return encode(replace(run, **changed))
+
+
+def made(text: str) -> NodeRow | NodeRefusal:
+    return decode(node.make(text), NodeRow, NodeRefusal)
 
 
 def test_a_node_says_what_it_is_and_what_the_study_means_there():
-    told = described()
-    assert (told["node"], told["job"], told["refused"], told["another"]) == ("n7", "42", None, None)
-    assert told["machine"]["host"] == "n7"
-    assert told["machine"]["topology"] == json.loads(json.dumps(read_topology().facts()))
+    description = described()
+    assert (description.node, description.job, description.another) == ("n7", "42", None)
+    assert description.machine["host"] == "n7"
+    assert description.machine["topology"] == json.loads(json.dumps(read_topology().facts()))
     runs = plan(study_from_toml(STUDY, "test.toml"), read_topology()).runs
-    assert tuple(map(run_from_json, told["runs"])) == runs
+    assert tuple(map(run_from_json, description.runs)) == runs
 
 
 def test_a_study_that_drops_what_was_begun_is_said_to_be_another():
-    assert "seed was 1 and is now 2" in described(f"{STUDY}seed = 2", begun=STUDY)["another"]
-    assert described(begun=STUDY)["another"] is None
+    assert "seed was 1 and is now 2" in described(f"{STUDY}seed = 2", begun=STUDY).another
+    assert described(begun=STUDY).another is None
 
 
 def test_a_study_the_node_cannot_do_is_a_refusal_in_one_sentence():
-    told = described(STUDY.replace("[1]", "[4096]"))
-    assert "cores=4096" in told["refused"]
-    assert "\n" not in told["refused"]
-    assert "no program './nowhere'" in described('workloads = ["command: ./nowhere"]')["refused"]
+    refusal = described(STUDY.replace("[1]", "[4096]"))
+    assert "cores=4096" in refusal.reason
+    assert "\n" not in refusal.reason
+    assert not refusal.sick
+    assert "no program './nowhere'" in described('workloads = ["command: ./nowhere"]').reason
 
 
 def test_a_run_is_made_under_the_nodes_name_and_left_in_the_spool(tmp_path):
     path = tmp_path / "epyc.k.1.json"
-    answer = node.make(order(described(), spool=str(path)))
-    kept = row_from_json(json.loads(answer)["row"])
-    assert (kept.machine.host, kept.outcome.status) == ("n7", "ok")
-    assert path.read_text() == answer
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    reply = node.make(request(described(), spool=str(path)))
+    stored = row_from_json(decode(reply, NodeRow).row)
+    assert (stored.machine.host, stored.outcome.status) == ("n7", "ok")
+    assert path.read_text() == reply
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_run_that_was_interrupted_is_told_and_not_left_in_the_spool(tmp_path, monkeypatch):
     interrupted = row_to_json(row(status="interrupted", reason="ended by SIGTERM", step_seconds=()))
-    monkeypatch.setattr(node, "_made", lambda order: {"row": interrupted})
-    told = json.loads(node.make(json.dumps({"spool": str(tmp_path / "epyc.k.1.json")})))
-    assert row_from_json(told["row"]).outcome.status == "interrupted"
+    monkeypatch.setattr(node, "_make", lambda wanted: NodeRow("n7", "42", interrupted))
+    reply = made(request(described(), spool=str(tmp_path / "epyc.k.1.json")))
+    assert row_from_json(reply.row).outcome.status == "interrupted"
     assert not list(tmp_path.iterdir())
 
 
 def test_a_spool_that_the_node_does_not_share_is_no_matter(tmp_path):
-    told = json.loads(node.make(order(described(), spool=str(tmp_path / "nowhere/k.json"))))
-    assert told["refused"] is None
+    assert isinstance(made(request(described(), spool=str(tmp_path / "nowhere/k.json"))), NodeRow)
 
 
 def test_a_node_unlike_the_first_of_its_kind_refuses():
-    told = described()
-    other = {**told["machine"], "fingerprint": "another", "host": "n1"}
-    refused = json.loads(node.make(order(told, machine=other)))["refused"]
-    assert refused.startswith("the node is not like the first of its kind: fingerprint is ")
-    assert "host" not in refused
+    description = described()
+    other = {**description.machine, "fingerprint": "another", "host": "n1"}
+    refusal = made(request(description, machine=other))
+    assert refusal.reason.startswith("the node is not like the first of its node type: fingerprint is ")
+    assert "host" not in refusal.reason
 
 
 def test_a_node_on_which_somebody_measures_refuses_after_a_while(monkeypatch):
     monkeypatch.setattr(node, "LOCK_SECONDS", 0.0)
-    told = described()
+    description = described()
     lock = MachineLock("something else", False, print)
     try:
-        refused = json.loads(node.make(order(told)))["refused"]
+        refusal = made(request(description))
     finally:
         lock.release()
-    assert "another sweep is measuring on this machine: something else" in refused
+    assert "another sweep is measuring on this machine: something else" in refusal.reason
 
 
 def test_whatever_is_wrong_with_a_node_is_a_refusal_of_its_own(monkeypatch):
     def nobody():
         raise KeyError("getpwuid(): uid not found:\n4711")
 
-    told = described()
-    assert not told["sick"]
+    description = described()
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr("getpass.getuser", nobody)
-        answer = json.loads(node.make(order(told)))
-    assert (answer["node"], answer["sick"]) == ("n7", True)
-    assert answer["refused"].startswith("KeyError: 'getpwuid(): uid not found:")
-    assert "\n" not in answer["refused"]
-    assert json.loads(node.make(order(told)))["refused"] is None
+        refusal = made(request(description))
+    assert (refusal.node, refusal.sick) == ("n7", True)
+    assert refusal.reason.startswith("KeyError: 'getpwuid(): uid not found:")
+    assert "\n" not in refusal.reason
+    assert isinstance(made(request(description)), NodeRow)
 
 
 def test_a_node_that_cannot_start_making_runs_gives_its_lock_back(monkeypatch):
-    def full(*told, **more):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    told = described()
+    description = described()
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(node, "LocalEngine", full)
-        assert json.loads(node.make(order(told)))["refused"] == "OSError: [Errno 28] No space left on device"
+        assert made(request(description)).reason == "OSError: [Errno 28] No space left on device"
     MachineLock("something else", False, print).release()
+
+
+def test_a_request_the_node_cannot_read_is_a_refusal_that_says_what_is_wrong_with_it():
+    refusal = made('{"message": "NodeRunRequest", "study": ""}')
+    assert refusal.sick
+    assert refusal.reason == "the driver's request cannot be used: NodeRunRequest lacks machine, run, source, spool"

@@ -1,6 +1,6 @@
 """The engine over nodes, with pilots that a test decides over; real ones are in `tests/scaling/cli/test_cluster.py`."""
 
-import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,10 +11,11 @@ from scaling.results.rows import run_to_json
 from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
 from scaling.running.engines.pilots import NodeLostError, WorkerLostError
 from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.running.messages import NodeDescription, encode
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
 from tests.pretend import HOST, machine, study
-from tests.scaling.running.engines.pretend_pilots import PretendPilots, made, refused
+from tests.scaling.running.engines.pretend_pilots import PretendPilots, refusal, row_reply
 
 RUNS = plan(study(launches="2"), machine(4)).runs
 FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel": "6", "fingerprint": HOST.fingerprint}
@@ -41,7 +42,7 @@ def entries(folder):
 
 
 def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, tmp_path):
-    pilots = PretendPilots(lambda order, _: made(order))
+    pilots = PretendPilots(lambda request, _: row_reply(request.run))
     rows = list(engine(journal, pilots).make(RUNS))
     assert sorted(run_key(row.run) for row in rows) == sorted(map(run_key, RUNS))
     assert entries(tmp_path).count(("sent", 1)) == entries(tmp_path).count(("result", 1)) == len(RUNS)
@@ -50,11 +51,11 @@ def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, t
 def test_no_more_runs_are_under_way_than_there_are_nodes(journal):
     under_way = []
 
-    def verdict(order, number):
-        waiting = [place for place, future in enumerate(pilots.futures) if not future.done()]
+    def verdict(request, number):
+        waiting = [index for index, future in enumerate(pilots.futures) if not future.done()]
         under_way.append(len(waiting))
-        for place in waiting if number == len(RUNS) else waiting[: len(waiting) == 3]:
-            pilots.futures[place].set_result(made(pilots.orders[place]))
+        for index in waiting if number == len(RUNS) else waiting[: len(waiting) == 3]:
+            pilots.futures[index].set_result(row_reply(pilots.requests[index].run))
 
     pilots = PretendPilots(verdict)
     assert len(list(engine(journal, pilots, nodes=3).make(RUNS))) == len(RUNS)
@@ -63,7 +64,7 @@ def test_no_more_runs_are_under_way_than_there_are_nodes(journal):
 
 def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(journal, tmp_path):
     pilots = PretendPilots(
-        lambda order, number: NodeLostError("the node stopped answering") if number == 1 else made(order)
+        lambda request, number: NodeLostError("the node stopped answering") if number == 1 else row_reply(request.run)
     )
     rows = list(engine(journal, pilots).make(RUNS[:2]))
     assert len(rows) == 2
@@ -73,16 +74,16 @@ def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(j
 
 
 def test_a_run_that_is_lost_again_and_again_becomes_a_failed_row(journal):
-    pilots = PretendPilots(lambda order, number: NodeLostError("the node stopped answering"))
+    pilots = PretendPilots(lambda request, number: NodeLostError("the node stopped answering"))
     (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
-    assert (row.outcome.status, len(pilots.orders)) == ("failed", 4)
+    assert (row.outcome.status, len(pilots.requests)) == ("failed", 4)
     assert row.outcome.reason == "the node stopped answering, in attempt 4, which was the last"
 
 
 def test_a_run_that_kills_its_worker_twice_becomes_a_failed_row(journal):
-    pilots = PretendPilots(lambda order, number: WorkerLostError("the process was killed"))
+    pilots = PretendPilots(lambda request, number: WorkerLostError("the process was killed"))
     (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
-    assert (row.outcome.status, len(pilots.orders)) == ("failed", 2)
+    assert (row.outcome.status, len(pilots.requests)) == ("failed", 2)
 
 
 INTERRUPTED = {"status": "interrupted", "reason": "ended by SIGTERM", "step_seconds": ()}
@@ -90,7 +91,7 @@ INTERRUPTED = {"status": "interrupted", "reason": "ended by SIGTERM", "step_seco
 
 def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
     said = []
-    pilots = PretendPilots(lambda order, number: made(order, **(INTERRUPTED if number == 1 else {})))
+    pilots = PretendPilots(lambda request, number: row_reply(request.run, **(INTERRUPTED if number == 1 else {})))
     rows = list(engine(journal, pilots, said=said).make(RUNS[:2]))
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
     told = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
@@ -99,15 +100,15 @@ def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
 
 
 def test_a_run_that_is_ended_again_and_again_is_a_row_with_its_reason(journal):
-    pilots = PretendPilots(lambda order, number: made(order, **INTERRUPTED))
+    pilots = PretendPilots(lambda request, number: row_reply(request.run, **INTERRUPTED))
     (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
-    assert (row.outcome.status, row.outcome.reason, len(pilots.orders)) == ("interrupted", "ended by SIGTERM", 4)
+    assert (row.outcome.status, row.outcome.reason, len(pilots.requests)) == ("interrupted", "ended by SIGTERM", 4)
 
 
 def test_a_node_that_refuses_is_done_without_and_its_run_goes_to_another(journal):
     said = []
     pilots = PretendPilots(
-        lambda order, number: refused("the node is not like the first") if number == 1 else made(order)
+        lambda request, number: refusal("the node is not like the first") if number == 1 else row_reply(request.run)
     )
     rows = list(engine(journal, pilots, nodes=2, said=said).make(RUNS[:3]))
     assert len(rows) == 3
@@ -116,13 +117,13 @@ def test_a_node_that_refuses_is_done_without_and_its_run_goes_to_another(journal
 
 
 def test_a_kind_whose_last_node_refuses_is_left_with_the_reason(journal):
-    pilots = PretendPilots(lambda order, number: refused("another sweep is measuring on this machine"))
+    pilots = PretendPilots(lambda request, number: refusal("another sweep is measuring on this machine"))
     with pytest.raises(KindLeftError, match="another sweep is measuring"):
         list(engine(journal, pilots, nodes=1).make(RUNS))
 
 
 def test_an_error_that_is_neither_answer_nor_loss_leaves_the_kind_with_its_words(journal):
-    pilots = PretendPilots(lambda order, number: ModuleNotFoundError("No module named 'scaling'"))
+    pilots = PretendPilots(lambda request, number: ModuleNotFoundError("No module named 'scaling'"))
     with pytest.raises(KindLeftError, match="cannot make runs: ModuleNotFoundError: No module named 'scaling'"):
         list(engine(journal, pilots).make(RUNS))
 
@@ -132,7 +133,7 @@ def test_an_answer_left_for_a_driver_that_was_killed_is_taken_by_the_next(journa
     spool.mkdir()
     key = run_key(RUNS[0])
     journal.write("sent", "epyc", key=key, attempt=1)
-    spool_path(spool, "epyc", key, 1).write_text(made({"run": run_to_json(RUNS[0])}))
+    spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0])))
     (row,) = engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered(set())
     assert row.run == RUNS[0]
     assert entries(tmp_path) == [("sent", 1), ("result", 1)]
@@ -144,7 +145,7 @@ def test_a_row_kept_just_before_the_driver_was_killed_is_not_taken_twice(journal
     spool.mkdir()
     key = run_key(RUNS[0])
     journal.write("sent", "epyc", key=key, attempt=1)
-    spool_path(spool, "epyc", key, 1).write_text(made({"run": run_to_json(RUNS[0])}))
+    spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0])))
     assert list(engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered({key})) == []
     assert entries(tmp_path) == [("sent", 1), ("result", 1)]
 
@@ -160,11 +161,11 @@ def test_a_late_answer_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_
     spool.mkdir()
     key = run_key(RUNS[0])
 
-    def thawed(order, number):
+    def thawed(request, number):
         if number == 1:
             return NodeLostError("the node stopped answering")
-        spool_path(spool, "epyc", key, 1).write_text(made({"run": run_to_json(RUNS[0])}, node="thawed"))
-        return made(order)
+        spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0]), node="thawed"))
+        return row_reply(request.run)
 
     (row,) = engine(journal, PretendPilots(thawed), nodes=1, spool=spool).make(RUNS[:1])
     assert row.machine.host != "thawed"
@@ -173,12 +174,12 @@ def test_a_late_answer_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_
 
 
 def test_a_late_answer_by_the_socket_is_refused_too(journal, tmp_path):
-    def verdict(order, number):
+    def verdict(request, number):
         if number == 2:
             built.stop()
             return None
         journal.write("lost", "epyc", key=run_key(RUNS[0]), attempt=1)
-        return made(order)
+        return row_reply(request.run)
 
     built = engine(journal, PretendPilots(verdict))
     with pytest.raises(StoppedError):
@@ -187,21 +188,30 @@ def test_a_late_answer_by_the_socket_is_refused_too(journal, tmp_path):
     assert ("result", 1) not in entries(tmp_path)
 
 
+DESCRIPTION = NodeDescription(
+    node="n1",
+    job="1",
+    machine=FACTS,
+    runs=tuple(map(run_to_json, RUNS)),
+    notes=("a note",),
+    findings=(),
+    another=None,
+)
+
+
 def described(**changed: object) -> str:
     """What a node says of itself."""
-    told = {"node": "n1", "job": "1", "refused": None, "sick": False, "machine": FACTS, "notes": ["a note"]}
-    runs = [run_to_json(run) for run in RUNS]
-    return json.dumps({**told, "runs": runs, "findings": [], "another": None, **changed})
+    return encode(replace(DESCRIPTION, **changed))
 
 
 def test_the_site_is_what_the_first_node_says(journal):
-    pilots = PretendPilots(lambda order, number: NodeLostError("gone") if number == 1 else described())
+    pilots = PretendPilots(lambda request, number: NodeLostError("gone") if number == 1 else described())
     site = engine(journal, pilots).site(None, None)
     assert (site.runs, site.notes, site.machine) == (RUNS, ("a note",), FACTS)
 
 
 def test_a_node_that_cannot_do_the_study_leaves_the_kind_with_its_sentence(journal):
-    pilots = PretendPilots(lambda order, number: refused("study 'x': 4 cores were asked for, but there are 2"))
+    pilots = PretendPilots(lambda request, number: refusal("study 'x': 4 cores were asked for, but there are 2"))
     with pytest.raises(KindLeftError, match="node n1 refuses: study 'x': 4 cores"):
         engine(journal, pilots).site(None, None)
 
@@ -209,27 +219,43 @@ def test_a_node_that_cannot_do_the_study_leaves_the_kind_with_its_sentence(journ
 def test_a_sick_node_is_done_without_and_another_is_asked_what_it_is(journal):
     said = []
     answers = [
-        refused("OSError: No space left on device", job="1", sick=True),
-        refused("OSError: it has not gone yet", job="1", sick=True),
+        refusal("OSError: No space left on device", job="1", sick=True),
+        refusal("OSError: it has not gone yet", job="1", sick=True),
         described(node="n2", job="2"),
     ]
-    pilots = PretendPilots(lambda order, number: answers[number - 1])
+    pilots = PretendPilots(lambda request, number: answers[number - 1])
     assert engine(journal, pilots, said=said).site(None, None).runs == RUNS
     assert said == ["node n1: OSError: No space left on device; going on without it"]
     assert pilots.dismissed == ["1"]
 
 
 def test_a_kind_of_which_every_node_is_sick_is_left_with_the_last_ones_words(journal):
-    pilots = PretendPilots(lambda order, number: refused("OSError: no space", job=str(number), sick=True))
+    pilots = PretendPilots(lambda request, number: refusal("OSError: no space", job=str(number), sick=True))
     with pytest.raises(KindLeftError, match="node n2: OSError: no space"):
         engine(journal, pilots).site(None, None)
 
 
 @pytest.mark.parametrize(("error", "times"), [(NodeLostError, 4), (WorkerLostError, 2)])
 def test_a_kind_whose_nodes_are_lost_before_they_say_what_they_are_is_left(journal, error, times):
-    pilots = PretendPilots(lambda order, number: error("the node stopped answering"))
+    pilots = PretendPilots(lambda request, number: error("the node stopped answering"))
     with pytest.raises(
         KindLeftError, match=f"the node stopped answering, {times} times; .* python3: command not found"
     ):
         engine(journal, pilots).site(None, None)
-    assert len(pilots.orders) == times
+    assert len(pilots.requests) == times
+
+
+def test_a_reply_that_cannot_be_used_leaves_the_node_type_with_what_is_wrong_with_it(journal):
+    pilots = PretendPilots(lambda request, number: '{"message": "NodeRow", "node": "n1"}')
+    with pytest.raises(KindLeftError, match="cannot make runs: MessageError: NodeRow lacks job, row"):
+        list(engine(journal, pilots).make(RUNS))
+
+
+def test_what_was_cut_off_in_the_spool_is_lost(journal, tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    key = run_key(RUNS[0])
+    journal.write("sent", "epyc", key=key, attempt=1)
+    spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0]))[:-9])
+    assert list(engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered(set())) == []
+    assert entries(tmp_path)[:2] == [("sent", 1), ("lost", 1)]
