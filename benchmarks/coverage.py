@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
 from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import STEADY_CLOCK
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
@@ -23,7 +24,6 @@ from scaling.analysis.fits.observations import Observation, Series, counts
 from scaling.analysis.fits.parametric_bootstrap import draws
 from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fits.profile_likelihood import (
-    Interval,
     coherency_interval,
     contention_interval,
     peak_interval,
@@ -84,7 +84,7 @@ def covers(truth: Truth, make: Callable[[Truth, np.random.Generator], Series] = 
     return share(good)
 
 
-def covers_usl(truth: Truth, interval: Callable[[FittedLaw], Interval], aim: float) -> Measure:
+def covers_usl(truth: Truth, interval: Callable[[FittedLaw], Estimate], aim: float) -> Measure:
     """How often an interval of the universal scalability law holds the truth."""
 
     def good(chance: np.random.Generator) -> bool:

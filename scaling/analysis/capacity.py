@@ -7,10 +7,11 @@ number is made up.
 """
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isinf
 
 import numpy as np
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 from scaling.analysis.fits.prediction import FARTHEST, chance_within
@@ -24,7 +25,7 @@ from scaling.analysis.sizing.inverses import (
     speedup_limit,
 )
 from scaling.analysis.sizing.price import Price, cpu_hours_per_million
-from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Outlook, Question, Spread, Status
+from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Outlook, Question, Status
 from scaling.analysis.sizing.replicas import cheapest_fleet
 from scaling.analysis.sizing.sizes import Sizes, plain_sizes
 
@@ -39,7 +40,7 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
     """How many cores a series needs."""
     why_not = refusal(fit)
     if why_not:
-        return Answer(fit, question, "refused", None, Spread(None, None, None), (), why_not)
+        return Answer(fit, question, "refused", None, None, (), why_not)
     drawn = fit.draws(draws)
     desk = _Desk(fit, question, drawn, on_offer(fit, sizes), sizes)
     return {
@@ -53,9 +54,9 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
 
 def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> Outlook:
     """The landmarks of a series, with intervals; nothing where no law fits."""
-    why_not, nothing = refusal(fit), Spread(None, None, None)
+    why_not = refusal(fit)
     if why_not:
-        return Outlook(fit, farthest(fit), None, nothing, nothing, nothing, nothing, why_not)
+        return Outlook(fit, farthest(fit), None, None, None, None, None, why_not)
     drawn = fit.draws(draws)
     limit = speedup_limit(drawn.contention, drawn.coherency)
     turn = _cores(knee(drawn.contention, drawn.coherency), drawn, fit)
@@ -64,8 +65,8 @@ def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> O
         farthest(fit),
         recommended=_recommended(fit, turn, sizes),
         knee=turn,
-        speedup_limit=_spread(limit, drawn),
-        rate_limit=_spread(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
+        speedup_limit=_quantile_estimate(limit, drawn),
+        rate_limit=_quantile_estimate(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
         peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
         reason=only_measured(fit),
     )
@@ -81,9 +82,9 @@ def offer_of(
     return desk.only_size()
 
 
-def _recommended(fit: SeriesFit, turn: Spread, sizes: Sizes | None) -> int | None:
+def _recommended(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | None:
     """The largest size on offer up to the knee; where that is out of sight, up to the most cores measured."""
-    most = most_measured(fit) if turn.value is None else turn.value
+    most = most_measured(fit) if isinf(turn.value) else turn.value
     return max((count for count in on_offer(fit, sizes) if count <= most), default=None)
 
 
@@ -125,14 +126,14 @@ def crossing_grid(fit: SeriesFit) -> Floats:
     return grid
 
 
-def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Spread:
+def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Estimate:
     """The spread of core counts; those beyond what may be spoken of are not."""
-    return _spread(np.where(values <= farthest(fit), values, inf), drawn)
+    return _quantile_estimate(np.where(values <= farthest(fit), values, inf), drawn)
 
 
-def _spread(values: Floats, drawn: Draws) -> Spread:
+def _quantile_estimate(values: Floats, drawn: Draws) -> Estimate:
     low, middle, high = quantiles(values, drawn.share, [0.025, 0.5, 0.975])
-    return Spread(*(value if abs(value) < inf else None for value in (middle, low, high)))
+    return Estimate(middle, low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +192,12 @@ class _Desk:
         """The most throughput an hourly cost can buy."""
         price, target = self.question.price, self.question.target
         affordable = [place for place, count in enumerate(self.counts) if price.hourly(count) <= target]
-        nothing = Spread(None, None, None)
         if not affordable:
             reason = f"one core costs {price.hourly(1):g} an hour, more than the {target:g} there are"
-            return Answer(self.fit, self.question, "not reachable", None, nothing, (), reason)
-        rates = [self._rate(self.counts[place]).value or 0.0 for place in affordable]
+            return Answer(self.fit, self.question, "not reachable", None, None, (), reason)
+        rates = [self._rate(self.counts[place]).value for place in affordable]
         best = affordable[int(np.argmax(rates))]
-        return self._given(best, nothing, None)
+        return self._given(best, None, None)
 
     def cheapest(self) -> Answer:
         """The size with the lowest price per unit of work, and the range of sizes that are as good."""
@@ -259,9 +259,9 @@ class _Desk:
             return np.empty(0)
         return chance_within(self.drawn, self.seconds, np.array(counts, dtype=np.float64))
 
-    def _rate(self, count: int, siblings: float = 0.0) -> Spread:
+    def _rate(self, count: int, siblings: float = 0.0) -> Estimate:
         logs = self.drawn.log_time(np.array([float(count)]), siblings)[:, 0]
-        return _spread(self.fit.series.work * np.exp(-logs), self.drawn)
+        return _quantile_estimate(self.fit.series.work * np.exp(-logs), self.drawn)
 
     def _offers(self, places: list[int], chances: Floats | None) -> tuple[Offer, ...]:
         return tuple(self._offer(place, chances) for place in places)
@@ -270,19 +270,18 @@ class _Desk:
         count = self.counts[place]
         rate = self._rate(count, siblings)
         efficiency = np.exp(self._log_efficiency(np.array([float(count)]), siblings))[:, 0]
-        assert rate.value is not None
         return Offer(
             cores=count,
             threads=1,
             assurance=None if chances is None else float(chances[place]),
             rate=rate,
-            efficiency=_spread(efficiency, self.drawn),
+            efficiency=_quantile_estimate(efficiency, self.drawn),
             cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
             cost_per_million=float(self.question.price.per_million(count, rate.value)),
             extrapolated=count > most_measured(self.fit),
         )
 
-    def _given(self, place: int, needed: Spread, chances: Floats | None) -> Answer:
+    def _given(self, place: int, needed: Estimate | None, chances: Floats | None) -> Answer:
         around = [other for other in (place - 1, place + 1) if 0 <= other < len(self.counts)]
         return Answer(
             self.fit,
@@ -294,7 +293,7 @@ class _Desk:
             only_measured(self.fit),
         )
 
-    def _not_given(self, needed: Spread, never: float, nearest: tuple[Offer, ...]) -> Answer:
+    def _not_given(self, needed: Estimate, never: float, nearest: tuple[Offer, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         sure = f"{100 * self.question.assurance:g} % confidence"
         if never > 1.0 - self.question.assurance + ROUNDING:
@@ -302,7 +301,7 @@ class _Desk:
             reason = f"not reachable with {sure}{share}"
             return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
         status, words = self._beyond()
-        about = "" if needed.value is None else f"; the law by itself asks for about {needed.value:.3g}"
+        about = "" if isinf(needed.value) else f"; the law by itself asks for about {needed.value:.3g}"
         return Answer(self.fit, self.question, status, None, needed, nearest, f"{words} for {sure}{about}")
 
     def _beyond(self) -> tuple[Status, str]:

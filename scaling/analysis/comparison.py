@@ -96,15 +96,16 @@ def _difference(first: Summary, second: Summary) -> Difference:
         return Difference(first.point, first, second, Estimate(exp(apart)), None)
     error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
     reach = estimates.student_t(freedom) * error
-    low, high, probability = apart - reach, apart + reach, estimates.student_p(apart / error, freedom)
+    difference = Estimate(apart, apart - reach, apart + reach)
+    probability = estimates.student_p(apart / error, freedom)
     # NumPy takes a moment to import, and most commands never compare.
-    from scaling.analysis.permutation import exchange
+    from scaling.analysis.permutation import permutation_test
 
-    exchanged = exchange(before, after)
-    if exchanged:
-        low, high = exchanged.low, exchanged.high
-        probability = min(exchanged.probability, probability) if exchanged.farthest else exchanged.probability
-    ratio = Estimate(exp(apart), exp(max(-700, low)), exp(min(700, high)))
+    permuted = permutation_test(before, after)
+    if permuted:
+        difference = permuted.difference
+        probability = min(permuted.probability, probability) if permuted.most_extreme else permuted.probability
+    ratio = difference.map(lambda logs: exp(max(-700, min(700, logs))))
     return Difference(first.point, first, second, ratio, probability)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import Clock, clocked
 from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
@@ -152,7 +153,7 @@ def _law_fit(found: FittedLaw, series: Series, means: Floats | None) -> LawFit:
         peak_cores=peak_interval(found) if usl else None,
         speedup_limit=None if usl else limit(contention),
         smt_yield=None if found.smt_yield is None else smt_yield_interval(found),
-        bootstrap=drawn,
+        bootstrap=None if drawn is None else Estimate(contention.value, *drawn),
     )
     return LawFit(found, figures)
 

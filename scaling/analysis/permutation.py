@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import ceil, comb
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.estimates import LEVEL
+from scaling.analysis.estimates import LEVEL, Estimate
 
 # With fewer ways (three launches a side have twenty) the nearest probability below 5 % lies far below it.
 LEAST_WAYS = 100
@@ -30,19 +31,18 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """The two-sided probability that chance alone parts the groups so far, and the interval of the difference.
+class PermutationTest:
+    """The two-sided probability that chance alone parts the groups so far, and the difference of their means.
 
-    `farthest` says that no other way parts them as far: then the probability is as small as so few launches can tell.
+    `most_extreme` says that no other way parts them as far: then the probability is as small as so few launches allow.
     """
 
     probability: float
-    low: float
-    high: float
-    farthest: bool
+    difference: Estimate
+    most_extreme: bool
 
 
-def exchange(before: Sequence[float], after: Sequence[float]) -> Exchange | None:
+def permutation_test(before: Sequence[float], after: Sequence[float]) -> PermutationTest | None:
     """The difference of the means, second less first; None where there are too few ways to tell."""
     if comb(len(before) + len(after), len(after)) < LEAST_WAYS:
         return None
@@ -53,7 +53,8 @@ def exchange(before: Sequence[float], after: Sequence[float]) -> Exchange | None
     as_low = unchanged + len(gaps) - int(np.searchsorted(gaps, -ROUNDING, "left"))
     rarer = min(as_high, as_low)
     outside = ceil((1 - LEVEL) / 2 * total - unchanged)
-    return Exchange(min(1.0, 2 * rarer / total), float(gaps[outside - 1]), float(gaps[-outside]), rarer == unchanged)
+    difference = Estimate(fmean(after) - fmean(before), float(gaps[outside - 1]), float(gaps[-outside]))
+    return PermutationTest(min(1.0, 2 * rarer / total), difference, rarer == unchanged)
 
 
 @cache

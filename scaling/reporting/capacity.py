@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import isfinite, isinf
 
 from scaling.analysis.capacity import farthest
-from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question, Spread
+from scaling.analysis.estimates import Estimate, finite
+from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, figure, label, percent
 
@@ -81,7 +83,7 @@ def answers_table(answers: Sequence[Answer]) -> Table:
 def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
     needed = answer.needed
     remark = "extrapolated" if offer.extrapolated else ""
-    if offer is answer.offer and needed.value is not None and offer.cores > 1:
+    if offer is answer.offer and needed is not None and isfinite(needed.value) and offer.cores > 1:
         words = spread_words(needed, beyond=f"beyond {figure(farthest(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
@@ -106,7 +108,7 @@ def outlook_sentence(outlook: Outlook) -> str:
     if outlook.fit.verdict.word in ("no law fits", "superlinear"):
         return f"{name}: no answer: {outlook.reason}"
     caution = f" ({outlook.reason})" if outlook.reason else ""
-    if outlook.knee.value is None:
+    if outlook.knee is None or isinf(outlook.knee.value):
         return f"{name}: speedup times efficiency still grows at {figure(outlook.farthest)} cores{caution}"
     knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.farthest)}")
     return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
@@ -140,10 +142,11 @@ def _landmarks(outlook: Outlook) -> tuple[str, ...]:
     )
 
 
-def spread_words(spread: Spread, as_percent: bool = False, beyond: str = "no limit") -> str:
+def spread_words(spread: Estimate | None, as_percent: bool = False, beyond: str = "no limit") -> str:
     """'6.2 (5.4 to 7.9)', with other words for what is out of reach."""
     words = percent if as_percent else figure
-    value, low, high = (beyond if each is None else words(each) for each in (spread.value, spread.low, spread.high))
+    ends = map(finite, (spread.value, spread.low, spread.high) if spread else (None, None, None))
+    value, low, high = (beyond if end is None else words(end) for end in ends)
     return value if value == low == high else f"{value} ({low} to {high})"
 
 
@@ -199,5 +202,7 @@ def _offer(offer: Offer) -> dict[str, object]:
     }
 
 
-def _spread(spread: Spread) -> dict[str, float | None]:
-    return {"value": spread.value, "low": spread.low, "high": spread.high}
+def _spread(spread: Estimate | None) -> dict[str, float | None]:
+    if spread is None:
+        return {"value": None, "low": None, "high": None}
+    return {"value": finite(spread.value), "low": finite(spread.low), "high": finite(spread.high)}

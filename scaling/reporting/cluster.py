@@ -85,7 +85,7 @@ def side_by_side_table(answers: Sequence[NodeTypeAnswer]) -> Table:
     rows = []
     for series, offers in offers_by_series(answers).items():
         for place, (kind, offer) in enumerate(offers.items()):
-            rate = "-" if offer.rate.value is None else figure(offer.rate.value)
+            rate = figure(offer.rate.value)
             name = label(series) if place == 0 else ""
             rows.append((name, kind, size_words(offer), rate, figure(offer.cost_per_million)))
     return Table(("series", "kind", ">cores", ">per s", ">cost per million"), rows)

@@ -1,10 +1,11 @@
 """Fits as tables, sentences and JSON facts: the answer first, then the figures, then the cautions."""
 
 from collections.abc import Sequence
+from math import isinf
 
+from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.law_figures import LawFigures
-from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fitting import SeriesFit
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, figure, label, percent, small, with_interval
@@ -35,9 +36,9 @@ def _law_sentence(figures: LawFigures, measured: float) -> str:
     return f"{LAW_NAMES['usl']}, contention {fraction}: {peak_words(figures.peak_cores, measured)}"
 
 
-def peak_words(peak: Interval, measured: float) -> str:
+def peak_words(peak: Estimate, measured: float) -> str:
     """Where throughput peaks, or that no peak is within reach."""
-    if peak.value is None or peak.high is None or peak.high > REACH * measured:
+    if isinf(peak.value) or peak.high is None or peak.high > REACH * measured:
         least = "" if peak.low is None else f" (not before {figure(peak.low)} cores)"
         return f"no peak within reach{least}"
     return f"fastest on {with_interval(peak, figure)} cores"
@@ -57,12 +58,12 @@ def _best_known(fit: SeriesFit, chosen: LawFigures) -> str:
     return f"the serial fraction is {with_interval(chosen.contention, percent)}"
 
 
-def _complement(fraction: Interval) -> Interval:
-    value, low, high = (None if each is None else 1.0 - each for each in (fraction.value, fraction.high, fraction.low))
-    return Interval(value, low, high, fraction.stderr, fraction.on_bound)
+def _complement(fraction: Estimate) -> Estimate:
+    low, high = (None if end is None else 1.0 - end for end in (fraction.high, fraction.low))
+    return Estimate(1.0 - fraction.value, low, high, fraction.stderr, fraction.on_bound)
 
 
-def _relative_width(interval: Interval) -> float:
+def _relative_width(interval: Estimate) -> float:
     if interval.low is None or interval.high is None or not interval.value:
         return float("inf")
     return (interval.high - interval.low) / interval.value
@@ -70,7 +71,7 @@ def _relative_width(interval: Interval) -> float:
 
 def karp_flatt_words(value: KarpFlatt) -> str:
     """A Karp-Flatt value with its interval."""
-    return with_interval(Interval(value.value, value.low, value.high, None), lambda number: f"{number:.3f}")
+    return with_interval(value.fraction, lambda number: f"{number:.3f}")
 
 
 def fits_table(fits: Sequence[tuple[SeriesFit, tuple[LawFigures, ...]]]) -> Table:
@@ -102,7 +103,7 @@ def _end(figures: LawFigures) -> str:
     if figures.speedup_limit is not None:
         return f"× {with_interval(figures.speedup_limit, figure)}"
     assert figures.peak_cores is not None
-    if figures.peak_cores.value is None:
+    if isinf(figures.peak_cores.value):
         return "no peak" if figures.peak_cores.low is None else f"no peak below {figure(figures.peak_cores.low)}"
     return f"{with_interval(figures.peak_cores, figure)} cores"
 
@@ -115,7 +116,7 @@ def _held_out_words(fit: SeriesFit) -> str:
     if fit.held_out is None:
         return "-"
     predicted = fit.held_out.predicted
-    off = predicted.seconds / fit.held_out.measured_seconds - 1.0
+    off = predicted.seconds.value / fit.held_out.measured_seconds - 1.0
     return f"{figure(predicted.cores)}: {100 * off:+.1f} %, {'inside' if fit.held_out.inside else 'outside'}"
 
 
@@ -160,7 +161,12 @@ def fit_facts(fit: SeriesFit, figures: tuple[LawFigures, ...], method: str) -> d
         "noise_slope": fit.chosen.fitted.problem.slope.value,
         "clock_governs": fit.clock.governs,
         "karp_flatt": [
-            {"cores": _whole(each.cores), "value": each.value, "low": each.low, "high": each.high}
+            {
+                "cores": _whole(each.cores),
+                "value": each.fraction.value,
+                "low": each.fraction.low,
+                "high": each.fraction.high,
+            }
             for each in fit.trace.values
         ],
         "karp_flatt_trend": {"course": fit.trace.course, "p": fit.trace.p},
@@ -173,8 +179,7 @@ def _law(figures: LawFigures) -> dict[str, object]:
     if figures.smt_yield is not None:
         extra["smt_yield"] = _interval(figures.smt_yield)
     if figures.bootstrap is not None:
-        low, high = figures.bootstrap
-        extra["bootstrap"] = {"low": low, "high": high}
+        extra["bootstrap"] = {"low": figures.bootstrap.low, "high": figures.bootstrap.high}
     if figures.law == "amdahl":
         assert figures.speedup_limit is not None
         return {
@@ -194,11 +199,11 @@ def _law(figures: LawFigures) -> dict[str, object]:
     }
 
 
-def _interval(interval: Interval) -> dict[str, object]:
+def _interval(interval: Estimate) -> dict[str, object]:
     return {
-        "value": interval.value,
-        "low": interval.low,
-        "high": interval.high,
+        "value": finite(interval.value),
+        "low": finite(interval.low),
+        "high": finite(interval.high),
         "stderr": interval.stderr,
         "on_bound": interval.on_bound,
     }
@@ -208,12 +213,13 @@ def _held_out(fit: SeriesFit) -> dict[str, object] | None:
     held = fit.held_out
     if held is None:
         return None
-    work, predicted = fit.series.work, held.predicted
+    work = fit.series.work
+    predicted = held.predicted.seconds.map(lambda seconds: work / seconds)
     return {
-        "cores": _whole(predicted.cores),
-        "predicted": work / predicted.seconds,
-        "low": work / predicted.high,
-        "high": work / predicted.low,
+        "cores": _whole(held.predicted.cores),
+        "predicted": predicted.value,
+        "low": predicted.low,
+        "high": predicted.high,
         "measured": work / held.measured_seconds,
         "inside": held.inside,
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from scaling.analysis.fits.profile_likelihood import Interval
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.operations import NOTABLE, Stationarity, loss_share, notable, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.laws import HeldOutStep, StepPrediction
@@ -135,14 +135,14 @@ def loss_sentence(name: str, found: Loss) -> str:
             f"{name} at {at}{foretold}: efficiency {share(found.efficiency)}; too little is lost, or it is known too "
             "little, to say which ops lost it"
         )
-    named = [part for part in found.parts if (part.share.value or 0.0) >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
+    named = [part for part in found.parts if part.share.value >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
     told = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
-    rest = 1.0 - sum(part.share.value or 0.0 for part in named)
+    rest = 1.0 - sum(part.share.value for part in named)
     others = f", {percent(rest)} all others" if rest >= LEAST_LOSS_SHARE else ""
     return f"what limits {name} at {at}{foretold}: efficiency {share(found.efficiency)}; of what is lost {told}{others}"
 
 
-def _loss_share(part: Interval) -> str:
+def _loss_share(part: Estimate) -> str:
     return with_interval(part, lambda ratio: f"{100 * ratio:.0f} %")
 
 
@@ -154,10 +154,10 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
             rows.append(
                 (
                     *(each.name, ", ".join(map(str, each.laws.times.threads)), str(by_ops.threads)),
-                    *(duration(by_ops.seconds), _interval_words(by_ops)),
+                    *(duration(by_ops.seconds.value), _interval_words(by_ops.seconds)),
                     "-" if by_ops.plain_seconds is None else duration(by_ops.plain_seconds),
                     _speedup(each, by_ops),
-                    *(duration(by_step.seconds), _interval_words(by_step)),
+                    *(duration(by_step.seconds.value), _interval_words(by_step.seconds)),
                 )
             )
     headers = ("foretold", "from threads", ">threads", ">traced step", "95 %", ">plain step", ">speedup")
@@ -166,7 +166,7 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
 
 def _speedup(scaling: Scaling, predicted: StepPrediction) -> str:
     one = float((scaling.laws.parallel + scaling.laws.serial).sum())
-    return figure(one / predicted.seconds)
+    return figure(one / predicted.seconds.value)
 
 
 def held_out_table(scalings: Iterable[Scaling]) -> Table:
@@ -175,7 +175,7 @@ def held_out_table(scalings: Iterable[Scaling]) -> Table:
         (
             *(each.name, ", ".join(map(str, held.fitted_on)), str(held.threads)),
             duration(held.measured_seconds),
-            *(f"{100 * held.error_by_ops:+.1f} %", _interval_words(held.by_ops)),
+            *(f"{100 * held.error_by_ops:+.1f} %", _interval_words(held.by_ops.seconds)),
             {None: "-", True: "inside", False: "outside"}[held.inside],
             f"{100 * held.error_by_step:+.1f} %",
         )
@@ -186,7 +186,7 @@ def held_out_table(scalings: Iterable[Scaling]) -> Table:
     return Table(headers, rows)
 
 
-def _interval_words(predicted: StepPrediction) -> str:
+def _interval_words(predicted: Estimate) -> str:
     if predicted.low is None or predicted.high is None:
         return "-"
     return f"{duration(predicted.low)}–{duration(predicted.high)}"
@@ -247,11 +247,15 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
             "the most that were traced, and nothing checks that the laws hold so far"
         )
     if by_ops.unsure:
-        told = [f"{part.name} {duration(part.low or 0.0)} to {duration(part.high or 0.0)}" for part in by_ops.unsure]
+        told = [f"{part.name} {_ends(part.seconds)}" for part in by_ops.unsure]
         yield (
             f"{scaling.name}: the serial part of some ops is not told well; on {count(by_ops.threads, 'thread')} these "
             f"may take: {_listed(told)}"
         )
+
+
+def _ends(seconds: Estimate) -> str:
+    return f"{duration(seconds.low or 0.0)} to {duration(seconds.high or 0.0)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -398,13 +402,13 @@ def _held_out(held: HeldOutStep) -> Facts:
 def _prediction(predicted: StepPrediction) -> Facts:
     return {
         "threads": predicted.threads,
-        "seconds": predicted.seconds,
-        "low": predicted.low,
-        "high": predicted.high,
+        "seconds": predicted.seconds.value,
+        "low": predicted.seconds.low,
+        "high": predicted.seconds.high,
         "plain_seconds": predicted.plain_seconds,
         "unsure": [part.name for part in predicted.unsure],
     }
 
 
-def _interval_facts(interval: Interval) -> Facts:
+def _interval_facts(interval: Estimate) -> Facts:
     return {"value": interval.value, "low": interval.low, "high": interval.high}

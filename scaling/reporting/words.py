@@ -1,12 +1,10 @@
 """Points, times and ratios in words, the same everywhere."""
 
 from collections.abc import Callable, Sequence, Sized
-from typing import TYPE_CHECKING
+from math import isinf
 
+from scaling.analysis.estimates import Estimate, finite
 from scaling.study.planning import Point
-
-if TYPE_CHECKING:
-    from scaling.analysis.fits.profile_likelihood import Interval
 
 
 def point_words(point: Point) -> str:
@@ -65,16 +63,16 @@ def label(name: str) -> str:
     return name.removesuffix(USUAL_ENDING)
 
 
-def with_interval(interval: "Interval", words: Callable[[float], str]) -> str:
+def with_interval(interval: Estimate, words: Callable[[float], str]) -> str:
     """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known."""
-    if interval.value is None:
+    if isinf(interval.value):
         return "without limit" if interval.low is None else f"above {words(interval.low)}"
-    if interval.on_bound and interval.high is not None and interval.value <= (interval.low or 0.0):
-        return f"{words(interval.value)} (up to {words(interval.high)})"
-    if interval.low is None and interval.high is None:
+    least, most = interval.low, finite(interval.high)
+    if interval.on_bound and most is not None and interval.value <= (least or 0.0):
+        return f"{words(interval.value)} (up to {words(most)})"
+    if least is None and most is None:
         return words(interval.value)
-    low = "any" if interval.low is None else words(interval.low)
-    high = "any" if interval.high is None else words(interval.high)
+    low, high = ("any" if end is None else words(end) for end in (least, most))
     return f"{words(interval.value)} ({low} to {high})"
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE, FARTHEST_LOG
 from scaling.analysis.fits.variance import variance_at
@@ -36,9 +37,7 @@ class KarpFlatt:
     """The serial fraction one count would mean; no interval where there is no noise to judge by."""
 
     cores: float
-    value: float
-    low: float | None
-    high: float | None
+    fraction: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,13 @@ def _trace(
     values = _fractions(logs, cores)
     if noise is None:
         points = zip(cores, values, strict=True)
-        return Trace(tuple(KarpFlatt(float(n), float(f), None, None) for n, f in points), "not told", None)
+        return Trace(tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in points), "not told", None)
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
     reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
     reach = np.minimum(reach, FARTHEST_LOG)
     low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
-    found = tuple(KarpFlatt(*map(float, each)) for each in zip(cores, values, low, high, strict=True))
+    ends = zip(cores, values, low, high, strict=True)
+    found = tuple(KarpFlatt(float(n), Estimate(float(f), float(a), float(b))) for n, f, a, b in ends)
     return Trace(found, *_course(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
 
 

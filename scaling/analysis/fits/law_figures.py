@@ -1,10 +1,10 @@
 """A law's figures, whatever method found them: what tables and JSON show. Pure."""
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, inf
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.least_squares import LawName
-from scaling.analysis.fits.profile_likelihood import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,20 +16,19 @@ class LawFigures:
     """
 
     law: LawName
-    contention: Interval
-    rate_at_1: Interval
-    coherency: Interval | None = None
-    peak_cores: Interval | None = None
-    speedup_limit: Interval | None = None
-    smt_yield: Interval | None = None
-    bootstrap: tuple[float, float] | None = None
+    contention: Estimate
+    rate_at_1: Estimate
+    coherency: Estimate | None = None
+    peak_cores: Estimate | None = None
+    speedup_limit: Estimate | None = None
+    smt_yield: Estimate | None = None
+    bootstrap: Estimate | None = None
 
 
-def rate(log_seconds: Interval, work: float) -> Interval:
+def rate(log_seconds: Estimate, work: float) -> Estimate:
     """Work a second, from the log of the time it takes."""
-    assert log_seconds.value is not None
     value = work * exp(-log_seconds.value)
-    return Interval(
+    return Estimate(
         value=value,
         low=None if log_seconds.high is None else work * exp(-log_seconds.high),
         high=None if log_seconds.low is None else work * exp(-log_seconds.low),
@@ -37,13 +36,13 @@ def rate(log_seconds: Interval, work: float) -> Interval:
     )
 
 
-def limit(contention: Interval) -> Interval:
-    """The largest speedup, 1/s; None where no limit is in sight."""
+def limit(contention: Estimate) -> Estimate:
+    """The largest speedup, 1/s; infinite where no limit is in sight."""
     value, error = contention.value, contention.stderr
-    return Interval(
-        value=1.0 / value if value else None,
+    return Estimate(
+        value=1.0 / value if value else inf,
         low=1.0 / contention.high if contention.high else None,
-        high=1.0 / contention.low if contention.low and contention.low > 0.0 else None,
+        high=None if contention.low is None else 1.0 / contention.low if contention.low > 0.0 else inf,
         stderr=error / value**2 if value and error is not None else None,
         on_bound=contention.on_bound,
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 
@@ -17,9 +18,7 @@ class Prediction:
     """Seconds on so many cores: the middle of what the draws say, and the 95 % interval of a mean of launches."""
 
     cores: float
-    seconds: float
-    low: float
-    high: float
+    seconds: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,10 @@ class HeldOut:
     @property
     def inside(self) -> bool:
         """Whether the measurement fell into the interval."""
-        return self.predicted.low <= self.measured_seconds <= self.predicted.high
+        seconds = self.predicted.seconds
+        assert seconds.low is not None
+        assert seconds.high is not None
+        return seconds.low <= self.measured_seconds <= seconds.high
 
 
 def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0) -> Prediction:
@@ -42,7 +44,7 @@ def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0
     noise = draws.launch_noise(at)[:, 0] / np.sqrt(launches)
     middle = float(np.exp(quantiles(logs, draws.share, [0.5])[0]))
     low, high = (predictive_quantile(logs, noise, draws.share, level) for level in (0.025, 0.975))
-    return Prediction(cores, middle, float(np.exp(low)), float(np.exp(high)))
+    return Prediction(cores, Estimate(middle, float(np.exp(low)), float(np.exp(high))))
 
 
 def predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float) -> float:

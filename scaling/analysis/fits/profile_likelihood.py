@@ -1,16 +1,17 @@
-"""Intervals by profile: all values of a parameter at which the law still fits almost as well as at its best. Pure.
+"""Estimates by profile: all values of a parameter at which the law still fits almost as well as at its best. Pure.
 
 A value is inside while the sum of squares, with all other parameters at their best for it, is below the smallest one
 times (1 + F / df). That nests exactly, respects bounds and may be lopsided; an estimate ± 2 standard errors cannot.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.crossing import crossings
 from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
 from scaling.analysis.fits.observations import Counts, Floats
@@ -26,20 +27,6 @@ FARTHEST_LOG = 30.0
 Profile = Callable[[Floats], Floats]
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A value with its 95 % interval; None where an end is not known, or infinite.
-
-    On a bound there is no standard error, and the far end is a one-sided limit.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    stderr: float | None
-    on_bound: bool = False
-
-
 def allowed_excess(fitted: FittedLaw, parameter: str) -> float:
     """How much larger than its smallest value the sum of squares may be; NaN where there is no noise to judge by.
 
@@ -51,37 +38,38 @@ def allowed_excess(fitted: FittedLaw, parameter: str) -> float:
     return float(stats.f.ppf(CONFIDENCE, 1, fitted.effective_df(parameter))) * fitted.variance
 
 
-def contention_interval(fitted: FittedLaw) -> Interval:
+def contention_interval(fitted: FittedLaw) -> Estimate:
     """The serial fraction (Amdahl) or contention (USL), between 0 and 1."""
     return _interval(fitted, "contention", fitted.contention, _holding_contention(fitted), 0.0, 1.0)
 
 
-def coherency_interval(fitted: FittedLaw) -> Interval:
+def coherency_interval(fitted: FittedLaw) -> Estimate:
     """The coherency, 0 or above."""
     return _interval(fitted, "coherency", fitted.coherency, _holding_coherency(fitted), 0.0, np.inf)
 
 
-def smt_yield_interval(fitted: FittedLaw) -> Interval:
+def smt_yield_interval(fitted: FittedLaw) -> Estimate:
     """What a core's second thread is worth, in cores; between -1 and 1."""
     value = fitted.smt_yield
     assert value is not None
     return _interval(fitted, "smt_yield", value, _holding_smt_yield(fitted), -1.0, 1.0)
 
 
-def peak_interval(fitted: FittedLaw) -> Interval:
-    """Where the law turns down: √((1 - s) / k); infinite (None) while no coherency is seen."""
+def peak_interval(fitted: FittedLaw) -> Estimate:
+    """Where the law turns down: √((1 - s) / k); infinite while no coherency is seen."""
     s, k = fitted.contention, fitted.coherency
     profile = _holding_peak(fitted)
     if k <= ON_BOUND or s >= 1.0 - ON_BOUND:
-        most = coherency_interval(fitted).high
-        return Interval(None, None if not most else float(np.sqrt((1.0 - s) / most)), None, None, on_bound=True)
+        most = finite(coherency_interval(fitted).high)
+        low = float(np.sqrt((1.0 - s) / most)) if most else None
+        return Estimate(np.inf, low, np.inf if low else None, on_bound=True)
     value = float(np.sqrt((1.0 - s) / k))
     found = _interval(fitted, "coherency", value, profile, 1e-3, FARTHEST, logarithmic=True)
-    high = None if found.high is None or found.high > 0.99 * FARTHEST else found.high
+    high = np.inf if found.high is not None and found.high > 0.99 * FARTHEST else found.high
     return replace(found, high=high, stderr=_peak_stderr(fitted, value))
 
 
-def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Interval:
+def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Estimate:
     """Log of the time on so many cores (T(1) unless said otherwise)."""
     value = float(log_seconds(fitted, np.array([cores]))[0])
     least, most = value - FARTHEST_LOG, value + FARTHEST_LOG
@@ -113,13 +101,13 @@ def _interval(
     most: float,
     *,
     logarithmic: bool = False,
-) -> Interval:
+) -> Estimate:
     """Both ends of the region where the profile stays below what is allowed."""
     at_least, at_most = value - least <= ON_BOUND, most - value <= ON_BOUND
     on_bound = at_least or at_most
     excess, stderr = allowed_excess(fitted, parameter), fitted.stderr(parameter)
     if np.isnan(excess):
-        return Interval(value, None, None, stderr, on_bound)
+        return Estimate(value, None, None, stderr, on_bound)
     target = fitted.squares + excess - fitted.problem.pure
     to: Callable[[Any], Any] = np.log if logarithmic else _same
     back: Callable[[Any], Any] = np.exp if logarithmic else _same
@@ -130,8 +118,8 @@ def _interval(
 
     bounds = (_transformed(to, least), _transformed(to, most))
     low, high = crossings(beyond, float(to(value)), guess, bounds)
-    ends = (least if at_least else _back(back, low), most if at_most else _back(back, high))
-    return Interval(value, *ends, None if on_bound else stderr, on_bound)
+    ends = (least if at_least else float(back(low)), most if at_most else float(back(high)))
+    return Estimate(value, *ends, None if on_bound else stderr, on_bound)
 
 
 def _same(value: Any) -> Any:
@@ -141,11 +129,6 @@ def _same(value: Any) -> Any:
 def _transformed(to: Callable[[Any], Any], bound: float) -> float:
     with np.errstate(divide="ignore"):
         return float(to(bound))
-
-
-def _back(back: Callable[[Any], Any], end: float) -> float | None:
-    place = float(back(end))
-    return place if np.isfinite(place) else None
 
 
 def _guess(fitted: FittedLaw, value: float, stderr: float | None, logarithmic: bool) -> float:

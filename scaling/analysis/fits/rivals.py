@@ -16,10 +16,11 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq, least_squares
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures, limit
 from scaling.analysis.fits.least_squares import LAWS, LawName, fit_law, fit_problem
 from scaling.analysis.fits.observations import Floats, Series, counts
-from scaling.analysis.fits.profile_likelihood import CONFIDENCE, Interval
+from scaling.analysis.fits.profile_likelihood import CONFIDENCE
 from scaling.errors import FitError
 
 Method = Literal["ls", "linearised", "normalised", "reciprocal"]
@@ -166,12 +167,12 @@ def _errors(rates: Rates, parameters: Floats, free: tuple[int, ...], squares: fl
     return {place: float(np.sqrt(covariance[i, i])) for i, place in enumerate(free)}, covariance
 
 
-def _profiled(rates: Rates, best: _Least, place: int, losses: tuple[int, ...], error: float | None) -> Interval:
+def _profiled(rates: Rates, best: _Least, place: int, losses: tuple[int, ...], error: float | None) -> Estimate:
     """The profile interval of one parameter; on its bound, a one-sided limit of 95 %, as is usual."""
     value, df = float(best.parameters[place]), rates.observed - 1 - len(losses)
     on_bound = place > 0 and value == 0.0
     if df <= 0:
-        return Interval(value, None, None, error, on_bound)
+        return Estimate(value, stderr=error, on_bound=on_bound)
     level = 2.0 * CONFIDENCE - 1.0 if on_bound else CONFIDENCE
     target = best.squares * (1.0 + stats.f.ppf(level, 1, df) / df)
 
@@ -183,7 +184,7 @@ def _profiled(rates: Rates, best: _Least, place: int, losses: tuple[int, ...], e
     low = (
         floor if on_bound or beyond(floor if place else 1e-9 * value) < 0.0 else _crossing(beyond, value, -reach, floor)
     )
-    return Interval(value, low, _crossing(beyond, value, reach, np.inf), None if on_bound else error, on_bound)
+    return Estimate(value, low, _crossing(beyond, value, reach, np.inf), None if on_bound else error, on_bound)
 
 
 def _holding(rates: Rates, parameters: Floats, place: int, held: float, losses: tuple[int, ...]) -> float:
@@ -243,7 +244,7 @@ def _divided(rates: Rates, law: LawName, parameters: Floats) -> LawFigures:
     squares = float(np.sum(rates.launches * (rates.means - _law(rates, parameters)) ** 2)) + rates.pure
     errors, covariance = _errors(rates, parameters, losses, squares)
     df = rates.observed - len(losses)
-    intervals = {0: Interval(float(parameters[0]), None, None, None)}
+    intervals = {0: Estimate(float(parameters[0]), None, None, None)}
     intervals |= {place: _wald(float(parameters[place]), errors.get(place), df) for place in losses}
     return _figures(law, parameters, errors, covariance, losses, intervals, rates.observed)
 
@@ -260,7 +261,7 @@ def _reciprocal(rates: Rates, law: LawName) -> LawFigures:
     covariance: Floats = inverse * noise
     errors = {place + 1: float(np.sqrt(covariance[place, place])) for place in range(len(found)) if df > 0}
     parameters = np.array([one_core, *found, *[0.0] * (2 - len(found))])
-    intervals = {0: Interval(one_core, None, None, None)}
+    intervals = {0: Estimate(one_core, None, None, None)}
     intervals |= {place + 1: _wald(float(found[place]), errors.get(place + 1), df) for place in range(len(found))}
     free = tuple(range(1, len(found) + 1))
     return _figures(law, parameters, errors, covariance, free, intervals, rates.observed)
@@ -270,12 +271,12 @@ def _one_core(rates: Rates) -> float:
     return float(rates.means[rates.cores == 1.0][0])
 
 
-def _wald(value: float, error: float | None, df: int) -> Interval:
+def _wald(value: float, error: float | None, df: int) -> Estimate:
     """Value ± t standard errors, as those tools print it."""
     if error is None or df <= 0:
-        return Interval(value, None, None, None)
+        return Estimate(value, None, None, None)
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, df)) * error
-    return Interval(value, value - reach, value + reach, error)
+    return Estimate(value, value - reach, value + reach, error)
 
 
 def _figures(
@@ -284,7 +285,7 @@ def _figures(
     errors: dict[int, float],
     covariance: Floats,
     free: tuple[int, ...],
-    intervals: dict[int, Interval],
+    intervals: dict[int, Estimate],
     observed: int,
 ) -> LawFigures:
     if law == "amdahl":
@@ -294,12 +295,12 @@ def _figures(
         s, k = float(parameters[1]), float(parameters[2])
         most = intervals[2].high
         least = float(np.sqrt((1.0 - s) / most)) if most and most > 0.0 and s < 1.0 else None
-        value = float(np.sqrt((1.0 - s) / k)) if k > 0.0 and s < 1.0 else None
-        peak = Interval(value, least, None, None, on_bound=k <= 0.0)
+        value = float(np.sqrt((1.0 - s) / k)) if k > 0.0 and s < 1.0 else np.inf
+        peak = Estimate(value, least, None, None, on_bound=k <= 0.0)
     return LawFigures(law, intervals[1], intervals[0], coherency=intervals[2], peak_cores=peak)
 
 
-def _peak(parameters: Floats, covariance: Floats, free: tuple[int, ...], df: int) -> Interval | None:
+def _peak(parameters: Floats, covariance: Floats, free: tuple[int, ...], df: int) -> Estimate | None:
     """√((1 - s) / k) with the standard error its slopes give."""
     s, k = float(parameters[1]), float(parameters[2])
     if k <= 0.0 or s >= 1.0:

@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
+from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.lack_of_fit import Misfit
 from scaling.analysis.fits.least_squares import FittedLaw
 from scaling.analysis.fits.observations import Counts
-from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fits.variance import variance_at
 
 Word = Literal["ok", "not identifiable", "no law fits", "superlinear"]
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def verdict(
-    chosen: FittedLaw, contention: Interval, peak: Interval | None, misfit: Misfit, free: tuple[FittedLaw, ...]
+    chosen: FittedLaw, contention: Estimate, peak: Estimate | None, misfit: Misfit, free: tuple[FittedLaw, ...]
 ) -> Verdict:
     """The verdict on a series: what is too thin to judge comes first, then what no law can say, then how sure it is."""
     counts = chosen.problem.counts
@@ -115,7 +115,7 @@ def _misfit_words(misfit: Misfit) -> str:
     )
 
 
-def _too_vague(chosen: FittedLaw, contention: Interval, peak: Interval | None) -> tuple[str, ...]:
+def _too_vague(chosen: FittedLaw, contention: Estimate, peak: Estimate | None) -> tuple[str, ...]:
     """Why what the law says of many cores is not worth saying."""
     reasons = []
     # A curve that turns down is known well enough by its peak, or by its contention as if it did not.
@@ -128,7 +128,7 @@ def _too_vague(chosen: FittedLaw, contention: Interval, peak: Interval | None) -
     return tuple(reasons)
 
 
-def _limit_words(contention: Interval) -> str | None:
+def _limit_words(contention: Estimate) -> str | None:
     if contention.low is None or contention.high is None:
         return "nothing is left to judge noise by, so no interval can be given"
     if contention.low > 0.0 and contention.high / contention.low <= WIDEST_LIMIT:
@@ -138,12 +138,12 @@ def _limit_words(contention: Interval) -> str | None:
     return f"the speedup limit lies anywhere from {least} to {most}, more than a factor of {WIDEST_LIMIT:g}"
 
 
-def _peak_words(peak: Interval) -> str | None:
+def _peak_words(peak: Estimate) -> str | None:
     if peak.low is None:
         return "nothing is left to judge noise by, so no interval can be given"
     if peak.high is not None and peak.high / peak.low <= WIDEST_LIMIT:
         return None
-    most = "without limit" if peak.high is None else f"{peak.high:.3g}"
+    most = "without limit" if finite(peak.high) is None else f"{peak.high:.3g}"
     return f"the peak lies anywhere from {peak.low:.3g} to {most} cores, more than a factor of {WIDEST_LIMIT:g}"
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.prediction import predictive_quantile
-from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, drawn_means
@@ -35,7 +35,7 @@ class PartLaw:
     name: str
     op_class: OpClass
     one_thread_seconds: float
-    serial_fraction: Interval
+    serial_fraction: Estimate
     slower: bool
 
 
@@ -57,7 +57,7 @@ class StepLaws:
         return tuple(self._part(place) for place in range(len(self.times.names)))
 
     @property
-    def serial_fraction(self) -> Interval:
+    def serial_fraction(self) -> Estimate:
         """The share of the whole step that more threads do not shorten."""
         whole = self.drawn_serial.sum(axis=1) / (self.drawn_serial + self.drawn_parallel).sum(axis=1)
         return self._interval(float(self.serial.sum() / (self.serial + self.parallel).sum()), whole)
@@ -76,11 +76,11 @@ class StepLaws:
             name, op_class(name), one, self._interval(serial / one, drawn), bool(seen[-1] > SLOWER * seen[0])
         )
 
-    def _interval(self, value: float, drawn: Floats) -> Interval:
+    def _interval(self, value: float, drawn: Floats) -> Estimate:
         if not self.times.freedom:
-            return Interval(value, None, None, None)
+            return Estimate(value)
         low, high = np.quantile(drawn, [LOW, HIGH])
-        return Interval(value, float(min(low, value)), float(max(high, value)), float(drawn.std()))
+        return Estimate(value, float(min(low, value)), float(max(high, value)), float(drawn.std()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,7 @@ class PartPrediction:
     """One part foretold: seconds, with an interval where noise is known."""
 
     name: str
-    seconds: float
-    low: float | None
-    high: float | None
+    seconds: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +99,15 @@ class StepPrediction:
     """
 
     threads: int
-    seconds: float
-    low: float | None
-    high: float | None
+    seconds: Estimate
     plain_seconds: float | None
     parts: tuple[PartPrediction, ...]
 
     @property
     def unsure(self) -> tuple[PartPrediction, ...]:
         """Parts whose own interval is a notable share of the step: their serial part is not told well."""
-        found = [each for each in self.parts if _width(each) >= UNSURE * self.seconds]
-        return tuple(sorted(found, key=_width, reverse=True))
+        found = [each for each in self.parts if _width(each.seconds) >= UNSURE * self.seconds.value]
+        return tuple(sorted(found, key=lambda part: _width(part.seconds), reverse=True))
 
 
 def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
@@ -155,18 +151,18 @@ def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction
     plain = None if ratio is None else seconds * ratio
     if not laws.times.freedom:
         alone = tuple(
-            PartPrediction(name, float(each), None, None) for name, each in zip(laws.times.names, parts, strict=True)
+            PartPrediction(name, Estimate(float(each))) for name, each in zip(laws.times.names, parts, strict=True)
         )
-        return StepPrediction(threads, seconds, None, None, plain, alone)
+        return StepPrediction(threads, Estimate(seconds), plain, alone)
     lows, highs = np.quantile(drawn, [LOW, HIGH], axis=0)
     each = tuple(
-        PartPrediction(name, float(value), float(min(low, value)), float(max(high, value)))
+        PartPrediction(name, Estimate(float(value), float(min(low, value)), float(max(high, value))))
         for name, value, low, high in zip(laws.times.names, parts, lows, highs, strict=True)
     )
     logs, noise = np.log(drawn.sum(axis=1)), laws.noise / np.sqrt(units)
     share = np.full(len(logs), 1.0 / len(logs))
     low, high = (float(np.exp(predictive_quantile(logs, noise, share, level))) for level in (LOW, HIGH))
-    return StepPrediction(threads, seconds, min(low, seconds), max(high, seconds), plain, each)
+    return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +178,20 @@ class HeldOutStep:
     @property
     def error_by_ops(self) -> float:
         """Foretold over measured, less one: 0.1 is a tenth too long."""
-        return self.by_ops.seconds / self.measured_seconds - 1.0
+        return self.by_ops.seconds.value / self.measured_seconds - 1.0
 
     @property
     def error_by_step(self) -> float:
         """The same of the whole step's law."""
-        return self.by_step.seconds / self.measured_seconds - 1.0
+        return self.by_step.seconds.value / self.measured_seconds - 1.0
 
     @property
     def inside(self) -> bool | None:
         """Whether the measurement fell into the interval by ops; None where there is none."""
-        if self.by_ops.low is None or self.by_ops.high is None:
+        seconds = self.by_ops.seconds
+        if seconds.low is None or seconds.high is None:
             return None
-        return self.by_ops.low <= self.measured_seconds <= self.by_ops.high
+        return seconds.low <= self.measured_seconds <= seconds.high
 
 
 def held_out_steps(times: PartTimes, fitted_on: Sequence[int], size: int = DRAWS) -> list[HeldOutStep]:
@@ -214,5 +211,5 @@ def held_out_steps(times: PartTimes, fitted_on: Sequence[int], size: int = DRAWS
     ]
 
 
-def _width(part: PartPrediction) -> float:
-    return 0.0 if part.low is None or part.high is None else part.high - part.low
+def _width(seconds: Estimate) -> float:
+    return 0.0 if seconds.low is None or seconds.high is None else seconds.high - seconds.low

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.laws import HIGH, LOW, StepLaws
 from scaling.analysis.ops.profile import NOT_OPS
@@ -25,7 +25,7 @@ class LostPart:
     name: str
     op_class: OpClass
     seconds: float
-    share: Interval
+    share: Estimate
 
     @property
     def is_op(self) -> bool:
@@ -80,8 +80,8 @@ def _times(laws: StepLaws, threads: int) -> tuple[Floats, Floats]:
     return laws.parallel / threads + laws.serial, laws.drawn_parallel / threads + laws.drawn_serial
 
 
-def _share(laws: StepLaws, value: float, drawn: Floats) -> Interval:
+def _share(laws: StepLaws, value: float, drawn: Floats) -> Estimate:
     if not laws.times.freedom:
-        return Interval(value, None, None, None)
+        return Estimate(value)
     low, high = np.quantile(drawn, [LOW, HIGH])
-    return Interval(value, float(min(low, value)), float(max(high, value)), float(drawn.std()))
+    return Estimate(value, float(min(low, value)), float(max(high, value)), float(drawn.std()))

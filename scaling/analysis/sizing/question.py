@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.replicas import Fleet
@@ -25,26 +26,18 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The middle and the 95 % interval of what the draws say; None where it is without limit, or out of reach."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Offer:
-    """One size and what it would do; `assurance` is of the question's promise, None where it has none to keep.
+    """One size and what it would do: the median and 95 % of the draws.
 
+    `assurance` is of the question's promise, None where it has none to keep.
     `threads` are used of each core; more than one only where there is no further core.
     """
 
     cores: int
     threads: int
     assurance: float | None
-    rate: Spread
-    efficiency: Spread
+    rate: Estimate
+    efficiency: Estimate
     cpu_hours_per_million: float
     cost_per_million: float
     extrapolated: bool
@@ -61,7 +54,7 @@ class Answer:
     question: Question
     status: Status
     offer: Offer | None
-    needed: Spread
+    needed: Estimate | None
     neighbours: tuple[Offer, ...]
     reason: str | None
     fleet: Fleet | None = None
@@ -77,8 +70,8 @@ class Outlook:
     fit: SeriesFit
     farthest: float
     recommended: int | None
-    knee: Spread
-    speedup_limit: Spread
-    rate_limit: Spread
-    peak_cores: Spread
+    knee: Estimate | None
+    speedup_limit: Estimate | None
+    rate_limit: Estimate | None
+    peak_cores: Estimate | None
     reason: str | None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import Outlook
@@ -80,7 +81,7 @@ def _ceiling(fit: SeriesFit) -> Words:
         return Words("–", "no law fits" if fit.verdict.word == "no law fits" else "none in sight")
     if figures.speedup_limit is not None:
         words = apart(with_interval(figures.speedup_limit, figure))
-        return Words(f"× {words.value}" if figures.speedup_limit.value is not None else words.value, words.rest)
+        return Words(f"× {words.value}" if isfinite(figures.speedup_limit.value) else words.value, words.rest)
     assert figures.peak_cores is not None
     return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
 

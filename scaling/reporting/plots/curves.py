@@ -85,8 +85,7 @@ def foretold_speedup(line: Line) -> Estimate | None:
     one_core = _one_core_seconds(line)
     if line.fit is None or line.fit.held_out is None or one_core is None:
         return None
-    found = line.fit.held_out.predicted
-    return Estimate(one_core / found.seconds, one_core / found.high, one_core / found.low)
+    return line.fit.held_out.predicted.seconds.map(lambda seconds: one_core / seconds)
 
 
 def launch_curve(fit: SeriesFit, drawn: Draws, farthest: float, assurance: float) -> Curve:

@@ -43,8 +43,8 @@ def test_two_cores_cannot_tell_a_law_but_have_their_karp_flatt_value():
     assert found.verdict.word == "not identifiable"
     assert "only 2 core counts were measured" in found.verdict.reasons[0]
     (value,) = found.trace.values
-    assert (value.cores, value.value) == (2.0, pytest.approx(0.1, abs=1e-6))
-    assert value.low <= 0.1 <= value.high
+    assert (value.cores, value.fraction.value) == (2.0, pytest.approx(0.1, abs=1e-6))
+    assert value.fraction.low <= 0.1 <= value.fraction.high
 
 
 def test_the_known_serial_fraction_is_found_though_three_counts_are_too_few_to_trust():
@@ -127,9 +127,9 @@ def test_too_much_noise_is_not_identifiable():
 
 def test_the_bootstrap_agrees_with_the_profile():
     found = fit(series(Truth(0.05), np.random.default_rng(2)))
-    low, high = found.chosen.figures.bootstrap
+    bootstrap = found.chosen.figures.bootstrap
     interval = found.chosen.figures.contention
-    assert (low, high) == pytest.approx((interval.low, interval.high), abs=0.004)
+    assert (bootstrap.low, bootstrap.high) == pytest.approx((interval.low, interval.high), abs=0.004)
 
 
 def test_second_threads_have_a_yield_where_two_counts_share_cores():

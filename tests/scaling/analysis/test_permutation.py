@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scaling.analysis.permutation import MOST_WAYS, exchange
+from scaling.analysis.permutation import MOST_WAYS, permutation_test
 
 SIZES = [(5, 5), (4, 5), (6, 4), (6, 6)]
 
@@ -26,43 +26,45 @@ def reference(before: list[float], after: list[float]) -> float:
 @pytest.mark.parametrize(("sizes", "apart"), [*product(SIZES, [0.0, 1.0, 5.0])])
 def test_the_probability_is_that_of_scipys_permutation_test(sizes, apart):
     before, after = groups(sizes, apart=apart)
-    assert exchange(before, after).probability == pytest.approx(reference(before, after))
+    assert permutation_test(before, after).probability == pytest.approx(reference(before, after))
 
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_interval_holds_the_shifts_the_test_does_not_refuse(sizes):
     before, after = groups(sizes, seed=2)
-    found = exchange(before, after)
-    for bound, inwards in ((found.low, 1e-9), (found.high, -1e-9)):
-        assert exchange(before, [each - bound - inwards for each in after]).probability > 0.05
-        assert exchange(before, [each - bound + inwards for each in after]).probability <= 0.05
+    found = permutation_test(before, after)
+    for bound, inwards in ((found.difference.low, 1e-9), (found.difference.high, -1e-9)):
+        assert permutation_test(before, [each - bound - inwards for each in after]).probability > 0.05
+        assert permutation_test(before, [each - bound + inwards for each in after]).probability <= 0.05
 
 
 def test_groups_wholly_apart_are_told_to_be_the_farthest_there_is():
     before, after = groups((5, 5), apart=9.0)
-    assert exchange(before, after).farthest
-    assert exchange(before, after).probability == pytest.approx(2 / 252)
-    assert exchange(after, before).farthest
-    assert not exchange(*groups((5, 5))).farthest
+    assert permutation_test(before, after).most_extreme
+    assert permutation_test(before, after).probability == pytest.approx(2 / 252)
+    assert permutation_test(after, before).most_extreme
+    assert not permutation_test(*groups((5, 5))).most_extreme
 
 
 def test_three_launches_a_side_have_too_few_ways():
-    assert exchange(*groups((3, 3))) is None
-    assert exchange(*groups((4, 4))) is None
+    assert permutation_test(*groups((3, 3))) is None
+    assert permutation_test(*groups((4, 4))) is None
 
 
 def test_equal_launches_differ_in_nothing():
-    found = exchange([0.1] * 5, [0.1] * 5)
-    assert (found.probability, found.low, found.high) == pytest.approx((1.0, 0.0, 0.0))
+    found = permutation_test([0.1] * 5, [0.1] * 5)
+    assert (found.probability, found.difference.low, found.difference.high) == pytest.approx((1.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("sizes", [(9, 9), (30, 20)])
 def test_where_there_are_too_many_ways_some_are_drawn_and_always_the_same(sizes):
     before, after = groups(sizes, seed=3, apart=0.4)
-    found = exchange(before, after)
-    assert found == exchange(before, after)
+    found = permutation_test(before, after)
+    assert found == permutation_test(before, after)
     student = stats.ttest_ind(before, after)
     assert found.probability == pytest.approx(student.pvalue, abs=0.05)
-    assert found.low < fmean(after) - fmean(before) < found.high
-    assert (found.low, found.high) == pytest.approx([-each for each in student.confidence_interval()][::-1], abs=0.15)
-    assert exchange(before, [each + 99 for each in after]).probability == pytest.approx(2 / MOST_WAYS)
+    assert found.difference.low < fmean(after) - fmean(before) < found.difference.high
+    assert (found.difference.low, found.difference.high) == pytest.approx(
+        [-each for each in student.confidence_interval()][::-1], abs=0.15
+    )
+    assert permutation_test(before, [each + 99 for each in after]).probability == pytest.approx(2 / MOST_WAYS)

@@ -1,13 +1,15 @@
 import re
+from math import inf
 
 import numpy as np
 import pytest
 
 from benchmarks.simulated import TO_16, Truth, series
 from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Question, Spread
+from scaling.analysis.sizing.question import Question
 from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
@@ -80,7 +82,7 @@ def test_facts_are_unrounded_and_complete():
 
 
 def test_spreads_in_words():
-    assert spread_words(Spread(6.0, 5.0, None)) == "6 (5 to no limit)"
-    assert spread_words(Spread(None, None, None)) == "no limit"
-    assert spread_words(Spread(None, 30.0, None), beyond="beyond 32") == "beyond 32 (30 to beyond 32)"
-    assert spread_words(Spread(0.5, 0.4, 0.6), as_percent=True) == "50 % (40 % to 60 %)"
+    assert spread_words(Estimate(6.0, 5.0, inf)) == "6 (5 to no limit)"
+    assert spread_words(Estimate(inf, inf, inf)) == "no limit"
+    assert spread_words(Estimate(inf, 30.0, inf), beyond="beyond 32") == "beyond 32 (30 to beyond 32)"
+    assert spread_words(Estimate(0.5, 0.4, 0.6), as_percent=True) == "50 % (40 % to 60 %)"

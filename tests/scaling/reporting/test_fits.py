@@ -1,9 +1,11 @@
+from math import inf
+
 import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Observation, Series
-from scaling.analysis.fits.profile_likelihood import Interval
 from scaling.analysis.fitting import fit
 from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, peak_words, trace_lines
 from scaling.reporting.tables import text_lines
@@ -74,11 +76,11 @@ def test_a_caution_about_all_series_is_said_once():
 @pytest.mark.parametrize(
     ("interval", "words"),
     [
-        (Interval(0.05, 0.04, 0.07, 0.01), "5 % (4 % to 7 %)"),
-        (Interval(0.0, 0.0, 0.01, None, on_bound=True), "0 % (up to 1 %)"),
-        (Interval(0.05, None, None, None), "5 %"),
-        (Interval(None, None, None, None), "without limit"),
-        (Interval(None, 0.5, None, None), "above 50 %"),
+        (Estimate(0.05, 0.04, 0.07, 0.01), "5 % (4 % to 7 %)"),
+        (Estimate(0.0, 0.0, 0.01, None, on_bound=True), "0 % (up to 1 %)"),
+        (Estimate(0.05, None, None), "5 %"),
+        (Estimate(inf), "without limit"),
+        (Estimate(inf, 0.5, inf), "above 50 %"),
     ],
 )
 def test_intervals_in_words(interval, words):
@@ -86,9 +88,9 @@ def test_intervals_in_words(interval, words):
 
 
 def test_a_peak_out_of_reach_is_no_number():
-    assert peak_words(Interval(500.0, 60.0, None, None), 64) == "no peak within reach (not before 60 cores)"
-    assert peak_words(Interval(50.0, 40.0, 300.0, None), 64) == "no peak within reach (not before 40 cores)"
-    assert peak_words(Interval(50.0, 40.0, 60.0, None), 64) == "fastest on 50 (40 to 60) cores"
+    assert peak_words(Estimate(500.0, 60.0, inf), 64) == "no peak within reach (not before 60 cores)"
+    assert peak_words(Estimate(50.0, 40.0, 300.0), 64) == "no peak within reach (not before 40 cores)"
+    assert peak_words(Estimate(50.0, 40.0, 60.0), 64) == "fastest on 50 (40 to 60) cores"
 
 
 def test_figures_are_rounded_as_people_write_them():

@@ -17,8 +17,8 @@ def test_values_are_those_of_the_paper():
     for table in (Y_MP, FX_40):
         values = trace(counts(times("linpack", table)), None).values
         printed = [f for _, _, f in table[1:]]
-        assert [each.value for each in values] == pytest.approx(printed, abs=1.5e-3)
-        assert all(each.low is None for each in values)
+        assert [each.fraction.value for each in values] == pytest.approx(printed, abs=1.5e-3)
+        assert all(each.fraction.low is None for each in values)
 
 
 def test_without_one_core_there_is_no_trace():
@@ -28,7 +28,7 @@ def test_without_one_core_there_is_no_trace():
 def test_intervals_hold_the_serial_fraction_about_as_often_as_they_say():
     chance = np.random.default_rng(4)
     found = [each for _ in range(150) for each in traced(series(Truth(0.05), chance)).values]
-    assert 0.92 < np.mean([each.low <= 0.05 <= each.high for each in found]) < 0.98
+    assert 0.92 < np.mean([each.fraction.low <= 0.05 <= each.fraction.high for each in found]) < 0.98
 
 
 def test_amdahls_law_is_flat_and_coherency_rises():
@@ -42,11 +42,11 @@ def test_a_slow_baseline_falls():
     chance = np.random.default_rng(4)
     measured = series(Truth(0.02), chance)
     slow = Observation(1.0, tuple(1.2 * each for each in measured.observations[0].launch_seconds))
-    assert traced(Series("slow", (slow, *measured.observations[1:]))).values[0].value < 0.0
+    assert traced(Series("slow", (slow, *measured.observations[1:]))).values[0].fraction.value < 0.0
 
 
 def test_two_cores_with_two_launches_have_an_interval():
     found = traced(Series("two", (Observation(1.0, (1.0, 1.01)), Observation(2.0, (0.55, 0.551)))))
     (only,) = found.values
-    assert only.low < 0.1 < only.high
+    assert only.fraction.low < 0.1 < only.fraction.high
     assert found.course == "not told"

@@ -36,12 +36,12 @@ def test_every_op_gets_back_the_law_it_was_made_from(traced):
 @pytest.mark.parametrize("threads", [1, 2, 7, 16, 100])
 def test_where_every_op_follows_its_own_law_the_prediction_is_exact(threads):
     laws = laws_of(part_times(amdahl_traces(threads=(1, 2))))
-    assert predict_step(laws, threads).seconds == pytest.approx(seconds_on(threads), rel=1e-6)
+    assert predict_step(laws, threads).seconds.value == pytest.approx(seconds_on(threads), rel=1e-6)
 
 
 def test_a_plain_step_is_foretold_by_how_much_tracing_stretches_one():
     predicted = predict_step(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
-    assert predicted.plain_seconds == pytest.approx(predicted.seconds / 1.05)
+    assert predicted.plain_seconds == pytest.approx(predicted.seconds.value / 1.05)
 
 
 def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
@@ -70,7 +70,7 @@ def test_a_part_that_gets_slower_with_threads_is_named_and_stays_as_slow_as_it_i
     laws = laws_of(part_times(amdahl_traces({"Tile": (10.0, 3.0, 1), "MatMul": (90.0, 0.0, 1)}, threads=(1, 2))))
     assert [part.name for part in laws.parts if part.slower] == ["Tile"]
     tile = predict_step(laws, 16).parts[laws.times.names.index("Tile")]
-    assert 0.010 < tile.seconds < 0.021
+    assert 0.010 < tile.seconds.value < 0.021
 
 
 def test_nothing_is_lost_where_everything_scales():
@@ -89,14 +89,14 @@ def test_an_interval_holds_the_truth_about_as_often_as_it_says():
     for trial in range(60):
         laws = laws_of(part_times(amdahl_traces(threads=(1, 2), noise=0.01, workload=f"net{trial}")), size=400)
         predicted = predict_step(laws, 4, units=10**9)
-        inside += predicted.low <= seconds_on(4) <= predicted.high
+        inside += predicted.seconds.low <= seconds_on(4) <= predicted.seconds.high
     assert inside >= 52
 
 
 def test_noise_of_launches_makes_an_interval_and_the_op_that_is_unsure_is_named():
     laws = laws_of(part_times(amdahl_traces(threads=(1, 2), noise=0.03)))
     predicted = predict_step(laws, 16)
-    assert predicted.low < predicted.seconds < predicted.high
+    assert predicted.seconds.low < predicted.seconds.value < predicted.seconds.high
     assert predicted.unsure
     assert predicted.unsure[0].name in {"Conv2D", "Conv2DBackpropFilter"}
 
@@ -104,8 +104,8 @@ def test_noise_of_launches_makes_an_interval_and_the_op_that_is_unsure_is_named(
 def test_a_single_step_gives_a_value_without_an_interval():
     laws = laws_of(part_times(amdahl_traces(threads=(1, 2), launches=1, steps=1)))
     predicted = predict_step(laws, 4)
-    assert (predicted.low, predicted.high) == (None, None)
-    assert predicted.seconds == pytest.approx(seconds_on(4))
+    assert (predicted.seconds.low, predicted.seconds.high) == (None, None)
+    assert predicted.seconds.value == pytest.approx(seconds_on(4))
 
 
 def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
@@ -116,7 +116,7 @@ def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
     ]
     laws = laws_of(part_times(traces))
     assert laws.times.of_steps
-    assert predict_step(laws, 4).low < 0.35 < predict_step(laws, 4).high
+    assert predict_step(laws, 4).seconds.low < 0.35 < predict_step(laws, 4).seconds.high
 
 
 def test_held_out_threads_are_foretold_by_ops_and_by_the_whole_step():

@@ -36,7 +36,7 @@ def test_the_largest_count_as_foretold_is_an_open_diamond_beside_the_measured_on
     ((cores, value),) = zip(*diamond.get_data(), strict=True)
     foretold = understood.fits[0].held_out.predicted
     one_core = understood.points[0].summary.step.value
-    assert (cores, value) == pytest.approx((8, one_core / foretold.seconds))
+    assert (cores, value) == pytest.approx((8, one_core / foretold.seconds.value))
     assert diamond.get_markerfacecolor() == "none"
     assert "foretold from fewer cores" in legend(found)
     assert hollow(axes) == {8}
