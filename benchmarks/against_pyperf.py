@@ -1,11 +1,11 @@
-"""How long until a TensorFlow step is known to ± 1 %, and is it the same step? Beside pyperf and a plain loop.
+"""Time to ± 1 % of a TensorFlow step, and agreement of the step time, against pyperf and a plain loop.
 
     python -m benchmarks.against_pyperf [--rounds 3] [--turns 20] [--start spawn|fork]
 
-All on the same CPUs, with the same thread variables in the environment. A round asks how long: ours makes launches
-until the interval over launches is within ± 1 %, at least three; pyperf makes its 20 processes. Turns ask whether it is
-the same step: a process of each, alive side by side, takes a few steps while the other two wait, so that a host that
-slows down slows all three.
+All three run on the same CPUs, with the same thread variables in the environment. A round measures time: `scaling`
+makes launches until the interval over launches is within ± 1 %, at least three; pyperf makes its 20 processes. Turns
+measure agreement: one process of each takes a few steps while the other two wait, so that a change of the host's load
+affects all three.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Do intervals hold the truth as often as they say, and are laws chosen as they should be? On simulated measurements.
+"""Coverage of intervals and error rates of model selection, on simulated measurements.
 
     python -m benchmarks.coverage [--sets 1000] [--seed 1] [CELL …]
 
-A cell is a truth, what is asked of its fits, and the band the share of good answers must lie in. Cells are named by the
-beginning of their name: `C1` runs all that begin so. A table row a cell, printed as it comes.
+A cell is a truth, a property of its fits, and the band in which the share of sets with that property must lie. CELL is
+a prefix: `C1` runs all cells whose names begin with it. Prints one table row per cell as it is computed.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Loads one of some CPUs a random third of the time, until its standard input is closed.
+"""Loads one of some CPUs during a random third of the time, until its standard input is closed.
 
     python -m benchmarks.disturbance CPUS SEED
 
-A program of its own: what a sweep's own process starts meanwhile is ended with the run, as it should be.
+A separate program, because processes started by a sweep's own process are killed at the end of a run.
 """
 
 import random

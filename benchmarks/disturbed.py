@@ -1,11 +1,11 @@
-"""Is a disturbed measurement told from a good one? Sweeps of `calibrated` while another program loads a CPU.
+"""Detection of disturbed measurements: sweeps of `calibrated` while another program loads a CPU.
 
     python -m benchmarks.disturbed [--sweeps 40] [--seed 1] [--rivals]
 
-`stress-ng` loads one of the measured CPUs a random third of the time. Every sweep measures the speedup of two cores,
-of which the truth is known (serial fraction 0.1: 1.818). Counted are speedups more than a tenth wrong that carry no
-warning, and undisturbed sweeps that carry one. Beside it the fixed protocol (one process a point, 10 steps of warm-up,
-the mean of 200) and pyperf with its warnings, under the same disturbance.
+`stress-ng` loads one of the measured CPUs during a random third of the time. Every sweep measures the speedup of two
+cores, whose true value is known (serial fraction 0.1: 1.818). Counted are speedups wrong by more than a tenth without
+a warning, and undisturbed sweeps with a warning. For comparison: a fixed protocol (one process per point, 10 steps of
+warm-up, the mean of 200) and pyperf with its warnings, under the same disturbance.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The tables of docs/fathom.md, from a folder of profiles: ours beside the Fathom paper's.
+"""The tables of docs/fathom.md from a folder of profiles: measured values against those of the Fathom paper.
 
 python -m benchmarks.fathom docs/examples/profiles-small
 """

@@ -1,9 +1,9 @@
-"""What fitting costs: a thousand resamples of both laws beside a loop over a general solver, and twenty whole series.
+"""Cost of fitting: a thousand resamples of both laws against a loop over a general solver, and twenty whole series.
 
     python -m benchmarks.fits [--resamples 1000] [--loop 100]
 
-The loop is the obvious way, `scipy.optimize.least_squares` with bounds, once a resample and law; it is run on so many
-resamples and its time scaled up. Both see the same drawings in the same process, and their answers are compared.
+The loop calls `scipy.optimize.least_squares` with bounds once per resample and law; it runs over some of the resamples
+and its time is scaled up. Both use the same resamples in the same process, and their results are compared.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Sweeps on more nodes than there are: a discrete simulation with the costs of the real driver, measured here.
+"""Sweeps on more nodes than are available: a discrete-event simulation with the measured costs of the real driver.
 
-    python -m benchmarks.fleet [--folder DIR] [--seed 1]      what the driver costs on DIR's disk, then the tables
-    python -m benchmarks.fleet --of RESULTS                    the same for a sweep that was made, beside what it took
+    python -m benchmarks.fleet [--folder DIR] [--seed 1]      the driver's costs on DIR's disk, then the tables
+    python -m benchmarks.fleet --of RESULTS                    simulates a real sweep and compares its wall time
 
-A node makes one run at a time. Everything a node asks for goes through one driver, which keeps a row, writes two lines
-of its journal and sends the next run, each on the disk before it goes on. Nodes fail at random; a lost one is noticed
-after the threshold, its run is sent again, and another node comes in its place after a while.
+A node makes one run at a time. All requests go through one driver, which stores a row, writes two lines of its journal
+and sends the next run, each synced before it continues. Nodes fail at random; a lost node is detected after the
+threshold, its run is sent again, and another node replaces it after a delay.
 """
 
 import argparse

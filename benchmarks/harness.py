@@ -1,13 +1,13 @@
-"""Does the harness change what it measures? Our step time beside a hand-written loop over the same compiled step.
+"""Bias of the harness: the measured step time against a hand-written loop over the same compiled step.
 
     python -m benchmarks.harness [--pairs 10] [--within] [WORKLOAD …]
 
-Pairs of fresh processes on the same CPUs, in random order within a pair: one run of ours, and one plain script that
-pins itself, builds the same network, compiles the same step and times it in a loop. A ratio a pair; their median is
-what counts, since both of a pair see the same machine.
+Pairs of fresh processes on the same CPUs, in random order within a pair: one run of `scaling`, and one plain script
+that pins itself, builds the same network, compiles the same step and times it in a loop. The result is the median of
+the ratios of pairs, since both processes of a pair see the same load of the machine.
 
-Fresh processes differ by more than a percent among themselves. `--within` takes that out: one pinned process in which
-stretches of our loop and of the plain one alternate over the same compiled step, so that only the loop can differ.
+Fresh processes differ by more than a percent. `--within` removes this: in one pinned process segments of both loops
+alternate over the same compiled step, so that only the loops differ.
 """
 
 import argparse

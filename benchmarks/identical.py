@@ -1,12 +1,12 @@
-"""Are identical programs called identical, and changed ones changed? `compare` beside pyperf's `compare_to`.
+"""False-positive rate and power of `compare` against pyperf's `compare_to`.
 
     python -m benchmarks.identical [--pairs 1000] [--real 0] [--launches 5]
 
-Simulated: steps with 2 % of noise, of which a share comes with the process (0 to 0.9: a TensorFlow step has about
-0.87). `compare` gets launches of ours, pyperf its default of 20 processes with 3 values each, judged by pyperf's own
-test. Then a true change of 2 %, with as many launches as fit into the wall time pyperf takes, once with forked starts
-and once with fresh interpreters. `--real N` adds N pairs of results made of real `calibrated` launches, shared out
-between the two at random, in turn, and one result after the other.
+Simulated: steps with 2 % noise and an intraclass correlation of 0 to 0.9 within a process (a TensorFlow step has about
+0.87). `compare` gets launches, pyperf its default of 20 processes with 3 values each, tested by pyperf's own test. Then
+a true change of 2 %, with as many launches as fit into pyperf's wall time, once with forked starts and once with fresh
+interpreters. `--real N` adds N pairs of results of real `calibrated` launches, assigned to the two sides at random,
+alternately, and one result after the other.
 """
 
 import argparse

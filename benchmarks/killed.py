@@ -1,11 +1,11 @@
-"""Sweeps killed with SIGKILL at random moments and resumed: is every run there once, and nothing else?
+"""Sweeps killed with SIGKILL at random times and resumed: every run must be stored exactly once.
 
     python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn]
 
-A round is one kill at a random moment: of the sweep (parent), of the run it is making (child), of both at once, and of
-the server that runs are forked from, in turn. Rounds go on over one results folder until its study is complete, then
-over a new one. After every kill the file must parse and no process may be left; a complete folder must hold every
-planned run exactly once.
+A round is one kill at a random time: of the sweep (parent), of its current run (child), of both at once, and of the
+server that runs are forked from, in turn. Rounds continue in one results folder until its study is complete, then in a
+new one. After every kill the file must parse and no process may remain; a complete folder must contain every planned
+run exactly once.
 """
 
 import argparse

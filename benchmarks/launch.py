@@ -1,10 +1,10 @@
-"""What a launch of ours costs, beside a bare interpreter and beside the workload's own imports.
+"""Overhead of a launch against a bare interpreter and against the workload's own imports.
 
     python -m benchmarks.launch [--rounds 40]
 
-All four kinds of start are made in turn, round after round, on the same CPU, so that drift falls on all alike:
-a bare `python -c pass`, the imports `calibrated` needs, our launch of the smallest `calibrated` run, and a long run
-for the share of CPU the parent takes.
+All four ways to start alternate on the same CPU, so that drift affects all equally: a bare `python -c pass`, the
+imports that `calibrated` needs, a launch of the smallest `calibrated` run, and a long run for the share of CPU time
+that the parent uses.
 """
 
 import argparse

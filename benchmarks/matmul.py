@@ -1,8 +1,8 @@
-"""A TensorFlow step of a few matrix products, for ours, for pyperf and for a plain loop.
+"""A TensorFlow step of a few matrix products, for `scaling`, for pyperf and for a plain loop.
 
-python -m benchmarks.matmul pyperf [options]               lets pyperf time it
-python -m benchmarks.matmul pyperf-in-turn PATH [options]  the same, each value in its turn
-python -m benchmarks.matmul loop-in-turn PATH              prints the median step of a plain loop, in its turns
+python -m benchmarks.matmul pyperf [options]               pyperf times it
+python -m benchmarks.matmul pyperf-in-turn PATH [options]  the same, one value per turn
+python -m benchmarks.matmul loop-in-turn PATH              prints the median step of a plain loop, in turns
 """
 
 import os

@@ -1,8 +1,8 @@
-"""What large studies cost: planning 100,000 runs, printing them, and showing a folder of 100,000 rows.
+"""Cost of large studies: planning 100,000 runs, printing them, and showing a folder of 100,000 rows.
 
     python -m benchmarks.scale [--runs 100000]
 
-Each in a process of its own, as a user would start it, with its wall time and its largest memory.
+Each runs in its own process, as started by a user, with its wall time and its maximum memory.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Measurements whose truth is known: a scaling law, noise between launches and steps, and what else goes wrong.
+"""Simulated measurements with a known truth: a scaling law, noise between launches and steps, and disturbances.
 
     T = T(1) (1/n + s (1 - 1/n) + k (n - 1)) · clock · exp(launch noise + step noise)
 
-Launch noise may grow with cores. Steps are AR(1) around their launch, one in a hundred is half as long again, and the
-first ten are a fifth slower. Threads that share a core count by their yield φ; a clock may fall with cores. All chance
-comes from the generator handed in.
+Launch noise may grow with cores. Steps are AR(1) around their launch, one in a hundred is longer by a half, and the
+first ten are slower by a fifth. Threads that share a core count by their yield φ; the clock may fall with cores. All
+randomness comes from the generator passed in.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Sweeps that never ran, from steps to verdicts: their truth is known, so every interval holds it or does not.
+"""Simulated sweeps, from steps to verdicts, with a known truth, to measure the coverage of every interval.
 
-Launches have nested noise: 2 % between launches, 1 % between steps, neighbouring steps correlated by 0.3, one step in a
-hundred half as long again, the first ten a fifth slower. Each launch stops by the engine's own rule and is judged by
-the engine's own warm-up detection.
+Launches have nested noise: 2 % between launches, 1 % between steps, successive steps with a correlation of 0.3, one
+step in a hundred longer by a half, the first ten slower by a fifth. Each launch stops by the engine's own rule and is
+evaluated by the engine's own warm-up detection.
 """
 
 import random

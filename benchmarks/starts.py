@@ -1,9 +1,9 @@
-"""Fresh interpreters beside forks of a server: how many more launches in the same time, and do they measure alike?
+"""Fresh interpreters against forks of a server: launches in the same time, and agreement of step times.
 
     python -m benchmarks.starts [--rounds 3] [--seconds 0.3] [WORKLOAD …]
 
-A round is a launch of a sweep: every workload on every number of cores, each launched in both ways, one right after the
-other in random order. Forks of a round have a server of their own, as in a sweep, and its start is counted.
+A round is one launch of a sweep: every workload on every number of cores, each started in both ways in succession, in
+random order. The forks of a round have their own server, as in a sweep, and its start is included.
 """
 
 import argparse

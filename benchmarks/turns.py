@@ -1,4 +1,4 @@
-"""Processes that take turns: one works while the others wait, so that a host that slows down slows them alike."""
+"""Processes that take turns: one works while the others wait, so that a change of the host's load affects all."""
 
 import socket
 from collections.abc import Iterator
