@@ -102,7 +102,7 @@ class _Job:
 
 
 def _rounds(job: _Job, rounds: int) -> None:
-    print("| round | ours: wall s | launches | ± | pyperf: wall s | ± over processes | ours / pyperf, wall |\n"
+    print("| round | scaling: wall s | launches | ± | pyperf: wall s | ± over processes | scaling / pyperf, wall |\n"
           "|---|---|---|---|---|---|---|")  # fmt: skip
     for number in range(1, rounds + 1):
         wall, launches, width = _ours(job)
@@ -118,8 +118,8 @@ def _rounds(job: _Job, rounds: int) -> None:
 def _turns(job: _Job, path: Path) -> None:
     """A process of each side by side, over and over: what each tool makes of its own, and the ratios of those."""
     sides: list[tuple[float, float, float]] = []
-    print("\n| processes side by side | ours | pyperf | plain loop | ours / pyperf | ours / loop | loop / pyperf |\n"
-          "|---|---|---|---|---|---|---|")  # fmt: skip
+    print("\n| interleaved processes | scaling | pyperf | plain loop | scaling / pyperf | "
+          "scaling / loop | loop / pyperf |\n|---|---|---|---|---|---|---|")  # fmt: skip
     for run in job.runs:
         with conductor(path) as conducting, ThreadPoolExecutor() as others:
             conducted = others.submit(conducting.conduct, 3)

@@ -75,8 +75,8 @@ def main() -> None:
     cpus = plan(study_from_toml(OURS, "disturbed"), topology).runs
     with _disturbance(max(cpus, key=lambda run: run.point.cores).flat_cpus, arguments.seed):
         loud = _repeated(methods, arguments.sweeps)
-    print(f"| method, {arguments.sweeps} sweeps each | disturbed: wrong | wrong without a warning | warned | "
-          "undisturbed: wrong | wrongly warned |")  # fmt: skip
+    print(f"| method, {arguments.sweeps} sweeps each | disturbed: wrong | wrong without a warning | warnings | "
+          "undisturbed: wrong | false warnings |")  # fmt: skip
     print("|---|---|---|---|---|---|")
     for name in methods:
         print(f"| {name} | {_row(loud[name], calm[name])} |")

@@ -52,15 +52,15 @@ def classes(profiles: Sequence[Profile]) -> list[str]:
     return markdown(("network", *names, "types for 90 %", "distance"), rows)
 
 
-def likeness(result: OpEvaluation) -> list[str]:
-    """Figure 4: who joins whom, in the paper's table and in ours."""
+def similarity(result: OpEvaluation) -> list[str]:
+    """Figure 4: the order of clustering, of the paper's table and of the measured profiles."""
     rows = []
     for linkage in LINKAGES:
         theirs = merges(shares_in({name: FIGURE_3[name] for name in result.shares.names}), linkage)
         rows += [
             (linkage, _joined(one), _joined(other)) for one, other in zip(theirs, _ours(result, linkage), strict=True)
         ]
-    return markdown(("linkage", "paper's table", "ours"), rows)
+    return markdown(("linkage", "paper's table", "measured"), rows)
 
 
 def _ours(result: OpEvaluation, linkage: Linkage) -> tuple[Merge, ...]:
@@ -101,7 +101,7 @@ def threads(result: OpEvaluation) -> list[str]:
         if first.point.mode == "train":
             told = [f"{share(one.class_share('optimisation'))}, {share(loss_share(one))}" for one in (first, last)]
             rows.append((each.name, str(last.threads), *told, share(each.losses[-1].efficiency)))
-    return markdown(("network", "threads", "optimiser, loss on the fewest", "on the most", "efficiency"), rows)
+    return markdown(("network", "threads", "optimiser, loss on one thread", "on the most threads", "efficiency"), rows)
 
 
 def limits(result: OpEvaluation) -> list[str]:
@@ -109,7 +109,7 @@ def limits(result: OpEvaluation) -> list[str]:
     return [f"- {loss_sentence(each.name, each.losses[-1])}" for each in result.scalings]
 
 
-def foretold(result: OpEvaluation) -> list[str]:
+def predictions(result: OpEvaluation) -> list[str]:
     """Held-out numbers of threads: the error by ops and by the whole step's law."""
     rows = [
         (
@@ -120,7 +120,15 @@ def foretold(result: OpEvaluation) -> list[str]:
         for each in result.scalings
         for held in each.held_out
     ]
-    headers = ("network", "from threads", "to", "measured", "error by ops", "by the whole step", "interval by ops")
+    headers = (
+        "network",
+        "from threads",
+        "to",
+        "measured",
+        "error of op-level laws",
+        "of the whole-step law",
+        "interval of op-level laws",
+    )
     return markdown(headers, rows)
 
 
@@ -128,14 +136,14 @@ def main(folder: Path) -> None:
     """Print every table."""
     result = evaluate_ops(read_traces(folder))
     for title, lines in {
-        "Figure 3, percent of op time, paper → ours": beside_the_paper(result.alike),
-        "Classes, paper → ours": classes(result.alike),
+        "Figure 3, percent of op time, paper → measured": beside_the_paper(result.alike),
+        "Classes, paper → measured": classes(result.alike),
         "Outside ops": outside(result.alike),
-        "Figure 4, who joins whom": likeness(result),
+        "Figure 4, order of clustering": similarity(result),
         "Figure 5, training against inference": modes(result),
         "Figure 6, threads": threads(result),
-        "What limits each": limits(result),
-        "Held out": foretold(result),
+        "Losses of efficiency": limits(result),
+        "Predictions of held-out numbers of threads": predictions(result),
     }.items():
         print(f"### {title}\n", *lines, "", sep="\n")
 

@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--loop", type=int, default=100)
     arguments = parser.parse_args()
-    print("| what | ms | beside the loop |\n|---|---|---|")
+    print("| what | ms | relative to the loop |\n|---|---|---|")
     _resamples(arguments.resamples, arguments.loop)
     _series(20)
     _csv(1_000_000)
@@ -76,7 +76,7 @@ def _series(many: int) -> None:
     measured = [series(TRUTH, chance) for _ in range(many)]
     fits = []
     everything = _seconds(lambda: fits.extend(fit(each) for each in measured))
-    print(f"| {many} series with everything on | {1000 * everything:.0f} | |")
+    print(f"| {many} series, complete analysis | {1000 * everything:.0f} | |")
     question = Question("throughput", 10.0)
     answered = _seconds(lambda: [answer(each, question) for each in fits])
     print(f"| {many} sizing answers over 2,000 draws each | {1000 * answered:.0f} | |")

@@ -164,7 +164,16 @@ def _a_row() -> Row:
     return replace(row(first_run(), step_seconds=(0.1,) * 60), machine=Machine("n1", "a processor", "x86_64", "6", "f"))
 
 
-HEADERS = ("nodes", "seconds a run", "wall", "nodes' time used", "driver busy", "interchange busy", "lost", "journal")
+HEADERS = (
+    "nodes",
+    "seconds per run",
+    "wall time",
+    "node utilisation",
+    "driver busy",
+    "interchange busy",
+    "lost",
+    "journal",
+)
 
 
 def print_tables(costs: Costs, seed: int) -> None:
@@ -176,7 +185,7 @@ def print_tables(costs: Costs, seed: int) -> None:
             fleet = Fleet(nodes, 100 * nodes, run_seconds)
             _print(fleet, simulate(fleet, costs, seed), costs)
     print()
-    _print_row("a node fails every", *HEADERS[2:4], "lost")
+    _print_row("mean time between failures of a node", *HEADERS[2:4], "lost")
     _print_row(*["---:"] * 4)
     for hours in (1000, 100, 10):
         fleet = Fleet(1000, 100_000, 20.0, failures_a_hour=1 / hours)
@@ -184,10 +193,14 @@ def print_tables(costs: Costs, seed: int) -> None:
         _print_row(f"{hours} h", _minutes(outcome), _percent(outcome.efficiency), outcome.lost)
     print()
     _print_row(
-        "disk", "most runs a second", "nodes busy with runs of 20 s", "of 60 s", "20 s, syncing in groups, at most"
+        "disk",
+        "maximum runs per second",
+        "nodes kept busy with runs of 20 s",
+        "of 60 s",
+        "20 s, with group commit, at most",
     )
     _print_row("---", *["---:"] * 4)
-    for name, sync in (("as timed here", costs.sync), ("1 ms a line", 0.001), ("10 ms a line", 0.01)):
+    for name, sync in (("as measured here", costs.sync), ("1 ms per line", 0.001), ("10 ms per line", 0.01)):
         a_run = max(costs.cpu + costs.lines * sync, costs.interchange)
         grouped = max(costs.cpu, costs.interchange)
         _print_row(name, f"{1 / a_run:.0f}", f"{20 / a_run:.0f}", f"{60 / a_run:.0f}", f"{20 / grouped:.0f}")

@@ -96,7 +96,7 @@ def main() -> None:
     if arguments.within:
         _print_within(arguments.workloads)
         return
-    print("| workload, small, train | ours ms | plain loop ms | ratio, median of pairs | quartiles |")
+    print("| workload, small, train | scaling ms | plain loop ms | ratio, median of pairs | quartiles |")
     print("|---|---|---|---|---|")
     for name in arguments.workloads:
         ours, plain = zip(*_pairs(name, arguments.pairs), strict=True)
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def _print_within(names: list[str]) -> None:
-    print("| workload, small, train | plain loop ms | stretches | ours / plain, median | its 95 % interval |")
+    print("| workload, small, train | plain loop ms | segments | scaling / plain, median | 95 % interval |")
     print("|---|---|---|---|---|")
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     for name in names:

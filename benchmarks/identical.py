@@ -70,7 +70,8 @@ def main() -> None:
 
 def _print_identical(point: Point, pairs: int, launches: int) -> None:
     print(
-        f"| process correlation | compare, {launches} launches: called different | pyperf, 20 × 3: called different |"
+        f"| intraclass correlation | compare, {launches} launches: called different "
+        "| pyperf, 20 × 3: called different |"
     )
     print("|---|---|---|")
     for correlation in CORRELATIONS:
@@ -83,7 +84,7 @@ def _print_identical(point: Point, pairs: int, launches: int) -> None:
 def _print_changed(point: Point, pairs: int) -> None:
     process = SPAWN_SECONDS + (PYPERF_WARMUPS + PYPERF_VALUES) * STEP_SECONDS
     wall = (PYPERF_PROCESSES + 1) * process
-    print(f"\n| process correlation | compare, fork | compare, spawn | pyperf | wall of each side: {wall:.0f} s |")
+    print(f"\n| intraclass correlation | compare, fork | compare, spawn | pyperf | wall time per side: {wall:.0f} s |")
     print("|---|---|---|---|---|")
     for correlation in CORRELATIONS:
         simulated = Simulated(("changed", correlation), correlation)
@@ -128,7 +129,7 @@ def _differ(first: list[Launch], second: list[Launch]) -> bool:
 
 def _print_real(engine: LocalEngine, run: Run, pairs: int, launches: int) -> None:
     chance = random.Random(1)
-    called = {"launches of both in random order": 0, "in turn": 0, "one result after the other": 0}
+    called = {"launches of both in random order": 0, "alternating": 0, "one result after the other": 0}
     for _ in range(pairs):
         made = [launch_of(row) for row in engine.make([run] * (2 * launches))]
         orders = (chance.sample(made, len(made)), [*made[::2], *made[1::2]], made)

@@ -160,7 +160,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), arguments.start)
     print(f"| kills | {tally.kills.total()} ({', '.join(f'{k} {n}' for k, n in sorted(tally.kills.items()))}) |")
-    print(f"| folders completed | {tally.folders} |\n| rows, each planned run once | {tally.rows} |")
+    print(f"| folders completed | {tally.folders} |\n| rows, exactly one per planned run | {tally.rows} |")
     print(f"| of them failed, because their child was killed | {tally.failed_rows} |")
     print(f"| torn lines set aside | {tally.torn_lines} |\n| problems | {len(tally.problems)} |")
     print(*tally.problems, f"({time.monotonic() - start:.0f} s)", sep="\n")

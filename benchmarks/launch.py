@@ -38,8 +38,8 @@ def main() -> None:
         kinds = {
             "python -c pass": lambda: _started("pass", run.flat_cpus),
             f"python -c '{OWN_IMPORTS}'": lambda: _started(OWN_IMPORTS, run.flat_cpus),
-            "our launch, to the child's exit": lambda: engine._row(run).outcome.sections.wall,
-            "our launch, to the row": lambda: _timed(lambda: engine._row(run)),
+            "launch, to the exit of the child": lambda: engine._row(run).outcome.sections.wall,
+            "launch, to the row": lambda: _timed(lambda: engine._row(run)),
         }
         seconds = {name: [] for name in kinds}
         for _ in range(rounds):
@@ -48,7 +48,7 @@ def main() -> None:
     with LocalEngine(long, topology, machine) as engine:
         row = next(engine.make(plan(long, topology).runs))
     bare, imports, child, whole = (1000 * median(each) for each in seconds.values())
-    print("| start | median ms | over the workload's own imports | over bare Python |\n|---|---|---|---|")
+    print("| start | median ms | relative to the workload's own imports | relative to bare Python |\n|---|---|---|---|")
     for name, each in zip(seconds, (bare, imports, child, whole), strict=True):
         print(f"| {name} | {each:.1f} | {each - imports:+.1f} ms | × {each / bare:.2f} |")
     share = row.witness.parent_cpu_seconds / row.witness.cpu_seconds

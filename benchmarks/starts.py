@@ -77,7 +77,7 @@ def _print(pairs: list[Pair], names: list[str], rounds: int) -> None:
         print(f"| {name} | {spawned:.2f} | {forked:.2f} | {spawned / forked:.2f} | {median(steps):.3f} | {quartiles} |")
     spawned, forked = (sum(pair[start][0] for pair in pairs) / rounds for start in STARTS)
     server = forked - sum(pair["fork"][1].outcome.sections.wall for pair in pairs) / rounds
-    print(f"| the server of a round | | {server:.2f} | | | |")
+    print(f"| server of a round | | {server:.2f} | | | |")
     print(f"| a round of {len(pairs) // rounds} launches | {spawned:.1f} | {forked:.1f} | {spawned / forked:.2f} | | |")
 
 
