@@ -13,7 +13,7 @@ from scaling.reporting.cluster import Pilot, Standing, pilots_table, standing_fa
 from scaling.results.cluster_folder import read_cluster, rows_kept
 from scaling.results.journal import being_written, read_journal
 from scaling.results.ledger import Ledger, Tally
-from scaling.running.engines.queues import read_jobs
+from scaling.running.engines.schedulers import read_jobs
 from scaling.study.cluster import NodeType
 
 

@@ -5,6 +5,7 @@ runtime has started hangs in it. So the server refuses to fork once anything has
 while a child measures, and leaves when the sweep's end of the socket closes.
 """
 
+import ctypes
 import importlib
 import os
 import socket
@@ -16,13 +17,18 @@ from typing import NoReturn
 
 from scaling.machine.cpulist import parse_list
 from scaling.running import memory, worker
-from scaling.running.frameworks import blas
 from scaling.running.messages import ChildStarted, Refusal, RunRequest, ServerReady, ServerSetup, decode, encode
 
 LONGEST_MESSAGE = 1 << 18
 
 # Threads that imports may start: jemalloc, which comes with Keras by way of pandas and Arrow, minds its own at a fork.
 HARMLESS_THREADS = {"jemalloc_bg_thd"}
+
+# The function that sets the threads of OpenBLAS, as the builds of NumPy's wheels, conda and distributions call it.
+BLAS_FUNCTIONS = [
+    f"{prefix}_set_num_threads{suffix}" for prefix in ("scipy_openblas", "openblas") for suffix in ("64_", "")
+]
+BLAS_MODULES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
 
 
 def main() -> None:
@@ -137,4 +143,26 @@ def _reseed() -> None:
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
     if "keras" in sys.modules:  # NumPy by itself is there for `calibrated`, which wants no such threads
-        blas.fit_threads()
+        fit_blas_threads()
+
+
+def fit_blas_threads() -> None:
+    """Have NumPy use as many threads for matrix products as a fresh import would have started.
+
+    OpenBLAS counts the CPUs of its mask once, as it is loaded, and a server is loaded on a single one. Another library
+    in its place is left alone: Intel's counts when it first works.
+    """
+    cpus = len(os.sched_getaffinity(0))
+    wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or cpus
+    threads = min(int(wanted), cpus)
+    if threads > 1:
+        for module in filter(None, map(sys.modules.get, BLAS_MODULES)):
+            _set_blas_threads(str(module.__file__), threads)
+
+
+def _set_blas_threads(library: str, threads: int) -> None:
+    loaded = ctypes.CDLL(library)
+    for name in BLAS_FUNCTIONS:
+        if hasattr(loaded, name):
+            getattr(loaded, name)(threads)
+            return

@@ -15,7 +15,7 @@ from scaling.results.store import ROWS, STUDY
 from scaling.running.engines.cluster_sweep import Lane
 from scaling.running.engines.parsl import ParslEngine, Question
 from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
-from scaling.running.engines.queues import cancel_jobs, read_jobs
+from scaling.running.engines.schedulers import cancel_jobs, read_jobs
 from scaling.running.engines.watch import Watch
 from scaling.study import compatibility
 from scaling.study.cluster import Cluster, NodeType

@@ -20,8 +20,7 @@ import psutil
 
 from scaling.errors import ClusterError
 from scaling.running.engines import interchange
-from scaling.running.engines.providers import provider
-from scaling.running.engines.queues import Job, cancel_jobs, read_jobs
+from scaling.running.engines.schedulers import Job, cancel_jobs, provider, read_jobs
 from scaling.study.cluster import Cluster, NodeType
 
 # ZeroMQ wakes whoever waits when there is a message; this is only how often threads look whether they should end.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from scaling.errors import ClusterError
 from scaling.results.journal import Journal
 from scaling.running.engines.pilots import Pilots
-from scaling.running.engines.queues import Job
+from scaling.running.engines.schedulers import Job
 from scaling.study.cluster import NodeType
 
 # So many pilots in a row that ended without making a run: there is something wrong with all of them.

@@ -2,15 +2,47 @@
 
 A step is cut into three: at least one op was running; none was, but the call of the step had begun and not yet
 returned (the framework's overhead: matching arguments, handing out ops, waking threads); neither (unexplained).
+
+An op's event is named `node:Type`; everything else the framework records has no colon, two together, or one and a
+space. Kernels that optimisers put in the place of ops have types that begin with an underscore; fused and oneDNN
+kernels are counted as the op they stand for.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
 
 PICOSECONDS = 1e12
+
+OP_EVENT = re.compile(r"[^:]+:([A-Za-z_]\w*)")
+
+# oneDNN's kernels are named after the op they carry out.
+ONEDNN = re.compile(r"_Mkl(Native)?(?=[A-Z])")
+
+# What a fused kernel is named for, by the op that is nearly all of its work. A bias, an activation, padding or a sum
+# that was drawn into it is part of its time: nothing can tell them apart.
+FUSED = {
+    "FusedConv2D": "Conv2D",
+    "Conv2DWithBias": "Conv2D",
+    "PadWithConv2D": "Conv2D",
+    "PadWithFusedConv2D": "Conv2D",
+    "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
+    "FusedConv3D": "Conv3D",
+    "Conv3DBackpropFilterWithBias": "Conv3DBackpropFilterV2",
+    "FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeWithBias": "DepthwiseConv2dNative",
+    "FusedMatMul": "MatMul",
+    "MatMulWithBias": "MatMul",
+    "FusedBatchMatMulV2": "BatchMatMulV2",
+    "FusedBatchNormEx": "FusedBatchNormV3",
+    "FusedBatchNormGradEx": "FusedBatchNormGradV3",
+    "FusedSwish": "Swish",
+    "FusedMish": "Mish",
+}
 
 
 class Span(NamedTuple):
@@ -98,3 +130,18 @@ def covered(spans: Iterable[Span]) -> int:
 def _seconds(picoseconds: int) -> float:
     """To the nanosecond, which is finer than the clock and keeps lines short."""
     return round(picoseconds / PICOSECONDS, 9)
+
+
+def op_type(event: str) -> str | None:
+    """The type of the op whose execution an event is; None for an event that is no op."""
+    found = OP_EVENT.fullmatch(event)
+    return one_type(found[1]) if found else None
+
+
+@cache
+def one_type(kernel: str) -> str:
+    """The op type a kernel stands for; a name nobody has put into the table stays as it is."""
+    if not kernel.startswith("_"):
+        return kernel
+    plain = ONEDNN.sub("", kernel)
+    return FUSED.get(plain.removeprefix("_"), plain)

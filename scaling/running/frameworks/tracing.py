@@ -14,8 +14,7 @@ import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from scaling.analysis.ops.traces import TracedStep
-from scaling.running.frameworks.op_names import op_type
-from scaling.running.frameworks.spans import Span, Spans, traced_steps
+from scaling.running.frameworks.spans import Span, Spans, op_type, traced_steps
 
 MARKER = "step"
 HOST = "/host:CPU"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from scaling.results.rows import row_to_json, run_from_json
-from scaling.running.engines.queues import Job
+from scaling.running.engines.schedulers import Job
 from scaling.running.messages import DescribeRequest, NodeRefusal, NodeRow, NodeRunRequest, decode, encode
 from tests.pretend import row
 

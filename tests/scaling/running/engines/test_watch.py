@@ -2,7 +2,7 @@ import pytest
 
 from scaling.errors import ClusterError
 from scaling.results.journal import Journal
-from scaling.running.engines.queues import Job
+from scaling.running.engines.schedulers import Job
 from scaling.running.engines.watch import KindLeftError, Watch
 from scaling.study.cluster import cluster_from_toml
 from tests.scaling.running.engines.pretend_pilots import PretendPilots

@@ -11,10 +11,10 @@ LOADED_ON_ONE = """
 import os
 os.sched_setaffinity(0, {0})
 import numpy
-from scaling.running.frameworks import blas
+from scaling.running import forkserver
 if os.fork() == 0:
     os.sched_setaffinity(0, {0, 1})
-    blas.fit_threads()
+    forkserver.fit_blas_threads()
     numpy.ones((300, 300)) @ numpy.ones((300, 300))
     print(len(os.listdir("/proc/self/task")))
 """

@@ -1,21 +1,26 @@
-"""Asks a batch scheduler what has become of jobs, and cancels them: Slurm, LSF and PBS.
+"""Batch schedulers (Slurm, LSF, PBS): the state of jobs, cancelling them, and how each is asked for a pilot.
 
-What the commands print is understood by pure functions. Slurm's was seen; LSF's and PBS's is as documented.
+What the commands print is parsed by pure functions. Slurm's was seen; LSF's and PBS's is as documented. Pilots are
+submitted by Parsl's providers, which write the batch script: one node for itself, all of its memory, never started anew
+automatically, and without `srun`, so that it has every CPU of the job. Slurm's scripts have been run; LSF's and
+PBS's were compared with their documentation only.
 """
 
 import getpass
 import json
+import math
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from scaling.errors import ClusterError
-from scaling.study.cluster import Scheduler
+from scaling.study.cluster import NodeType, Scheduler
 
 State = Literal["pending", "running", "ending"]
 
-PATIENCE_SECONDS = 60.0
+# Schedulers with many jobs take their time to answer.
+COMMAND_SECONDS = 60
 
 NAMES: Mapping[Scheduler, str] = {"slurm": "Slurm", "lsf": "LSF", "pbs": "PBS"}
 
@@ -142,7 +147,7 @@ def _said(scheduler: Scheduler, command: list[str], none_found: tuple[str, ...])
 
 def _run(scheduler: Scheduler, command: list[str]) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
     except FileNotFoundError as error:
         raise ClusterError(
             f"{NAMES[scheduler]} cannot be reached: there is no program '{command[0]}' here; "
@@ -150,5 +155,70 @@ def _run(scheduler: Scheduler, command: list[str]) -> subprocess.CompletedProces
         ) from error
     except subprocess.TimeoutExpired as error:
         raise ClusterError(
-            f"{NAMES[scheduler]} cannot be reached: {command[0]} said nothing for {PATIENCE_SECONDS:g} s; try later"
+            f"{NAMES[scheduler]} cannot be reached: {command[0]} said nothing for {COMMAND_SECONDS:g} s; try later"
         ) from error
+
+
+def provider(kind: NodeType, shared: bool, host: str | None) -> Any:
+    """What submits pilots of a kind, on one host where it is named."""
+    from parsl.launchers import SimpleLauncher
+
+    told = {"worker_init": kind.setup, "walltime": _clock(kind.walltime), "launcher": SimpleLauncher()}
+    submit = {"slurm": _slurm, "lsf": _lsf, "pbs": _pbs}[kind.scheduler]
+    return submit(kind, shared, host, {**told, "cmd_timeout": COMMAND_SECONDS})
+
+
+def _slurm(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+    from parsl.providers import SlurmProvider
+
+    lines = ["--mem=0", "--no-requeue", *([f"--nodelist={host}"] if host else []), *kind.options]
+    lines += [] if shared else ["--output=/dev/null", "--error=/dev/null"]
+    return SlurmProvider(
+        partition=kind.partition,
+        account=kind.account,
+        constraint=kind.constraint,
+        scheduler_options=_block("#SBATCH", lines),
+        exclusive=True,
+        **told,
+    )
+
+
+def _lsf(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+    from parsl.providers import LSFProvider
+
+    lines = ["-x", "-rn", *([f'-R "select[{kind.constraint}]"'] if kind.constraint else [])]
+    lines += [*([f"-m {host}"] if host else []), *kind.options]
+    return LSFProvider(
+        queue=kind.partition,
+        project=kind.account,
+        scheduler_options=_block("#BSUB", lines),
+        # One slot on a host that nobody else gets: few LSF know `-nnodes`. And `bsub FILE` reads no #BSUB lines.
+        request_by_nodes=False,
+        cores_per_block=1,
+        cores_per_node=1,
+        bsub_redirection=True,
+        **told,
+    )
+
+
+def _pbs(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+    from parsl.providers import PBSProProvider
+
+    chosen = [text for text in (kind.constraint, f"host={host}" if host else None) if text]
+    return PBSProProvider(
+        queue=kind.partition,
+        account=kind.account,
+        scheduler_options=_block("#PBS", ["-l place=excl", "-r n", *kind.options]),
+        select_options=":".join(chosen),
+        **told,
+    )
+
+
+def _block(mark: str, lines: list[str]) -> str:
+    return "\n".join(f"{mark} {line}" for line in lines)
+
+
+def _clock(seconds: int) -> str:
+    """A time in whole minutes, upwards: Parsl cuts the rest off for Slurm and LSF, and runs count on it."""
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours:02}:{minutes:02}:00"
