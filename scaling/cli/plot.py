@@ -11,13 +11,14 @@ from scaling.cli.options import check_target
 from scaling.cli.printing import print_note
 from scaling.cli.sources import IncludeInvalid
 from scaling.errors import StoreError
+from scaling.reporting.plots.registry import help_text, names
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types
 from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
 
 if TYPE_CHECKING:
-    from scaling.reporting.plots.picture import Nothing, Picture
+    from scaling.reporting.plots.drawing import Drawing, NotDrawn
 
 FIGURES = "figures"
 
@@ -36,9 +37,7 @@ def plot(
         list[str] | None,
         typer.Argument(
             metavar="KIND",
-            help="efficiency, speedup, steps, smt, threads, sections, karp-flatt, modes, placement, capacity; of a "
-            "profile op-steps, op-tail, op-shares, op-likeness, op-modes, op-threads, op-losses; roofline. Default: "
-            "all that the folder has.",
+            help=help_text(),
             show_default=False,
         ),
     ] = None,
@@ -70,40 +69,35 @@ def plot(
             plot(path, kinds, where / name, formats, target, ceilings, include_invalid)
         _write(_side_by_side(folder, kinds, target, include_invalid), where, formats)
         return
-    # Libraries that draw take seconds to import, which no other command should pay for.
-    from scaling.reporting.plots.fathom import OP_KINDS
-    from scaling.reporting.plots.kinds import KINDS
-    from scaling.reporting.plots.roofline import KIND as ROOFLINE
-
     traced = (folder / TRACES.file).exists()
     has_rows = (folder / ROWS.file).exists() or not traced
-    usual = (*(KINDS if has_rows else ()), *(OP_KINDS if traced else ()))
-    chosen = _chosen(kinds or usual, (*KINDS, *OP_KINDS, ROOFLINE))
+    usual = (*(names("rows") if has_rows else ()), *(names("traces") if traced else ()))
+    chosen = _chosen(kinds or usual, names())
     check_target(target)
     measured = [folder, *([ceilings] if ceilings else [])]
     _write(_pictures(measured, chosen, target, include_invalid), where, formats)
 
 
-def _write(pictures: "Iterator[Picture | Nothing]", where: Path, formats: list[Format] | None) -> None:
+def _write(pictures: "Iterator[Drawing | NotDrawn]", where: Path, formats: list[Format] | None) -> None:
     """Figures as files whose paths are printed, and for each that is none the reason."""
-    from scaling.reporting.plots.picture import Nothing
+    from scaling.reporting.plots.drawing import NotDrawn
 
     for drawn in written(pictures, where, formats):
-        if isinstance(drawn, Nothing):
+        if isinstance(drawn, NotDrawn):
             print_note(f"no figure '{drawn.kind}': {drawn.reason}")
 
 
 def written(
-    pictures: "Iterable[Picture | Nothing]", where: Path, formats: Sequence[Format] | None = None
-) -> "Iterator[Picture | Nothing]":
+    pictures: "Iterable[Drawing | NotDrawn]", where: Path, formats: Sequence[Format] | None = None
+) -> "Iterator[Drawing | NotDrawn]":
     """The same pictures, each once it has been written to a folder and its paths printed."""
-    from scaling.reporting.plots.picture import Picture
-    from scaling.reporting.plots.saving import write
+    from scaling.reporting.plots.drawing import Drawing
+    from scaling.reporting.plots.save import save
 
     for drawn in pictures:
-        if isinstance(drawn, Picture):
+        if isinstance(drawn, Drawing):
             try:
-                print(*write(drawn, where, [str(each) for each in dict.fromkeys(formats or Format)]), sep="\n")
+                print(*save(drawn, where, [str(each) for each in dict.fromkeys(formats or Format)]), sep="\n")
             except OSError as error:
                 raise StoreError(
                     f"{where} cannot be written: {error.strerror}; choose another folder with -o"
@@ -113,25 +107,25 @@ def written(
 
 def _side_by_side(
     folder: Path, kinds: Sequence[str] | None, target: float | None, include_invalid: bool
-) -> "Iterator[Picture | Nothing]":
+) -> "Iterator[Drawing | NotDrawn]":
     """The figures asked for that have the kinds of a cluster's nodes as series."""
     from scaling.cli.kind_results import read_kind_results
-    from scaling.reporting.plots.side_by_side import KINDS, side_by_side
+    from scaling.reporting.plots.drawing import draw_node_types
 
-    chosen = [kind for kind in KINDS if not kinds or kind in kinds]
+    chosen = [name for name in names("node types") if not kinds or name in kinds]
     if chosen:
-        yield from side_by_side(read_kind_results(folder, include_invalid), chosen, target)
+        yield from draw_node_types(read_kind_results(folder, include_invalid), chosen, target)
 
 
 def _pictures(
     folders: Sequence[Path], chosen: Sequence[str], target: float | None, include_invalid: bool
-) -> "Iterator[Picture | Nothing]":
+) -> "Iterator[Drawing | NotDrawn]":
     """The figures asked for: of points, of traces where there are any, and what networks achieve."""
-    from scaling.reporting.plots.fathom import OP_KINDS, op_pictures
-    from scaling.reporting.plots.kinds import KINDS, pictures
-    from scaling.reporting.plots.roofline import KIND as ROOFLINE
+    from scaling.reporting.plots.drawing import draw_figures, draw_op_figures, draw_roofline
 
-    of_points, of_traces = ([kind for kind in chosen if kind in known] for known in (KINDS, OP_KINDS))
+    of_points, of_traces, of_ceilings = (
+        [name for name in chosen if name in names(needs)] for needs in ("rows", "traces", "ceilings")
+    )
     if of_points:
         from scaling.reporting.points import evaluation_notes
         from scaling.results.evaluation import evaluate
@@ -140,17 +134,15 @@ def _pictures(
         result = evaluate(read_folder(folders[0]), include_invalid)
         for note in evaluation_notes(result):
             print_note(note)
-        yield from pictures(result, of_points, target)
+        yield from draw_figures(result, of_points, target)
     if of_traces:
         from scaling.results.op_evaluation import evaluate_ops
 
-        yield from op_pictures(evaluate_ops(read_traces(folders[0])), of_traces)
-    if ROOFLINE in chosen:
+        yield from draw_op_figures(evaluate_ops(read_traces(folders[0])), of_traces)
+    if of_ceilings:
         from scaling.cli.workloads import achieved_in
-        from scaling.reporting.plots.drawing import drawn
-        from scaling.reporting.plots.roofline import roofline
 
-        yield drawn(lambda: roofline(achieved_in(folders)))
+        yield from draw_roofline(achieved_in(folders))
 
 
 def _chosen(asked: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:

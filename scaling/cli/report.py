@@ -16,7 +16,7 @@ from scaling.results.jsonl import replace_file
 from scaling.results.store import read_study_toml
 
 if TYPE_CHECKING:
-    from scaling.reporting.plots.picture import Nothing, Picture
+    from scaling.reporting.plots.drawing import Drawing, NotDrawn
 
 REPORT = "report.html"
 
@@ -67,7 +67,7 @@ def write_reports(
     """Every page of a folder on the disk, each whole or not at all, its figures too if asked for; where pages are."""
     # Array, plotting and template libraries take seconds to import, which no other command should pay for.
     from scaling.reporting.page.page import page
-    from scaling.reporting.plots.kinds import pictures
+    from scaling.reporting.plots.drawing import draw_figures
     from scaling.results.evaluation import evaluate
     from scaling.results.folder import read_folder
 
@@ -76,10 +76,10 @@ def write_reports(
     if is_cluster_folder(folder):
         return _write_kinds(folder, output, include_invalid, target, where)
     result = evaluate(read_folder(folder), include_invalid)
-    return [_kept(path, page(result, _drawn(pictures(result), where), include_invalid=include_invalid))]
+    return [_kept(path, page(result, _drawn(draw_figures(result), where), include_invalid=include_invalid))]
 
 
-def _drawn(found: "Iterable[Picture | Nothing]", where: Path | None) -> "Iterable[Picture | Nothing]":
+def _drawn(found: "Iterable[Drawing | NotDrawn]", where: Path | None) -> "Iterable[Drawing | NotDrawn]":
     return written(found, where) if where else found
 
 
@@ -90,8 +90,7 @@ def _write_kinds(
     from scaling.cli.kind_results import read_kind_results
     from scaling.reporting.page.page import page
     from scaling.reporting.page.side_by_side import side_by_side_page
-    from scaling.reporting.plots.kinds import pictures
-    from scaling.reporting.plots.side_by_side import side_by_side
+    from scaling.reporting.plots.drawing import draw_figures, draw_node_types
 
     kinds, path = read_kind_results(folder, include_invalid), output or folder / REPORT
     places = {
@@ -99,14 +98,14 @@ def _write_kinds(
         for kind in kinds
     }
     for kind in kinds:
-        found = _drawn(pictures(kind.evaluation), where / kind.name if where else None)
+        found = _drawn(draw_figures(kind.evaluation), where / kind.name if where else None)
         _kept(places[kind.name], page(kind.evaluation, found, include_invalid=include_invalid))
     text = side_by_side_page(
         folder.resolve().name,
         read_study_toml(folder),
         kinds,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in places.items()},
-        _drawn(side_by_side(kinds, target=target), where),
+        _drawn(draw_node_types(kinds, target=target), where),
         unmeasured=unmeasured_node_types(folder),
         target=target,
         include_invalid=include_invalid,

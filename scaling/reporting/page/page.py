@@ -11,7 +11,7 @@ from scaling.reporting.page.machine_layout import boxes, described
 from scaling.reporting.page.point_rows import point_columns, point_rows
 from scaling.reporting.page.svg import as_drawn
 from scaling.reporting.page.template import written
-from scaling.reporting.plots.kinds import Nothing, Picture, pictures
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.points import evaluation_notes
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
@@ -25,12 +25,14 @@ SCRIPTS = (
 LARGE = 32
 
 
-def page(result: Evaluation, found: Iterable[Picture | Nothing] | None = None, *, include_invalid: bool = False) -> str:
+def page(
+    result: Evaluation, found: Iterable[Drawing | NotDrawn] | None = None, *, include_invalid: bool = False
+) -> str:
     """The whole page, with these figures of the result, or else with every kind there is."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
-    figures, undrawn = as_drawn(pictures(result) if found is None else found)
+    figures, undrawn = as_drawn(draw_figures(result) if found is None else found)
     return written(
         "page.html",
         SCRIPTS,

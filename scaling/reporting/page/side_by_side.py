@@ -12,8 +12,7 @@ from scaling.reporting.page.answers import AnswerLine, Words, answer_line, apart
 from scaling.reporting.page.page import taken_in, totals
 from scaling.reporting.page.svg import as_drawn
 from scaling.reporting.page.template import written
-from scaling.reporting.plots import side_by_side as figures_of
-from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.points import evaluation_notes
 from scaling.reporting.words import count, figure, label, share
 from scaling.results.node_types import (
@@ -54,7 +53,7 @@ def side_by_side_page(
     study_toml: str | None,
     kinds: Sequence[NodeTypeEvaluation],
     pages: Mapping[str, str],
-    found: Iterable[Picture | Nothing] | None = None,
+    found: Iterable[Drawing | NotDrawn] | None = None,
     *,
     unmeasured: Sequence[str] = (),
     target: float | None = None,
@@ -66,7 +65,7 @@ def side_by_side_page(
     """
     study = provenance.study_of(study_toml, name)
     works = same_work(kinds, target)
-    figures, undrawn = as_drawn(figures_of.side_by_side(kinds, target=target) if found is None else found)
+    figures, undrawn = as_drawn(draw_node_types(kinds, target=target) if found is None else found)
     rows = [row for kind in kinds for row in kind.evaluation.folder.rows]
     machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.evaluation.folder.rows}
     return written(

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from scaling.reporting.plots.picture import Nothing, Picture
-from scaling.reporting.plots.saving import page_svg
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.save import page_svg
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -22,11 +22,11 @@ class Drawn:
     svg: Markup
 
 
-def as_drawn(found: Iterable[Picture | Nothing]) -> tuple[list[Drawn], list[Nothing]]:
+def as_drawn(found: Iterable[Drawing | NotDrawn]) -> tuple[list[Drawn], list[NotDrawn]]:
     """Pictures as a page carries them, and those that are none."""
     drawn, undrawn = [], []
     for each in found:
-        if isinstance(each, Picture):
+        if isinstance(each, Drawing):
             drawn.append(Drawn(each.kind, each.title, each.caption, Markup(without_styles(page_svg(each)))))
         else:
             undrawn.append(each)

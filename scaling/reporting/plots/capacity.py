@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib import figure as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
 
 from scaling.analysis.capacity import answer
@@ -12,17 +12,16 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ASSURANCE, Outlook, Question
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.curves import Curve, launch_curve, most_fitted
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, upper_limit
 from scaling.reporting.plots.law_lines import draw_curve, left_out_words
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, colour, marker
 from scaling.reporting.words import count, label
 from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
-KIND, TITLE = "capacity", "How many cores to give"
 DRAWS = 400
 GIVEN, TARGET = COLOURS[1], COLOURS[3]
 # A target farther above all that is drawn would only flatten the picture.
@@ -52,10 +51,10 @@ class _Panel:
         return self.curve is not None and self.outlook.farthest > self.measured
 
 
-def capacity(result: Evaluation, target: float | None = None) -> Picture | Nothing:
+def capacity(result: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
     """A panel for every series that a size is asked of; with a target, the size that reaches it, else the knee's."""
     if not result.outlooks:
-        return Nothing(KIND, TITLE, "no series could be fitted, so nothing is known of sizes that were not measured")
+        return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
     lines = lines_of(result)
     panels = [_panel(each, lines, result, target) for each in result.outlooks[:MOST_PANELS]]
     given = (
@@ -69,7 +68,7 @@ def capacity(result: Evaluation, target: float | None = None) -> Picture | Nothi
         "it is extrapolated, beyond twice as many nothing is said. Bars are 95 % intervals over launches, hollow marks "
         f"have a verdict against them.{left_out_words(len(result.outlooks))}"
     )
-    return Picture(KIND, TITLE, caption, _figure(panels, target))
+    return Drawing(caption, _figure(panels, target))
 
 
 def _panel(outlook: Outlook, lines: Sequence[Line], result: Evaluation, target: float | None) -> _Panel:
@@ -116,7 +115,7 @@ def _given(outlook: Outlook, result: Evaluation, target: float | None) -> tuple[
     return found.offer.cores, f"give {count(found.offer.cores, 'core')}{threads}"
 
 
-def _figure(panels: Sequence[_Panel], target: float | None) -> Drawing:
+def _figure(panels: Sequence[_Panel], target: float | None) -> mpl.Figure:
     counts = [cores for panel in panels for cores in panel.outlook.fit.series.cores]
     counts += [mark.cores for panel in panels for mark in panel.marks]
     farthest = max([*counts, *(panel.outlook.farthest for panel in panels)])

@@ -1,21 +1,91 @@
-"""How any kind of figure is drawn: in our look, and laid out once for all of its files."""
+"""Draw figures by name: each is finished in our style and laid out once, ready to be saved in any format."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import cast
 
-from scaling.reporting.plots.picture import Nothing, Picture
+from matplotlib.figure import Figure
+
+from scaling.analysis.ops.roofline import Achieved
+from scaling.reporting.plots.registry import FigureKind, Needs, kinds
 from scaling.reporting.plots.style import style
 from scaling.reporting.plots.text import printable
+from scaling.results.evaluation import Evaluation
+from scaling.results.node_types import NodeTypeEvaluation
+from scaling.results.op_evaluation import OpEvaluation, evaluate_ops
 
 
-def drawn(draw: Callable[[], Picture | Nothing]) -> Picture | Nothing:
-    """What a kind draws, ready to be written; each of its files need not lay it out again."""
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure with its caption; kind and title are those of its registration."""
+
+    caption: str
+    figure: Figure
+    kind: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotDrawn:
+    """Why a kind of figure has nothing to draw, in one sentence."""
+
+    reason: str
+    kind: str = ""
+    title: str = ""
+
+
+def draw_figures(
+    evaluation: Evaluation, names: Sequence[str] | None = None, target: float | None = None
+) -> Iterator[Drawing | NotDrawn]:
+    """Draw figures of an evaluated folder: the named ones, or every kind, with those of traces where there are any.
+
+    With a target throughput, units per second, the sizes that reach it are marked.
+    """
+    yield from _draw("rows", evaluation, names, target)
+    if names is None and evaluation.folder.traces:
+        yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
+
+
+def draw_op_figures(evaluation: OpEvaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
+    """Draw figures of evaluated traces: the named ones, or every kind."""
+    yield from _draw("traces", evaluation, names)
+
+
+def draw_roofline(achieved: Sequence[Achieved]) -> Iterator[Drawing | NotDrawn]:
+    """Draw what networks achieve of their machine's ceilings."""
+    yield from _draw("ceilings", achieved, None)
+
+
+def draw_node_types(
+    node_types: Sequence[NodeTypeEvaluation], names: Sequence[str] | None = None, target: float | None = None
+) -> Iterator[Drawing | NotDrawn]:
+    """Draw figures with a cluster's node types as series: the named ones, or every kind there is."""
+    yield from _draw("node types", node_types, names, target)
+
+
+def _draw(
+    needs: Needs, subject: object, names: Sequence[str] | None, target: float | None = None
+) -> Iterator[Drawing | NotDrawn]:
+    available = {kind.name: kind for kind in kinds(needs)}
+    for name in available if names is None else names:
+        yield _finish(available[name], subject, target)
+
+
+def _finish(kind: FigureKind, subject: object, target: float | None) -> Drawing | NotDrawn:
+    """Draw one figure in our style; its files and the page share one layout."""
+    module, _, name = kind.function.partition(":")
+    function = cast("Callable[..., Drawing | NotDrawn]", getattr(import_module(f"{__package__}.{module}"), name))
     with style():
-        found = draw()
-        if isinstance(found, Picture):
-            engine = found.figure.get_layout_engine()
-            if engine is not None:
-                engine.execute(found.figure)
-                found.figure.set_layout_engine(None)
-            found = replace(found, caption=printable(found.caption))
-    return found
+        drawing = function(subject, target) if kind.takes_target else function(subject)
+        if isinstance(drawing, Drawing):
+            _lay_out(drawing.figure)
+            drawing = replace(drawing, caption=printable(drawing.caption))
+    return replace(drawing, kind=kind.name, title=kind.title)
+
+
+def _lay_out(figure: Figure) -> None:
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.curves import Curve, most_fitted
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import upper_limit
 from scaling.reporting.plots.law_lines import (
     chosen_law,
@@ -17,21 +18,18 @@ from scaling.reporting.plots.law_lines import (
     marks_of,
 )
 from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn, Look, series_figure
 from scaling.reporting.plots.style import colour
 from scaling.results.evaluation import Evaluation
 
-KIND, TITLE = "efficiency", "Parallel efficiency"
 
-
-def efficiency(result: Evaluation) -> Picture | Nothing:
+def efficiency(result: Evaluation) -> Drawing | NotDrawn:
     """Every series with its law."""
     drawn = [Drawn(line, marks) for line in lines_of(result) if (marks := marks_of(line, efficiency_percent))]
     marks = [mark for each in drawn for mark in each.marks]
     counts = [mark.cores for mark in marks]
     if max(counts, default=1) == 1:
-        return Nothing(KIND, TITLE, "no point on more than one core was measured beside its one-core point")
+        return NotDrawn("no point on more than one core was measured beside its one-core point")
     curves = {each.line.place: curve for each in drawn if (curve := efficiency_law(each.line, counts))}
 
     def under(axes: Axes, each: Drawn) -> None:
@@ -53,7 +51,7 @@ def efficiency(result: Evaluation) -> Picture | Nothing:
         "have a verdict against them; the line is the law the launches speak for, held against the same one core."
         f"{left_out_words(len(drawn))}"
     )
-    return Picture(KIND, TITLE, caption, series_figure(drawn, look))
+    return Drawing(caption, series_figure(drawn, look))
 
 
 def efficiency_percent(point: Scaled) -> Estimate | None:

@@ -5,28 +5,27 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from scaling.analysis.ops.losses import Loss
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.fathom_classes import class_keys, segment
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, share
 from scaling.results.op_evaluation import OpEvaluation
 
-KIND, TITLE = "op-losses", "What limits each workload"
 MOST_BARS = 16
 BAR_INCHES, WIDTH_INCHES = 0.36, 9.0
 
 
-def op_losses(result: OpEvaluation) -> Picture | Nothing:
+def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
     """A bar a subject: 100 % is the time beyond a perfect share of one thread's, cut by ops, the largest first."""
     found = [(each.name, each.losses[-1]) for each in result.scalings if each.losses and each.losses[-1].told]
     if not found:
-        return Nothing(KIND, TITLE, "no workload was traced on so many threads that it lost efficiency for sure")
+        return NotDrawn("no workload was traced on so many threads that it lost efficiency for sure")
     caption = (
         "The efficiency lost on the most threads traced is the part of a step beyond a perfect share of the time on "
         "one thread; the bars say in which ops it is lost, the largest first, coloured by class. Ops that gained more "
         "than their share are left out."
     )
-    return Picture(KIND, TITLE, caption, _figure(found[:MOST_BARS]))
+    return Drawing(caption, _figure(found[:MOST_BARS]))
 
 
 def segments(found: Loss) -> list[tuple[str, str, float]]:

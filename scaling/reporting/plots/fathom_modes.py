@@ -7,31 +7,30 @@ from matplotlib.figure import Figure
 from scaling.analysis.operations import ModePair
 from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, Profile
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.fathom_classes import PARTS, class_keys, segment
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import SMALL_POINTS
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, duration
 from scaling.results.op_evaluation import OpEvaluation
 
-KIND, TITLE = "op-modes", "Training against inference, by op class"
 MOST_PAIRS = 12
 BAR_INCHES = 0.24
 
 
-def op_modes(result: OpEvaluation) -> Picture | Nothing:
+def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
     """A bar for training and one for inference of every workload, on the fewest threads both were traced with."""
     by_name: dict[str, ModePair] = {}
     for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):
         by_name.setdefault(f"{pair.train.point.workload} {pair.train.point.size}", pair)
     pairs = list(by_name.values())[:MOST_PAIRS]
     if not pairs:
-        return Nothing(KIND, TITLE, "no workload was traced on as many threads both in training and in inference")
+        return NotDrawn("no workload was traced on as many threads both in training and in inference")
     caption = (
         "Time an item takes in each mode, in percent of training, by the class of its ops "
         f"({count(pairs[0].train.threads, 'thread')}); at the end of a bar, how long that is."
     )
-    return Picture(KIND, TITLE, caption, _figure(pairs))
+    return Drawing(caption, _figure(pairs))
 
 
 def class_percents(profile: Profile, whole_seconds: float) -> dict[str, float]:

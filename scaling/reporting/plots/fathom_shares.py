@@ -11,14 +11,13 @@ from scaling.analysis.fits.observations import Floats
 from scaling.analysis.operations import notable
 from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
 from scaling.analysis.ops.profile import Profile
-from scaling.reporting.plots.fathom_likeness import leaves
-from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.fathom_similarity import leaves
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS
 from scaling.reporting.plots.text import printable, wrapped
 from scaling.reporting.words import count
 from scaling.results.op_evaluation import OpEvaluation
 
-KIND, TITLE = "op-shares", "Which ops the time goes to"
 ROW_INCHES, COLUMN_INCHES = 0.17, 0.62
 MOST_WORKLOADS = 16
 # A share below this is no number worth printing.
@@ -28,17 +27,17 @@ TINTS = 20
 DARK_FROM = 55.0
 
 
-def op_shares(result: OpEvaluation) -> Picture | Nothing:
+def op_shares(result: OpEvaluation) -> Drawing | NotDrawn:
     """Op types of at least a percent in any workload against workloads, of one mode, size and number of threads."""
     if not result.alike:
-        return Nothing(KIND, TITLE, "no run was traced")
+        return NotDrawn("no run was traced")
     first = result.alike[0]
     caption = (
         f"Percent of op time ({first.point.mode}, {first.point.size} size, "
         f"{count(first.threads, 'thread')}), for op types of at least 1 % in any workload, by the seven classes of the "
         "Fathom paper; names that mean the same op are summed."
     )
-    return Picture(KIND, TITLE, caption, _figure(result))
+    return Drawing(caption, _figure(result))
 
 
 def _neighbours(result: OpEvaluation) -> list[Profile]:

@@ -7,28 +7,27 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.operations import Stationarity
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import MOST_PANELS, frame, number_axis, reference
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import colour, marker
 from scaling.reporting.words import count, share
 from scaling.results.op_evaluation import OpEvaluation
 
-KIND, TITLE = "op-steps", "Op time, step by step"
 # Steps that took longer than this, in percent of the median, are drawn at the edge.
 MOST_PERCENT = 200.0
 
 
-def op_steps(result: OpEvaluation) -> Picture | Nothing:
+def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
     """A panel a launch: the first of every training subject on its fewest threads, or of what there is."""
     chosen = _chosen(result)
     if not chosen:
-        return Nothing(KIND, TITLE, "no trace has the three steps a trend needs")
+        return NotDrawn("no trace has the three steps a trend needs")
     caption = (
         "Time in ops of every traced step, in percent of the median step of its launch; a program can be profiled from "
         "a few steps where they scatter around one level. Spread is the standard deviation over the mean; a drift is "
         "named where Mann and Kendall's test finds one."
     )
-    return Picture(KIND, TITLE, caption, _figure(chosen[:MOST_PANELS]))
+    return Drawing(caption, _figure(chosen[:MOST_PANELS]))
 
 
 def _chosen(result: OpEvaluation) -> list[Stationarity]:

@@ -7,26 +7,25 @@ from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.operations import MOST, cumulative_shares, types_for
 from scaling.analysis.ops.profile import Profile
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import frame, number_axis, reference
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import colour, marker
 from scaling.reporting.words import count
 from scaling.results.op_evaluation import OpEvaluation
 
-KIND, TITLE = "op-tail", "How few op types make most of the time"
 FARTHEST = 25
 
 
-def op_tail(result: OpEvaluation) -> Picture | Nothing:
+def op_tail(result: OpEvaluation) -> Drawing | NotDrawn:
     """A curve a workload, all of one mode, size and number of threads."""
     if not result.alike:
-        return Nothing(KIND, TITLE, "no run was traced")
+        return NotDrawn("no run was traced")
     first = result.alike[0]
     caption = (
         f"The share of op time that the heaviest op types make up together ({first.point.mode}, {first.point.size} "
         f"size, {count(first.threads, 'thread')}); behind a name, how many types make {100 * MOST:.0f} %."
     )
-    return Picture(KIND, TITLE, caption, _figure(result.alike))
+    return Drawing(caption, _figure(result.alike))
 
 
 def _figure(profiles: Sequence[Profile]) -> Figure:

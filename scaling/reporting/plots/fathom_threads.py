@@ -8,13 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.style import FAINT, INK, SMALL_POINTS, TEXT_POINTS, colour, marker
 from scaling.reporting.plots.text import printable, wrapped
 from scaling.reporting.words import duration, share
 from scaling.results.op_evaluation import OpEvaluation, Scaling
 
-KIND, TITLE = "op-threads", "Ops against threads"
 MOST_PANELS = 8
 MOST_PARTS = 5
 PANEL_INCHES = (5.0, 1.85)
@@ -22,10 +21,10 @@ PANEL_INCHES = (5.0, 1.85)
 LEAST_SHARE = 0.01
 
 
-def op_threads(result: OpEvaluation) -> Picture | Nothing:
+def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
     """A panel a subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
     if not result.scalings:
-        return Nothing(KIND, TITLE, "no workload was traced on several numbers of threads")
+        return NotDrawn("no workload was traced on several numbers of threads")
     scalings = sorted(result.scalings, key=lambda each: each.threading.profiles[0].point.mode != "train")[:MOST_PANELS]
     left = f" {len(scalings)} of {len(result.scalings)} are drawn." if len(result.scalings) > len(scalings) else ""
     caption = (
@@ -33,7 +32,7 @@ def op_threads(result: OpEvaluation) -> Picture | Nothing:
         "dotted is what perfect scaling of the whole step would be. A part whose line is flat is what more threads do "
         f"not help with.{left}"
     )
-    return Picture(KIND, TITLE, caption, _figure(scalings))
+    return Drawing(caption, _figure(scalings))
 
 
 def heaviest(scaling: Scaling) -> list[int]:

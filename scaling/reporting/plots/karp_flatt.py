@@ -5,25 +5,21 @@ from matplotlib.axes import Axes
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import upper_limit
 from scaling.reporting.plots.law_lines import law_remark, left_out_words, marks_of
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import band_key
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn, Look, series_figure
 from scaling.reporting.plots.style import BAND_ALPHA, colour
 from scaling.results.evaluation import Evaluation
 
-KIND, TITLE = "karp-flatt", "Serial fraction, count by count"
 
-
-def karp_flatt(result: Evaluation) -> Picture | Nothing:
+def karp_flatt(result: Evaluation) -> Drawing | NotDrawn:
     """The trace of every series, and Amdahl's serial fraction as fitted."""
     drawn = [Drawn(line, marks) for line in lines_of(result) if (marks := marks_of(line, _percent))]
     if not drawn:
-        return Nothing(
-            KIND, TITLE, "no point of fixed work on more than one core was measured beside its one-core point"
-        )
+        return NotDrawn("no point of fixed work on more than one core was measured beside its one-core point")
     fitted = {each.line.place: found for each in drawn if (found := _serial(each.line))}
 
     def under(axes: Axes, each: Drawn) -> None:
@@ -45,7 +41,7 @@ def karp_flatt(result: Evaluation) -> Picture | Nothing:
         "overhead that grows with cores, below zero is more than a core's worth for a core. Bars are 95 % intervals "
         f"over launches, hollow marks have a verdict against them.{left_out_words(len(drawn))}"
     )
-    return Picture(KIND, TITLE, caption, series_figure(drawn, look))
+    return Drawing(caption, series_figure(drawn, look))
 
 
 def _percent(point: Scaled) -> Estimate | None:

@@ -5,21 +5,19 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.efficiency import efficiency_percent
 from scaling.reporting.plots.frame import MOST_PANELS, cores_axis, frame, number_axis, reference, upper_limit
 from scaling.reporting.plots.law_lines import left_out_words, marks_of
 from scaling.reporting.plots.lines import lines_of, names_of
 from scaling.reporting.plots.marks import beside, draw_marks, hollow_key, mark_key
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-KIND, TITLE = "modes", "Training against inference"
 
-
-def modes(result: Evaluation) -> Picture | Nothing:
+def modes(result: Evaluation) -> Drawing | NotDrawn:
     """A panel for everything that was measured in more than one mode."""
     pairs: dict[Point, list[Drawn]] = {}
     for line in lines_of(result):
@@ -28,14 +26,14 @@ def modes(result: Evaluation) -> Picture | Nothing:
             pairs.setdefault(replace(line.point, mode=""), []).append(Drawn(line, marks))
     whole = {point: found for point, found in pairs.items() if len(found) > 1}
     if not whole:
-        return Nothing(KIND, TITLE, "no workload was measured on several cores both in training and in inference")
+        return NotDrawn("no workload was measured on several cores both in training and in inference")
     names = names_of(list(whole))[:MOST_PANELS]
     caption = (
         "Parallel efficiency of the same workload in each mode: where they part, a size that suits one does not suit "
         "the other. Bars are 95 % intervals over launches, hollow marks have a verdict against them."
         f"{left_out_words(len(whole))}"
     )
-    return Picture(KIND, TITLE, caption, _figure(names, list(whole.values())[:MOST_PANELS]))
+    return Drawing(caption, _figure(names, list(whole.values())[:MOST_PANELS]))
 
 
 def _figure(names: Sequence[str], panels: Sequence[Sequence[Drawn]]) -> Figure:

@@ -10,15 +10,14 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
 from scaling.machine.topology import Cpus
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.floor_plan import Box, Level, Plan, floor_plan
 from scaling.reporting.plots.frame import POINTS_PER_INCH, frame
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, INK, LIGHT, Stroke
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
 from scaling.results.machine_file import MachineFile
 
-KIND, TITLE = "placement", "Which CPUs were used"
 # On a machine with many CPUs fewer panels say as much.
 MOST_PANELS, MOST_PANELS_IF_LARGE, LARGE = 12, 6, 64
 # Where cells are smaller than this, a number does not fit in.
@@ -42,11 +41,11 @@ class Used:
     cpus: frozenset[int]
 
 
-def placement(result: Evaluation) -> Picture | Nothing:
+def placement(result: Evaluation) -> Drawing | NotDrawn:
     """A panel for the fewest, the middle and the most cores of every placement and number of threads a core."""
     machine = result.folder.machine
     if machine is None:
-        return Nothing(KIND, TITLE, "the folder does not say what its machine is made of")
+        return NotDrawn("the folder does not say what its machine is made of")
     found = used_of(result)
     groups: dict[tuple[str, int], list[Used]] = {}
     for each in found:
@@ -60,7 +59,7 @@ def placement(result: Evaluation) -> Picture | Nothing:
         f"The CPUs{about}, core by core; a core with several threads is cut across, and filled are the ones a run was "
         f"given.{left}"
     )
-    return Picture(KIND, TITLE, caption, _figure(chosen, machine))
+    return Drawing(caption, _figure(chosen, machine))
 
 
 def used_of(result: Evaluation) -> list[Used]:

@@ -8,20 +8,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from scaling.analysis.ops.roofline import Achieved, Ceilings
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import frame, number_axis
 from scaling.reporting.plots.marks import hollow_key, mark_key
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import INK, SMALL_POINTS, colour, marker
 from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
 
-KIND, TITLE = "roofline", "What networks achieve of their machine"
 MOST_PANELS = 6
 # A network that does this much less than its cores can is not about products, and would squeeze all others.
 LEAST_SHARE = 1e-3
 
 
-def roofline(points: Sequence[Achieved]) -> Picture | Nothing:
+def roofline(points: Sequence[Achieved]) -> Drawing | NotDrawn:
     """A panel for each number of cores whose ceilings were measured: the roof, and the networks below it."""
     by_cores: dict[int, list[Achieved]] = {}
     for each in points:
@@ -29,9 +28,7 @@ def roofline(points: Sequence[Achieved]) -> Picture | Nothing:
             by_cores.setdefault(each.point.cores, []).append(each)
     below = sorted({each.point.workload for each in points if (each.peak_share or 1.0) < LEAST_SHARE})
     if not by_cores:
-        return Nothing(
-            KIND, TITLE, "no network was measured beside both ceilings of its cores; `scaling sweep ceilings` has them"
-        )
+        return NotDrawn("no network was measured beside both ceilings of its cores; `scaling sweep ceilings` has them")
     chosen = _few(sorted(by_cores))
     caption = (
         "Floating-point operations a second against operations for every byte moved, both logarithmic. The roof is "
@@ -44,7 +41,7 @@ def roofline(points: Sequence[Achieved]) -> Picture | Nothing:
             else ""
         )
     )
-    return Picture(KIND, TITLE, caption, _figure([by_cores[cores] for cores in chosen]))
+    return Drawing(caption, _figure([by_cores[cores] for cores in chosen]))
 
 
 def _few(counts: Sequence[int]) -> list[int]:

@@ -10,8 +10,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, duration
@@ -20,7 +20,6 @@ from scaling.results.rows import Row
 from scaling.results.rows import Sections as Seconds
 from scaling.study.planning import Point
 
-KIND, TITLE = "sections", "Where the time of a run goes"
 NAMES = ("start and imports", "init", "setup and first step", "run", "rest")
 # One after another from dark to light, so that they differ in grey print too.
 TINTS: tuple[str, ...] = tuple(seaborn.color_palette("viridis", len(NAMES)).as_hex())
@@ -38,7 +37,7 @@ class Bar:
     wall_seconds: float
 
 
-def sections(result: Evaluation) -> Picture | Nothing:
+def sections(result: Evaluation) -> Drawing | NotDrawn:
     """A stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
     by_point: dict[Point, list[Row]] = {}
     for row in result.folder.rows:
@@ -47,13 +46,13 @@ def sections(result: Evaluation) -> Picture | Nothing:
     lines = lines_of(result)
     bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MOST_BARS)]
     if not bars:
-        return Nothing(KIND, TITLE, "no run that went well says where its time went")
+        return NotDrawn("no run that went well says where its time went")
     left = f" The first {MOST_BARS} of {len(bars)} are drawn." if len(bars) > MOST_BARS else ""
     caption = (
         "Share of a run's wall time, medians over launches: only the part called run is what step times are taken "
         f"from. The seconds at the end of a bar are the whole run.{left}"
     )
-    return Picture(KIND, TITLE, caption, _figure(bars[:MOST_BARS]))
+    return Drawing(caption, _figure(bars[:MOST_BARS]))
 
 
 def _told(found: Seconds) -> bool:

@@ -3,24 +3,22 @@
 from collections.abc import Sequence
 
 from scaling.analysis.estimates import Estimate
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import upper_limit
 from scaling.reporting.plots.law_lines import left_out_words, marks_of
 from scaling.reporting.plots.lines import lines_of
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.series_figure import Drawn, Look, series_figure
 from scaling.results.evaluation import Evaluation
 
-KIND, TITLE = "smt", "What a core's second thread brings"
 
-
-def smt(result: Evaluation) -> Picture | Nothing:
+def smt(result: Evaluation) -> Drawing | NotDrawn:
     """The SMT yield of every series that uses more than one thread of a core."""
     lines = lines_of(result)
     drawn = [Drawn(line, marks) for line in lines if (marks := marks_of(line, lambda point: point.smt_yield))]
     if not drawn:
         several = any(line.point.smt > 1 for line in lines)
         reason = "no point with several threads of a core was measured beside the same cores with one thread each"
-        return Nothing(KIND, TITLE, reason if several else "no point uses a second thread of a core")
+        return NotDrawn(reason if several else "no point uses a second thread of a core")
     figures = [mark.figure for each in drawn for mark in each.marks]
     look = Look(
         y="SMT yield, times one thread a core",
@@ -33,7 +31,7 @@ def smt(result: Evaluation) -> Picture | Nothing:
         "further threads help, below they harm. Bars are 95 % intervals over launches, hollow marks have a verdict "
         f"against them.{left_out_words(len(drawn))}"
     )
-    return Picture(KIND, TITLE, caption, series_figure(drawn, look))
+    return Drawing(caption, series_figure(drawn, look))
 
 
 def _ends(figures: Sequence[Estimate]) -> tuple[float, float]:

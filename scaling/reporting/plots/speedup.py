@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from scaling.analysis.fits.least_squares import LAWS, LawName
 from scaling.reporting.fits import LAW_NAMES
 from scaling.reporting.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import (
     MOST_PANELS,
     Frame,
@@ -21,11 +22,9 @@ from scaling.reporting.plots.frame import (
 from scaling.reporting.plots.law_lines import draw_curve, law_remark, left_out_words, marks_of
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import BESIDE_POINTS, Mark, band_key, draw_marks, hollow_key, line_key, mark_key
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, INK, Stroke, colour, marker
 from scaling.results.evaluation import Evaluation
 
-KIND, TITLE = "speedup", "Speedup and its laws"
 LAW_COLOURS: dict[LawName, str] = {"amdahl": COLOURS[4], "usl": COLOURS[2]}
 LAW_STROKES: dict[LawName, Stroke] = {"amdahl": "-", "usl": "-."}
 
@@ -40,20 +39,20 @@ class _Panel:
     foretold: Mark | None
 
 
-def speedup(result: Evaluation) -> Picture | Nothing:
+def speedup(result: Evaluation) -> Drawing | NotDrawn:
     """A panel a series."""
     drawn = [(line, marks_of(line, lambda point: point.speedup)) for line in lines_of(result)]
     drawn = [(line, marks) for line, marks in drawn if marks]
     counts = [mark.cores for _, marks in drawn for mark in marks]
     if not counts or max(counts) == 1:
-        return Nothing(KIND, TITLE, "no point on more than one core was measured beside its one-core point")
+        return NotDrawn("no point on more than one core was measured beside its one-core point")
     panels = [_panel(line, marks, counts) for line, marks in drawn[:MOST_PANELS]]
     caption = (
         "Times as fast as one core; the dotted line is one core's worth for every core. Bars are 95 % intervals over "
         "launches, hollow marks have a verdict against them; bands hold 95 % of the laws that fit, dashed lines are "
         f"extrapolated, and an open diamond is what fewer cores foretell for the most.{left_out_words(len(drawn))}"
     )
-    return Picture(KIND, TITLE, caption, _figure(panels, counts).figure)
+    return Drawing(caption, _figure(panels, counts).figure)
 
 
 def _panel(line: Line, marks: list[Mark], counts: Sequence[float]) -> _Panel:

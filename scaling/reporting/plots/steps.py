@@ -12,17 +12,16 @@ from matplotlib.ticker import FixedLocator
 
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import MOST_PANELS, frame, number_axis
 from scaling.reporting.plots.law_lines import left_out_words
 from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
 from scaling.study.planning import Point
 
-KIND, TITLE = "steps", "Step times, launch by launch"
 # Marks of a launch: so many while launches are few, fewer where all together would be too many to see or to send.
 MOST_MARKS, LEAST_MARKS, ALL_MARKS = 200, 30, 5000
 STRIP, GAP = 0.76, 1.0
@@ -48,7 +47,7 @@ class Group:
     strips: tuple[Strip, ...]
 
 
-def steps(result: Evaluation) -> Picture | Nothing:
+def steps(result: Evaluation) -> Drawing | NotDrawn:
     """A panel a series, with its fewest and its most cores."""
     rows: dict[Point, list[Row]] = {}
     for row in result.folder.rows:
@@ -56,14 +55,14 @@ def steps(result: Evaluation) -> Picture | Nothing:
             rows.setdefault(row.run.point, []).append(row)
     drawn = [(line, groups) for line in lines_of(result) if (groups := _groups(line, rows))]
     if not drawn:
-        return Nothing(KIND, TITLE, "no launch went well")
+        return NotDrawn("no launch went well")
     caption = (
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
         "the median of its steady steps, which is what the launch counts as; times are over the point's figure, "
         "written below; warm-up beyond the axis is cut. Columns that stand apart say that launches differ more than "
         f"steps do.{left_out_words(len(drawn))}"
     )
-    return Picture(KIND, TITLE, caption, _figure(drawn[:MOST_PANELS]))
+    return Drawing(caption, _figure(drawn[:MOST_PANELS]))
 
 
 def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:

@@ -10,16 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import Frame, frame
 from scaling.reporting.plots.lines import names_of
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import SMALL_POINTS
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 from scaling.study.spec import Threads
 
-KIND, TITLE = "threads", "Threads within and between operations"
 MOST_PANELS = 12
 # Cells with room for a number.
 MOST_LABELLED = 10
@@ -38,7 +37,7 @@ class Grid:
     valid: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
-def threads(result: Evaluation) -> Picture | Nothing:
+def threads(result: Evaluation) -> Drawing | NotDrawn:
     """A panel a workload and core count with more than one setting of threads."""
     groups: dict[Point, list[Scaled]] = {}
     for each in result.points:
@@ -46,14 +45,14 @@ def threads(result: Evaluation) -> Picture | Nothing:
             groups.setdefault(replace(each.summary.point, intra="auto", inter="auto"), []).append(each)
     grids = [grid_of(point, found) for point, found in groups.items() if len(found) > 1]
     if not grids:
-        return Nothing(KIND, TITLE, "no workload was measured with several numbers of threads on the same cores")
+        return NotDrawn("no workload was measured with several numbers of threads on the same cores")
     chosen = _few_counts(grids) if len(grids) > MOST_PANELS else grids
     left = f" {len(chosen[:MOST_PANELS])} of {len(grids)} are drawn." if len(grids) > MOST_PANELS else ""
     caption = (
         "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets have a "
         f"verdict against them, empty cells were not measured.{left}"
     )
-    return Picture(KIND, TITLE, caption, _figure(chosen[:MOST_PANELS]))
+    return Drawing(caption, _figure(chosen[:MOST_PANELS]))
 
 
 def grid_of(point: Point, found: Sequence[Scaled]) -> Grid:

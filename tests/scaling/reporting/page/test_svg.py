@@ -1,5 +1,5 @@
 from scaling.reporting.page.svg import as_drawn, without_styles
-from scaling.reporting.plots.kinds import pictures
+from scaling.reporting.plots.drawing import draw_figures
 from tests.scaling.reporting.results import result
 
 
@@ -10,7 +10,7 @@ def test_declarations_of_a_style_become_attributes_and_texts_stay():
 
 
 def test_every_figure_is_drawn_without_styles_or_says_why_it_is_not(tmp_path):
-    drawn, undrawn = as_drawn(pictures(result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path)))
+    drawn, undrawn = as_drawn(draw_figures(result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path)))
     assert "efficiency" in [each.kind for each in drawn]
     assert all("style=" not in each.svg and each.svg.startswith("<svg ") and each.caption for each in drawn)
     assert all(each.reason for each in undrawn)

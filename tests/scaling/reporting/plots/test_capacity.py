@@ -4,9 +4,9 @@ from numpy import interp
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.question import Question
 from scaling.reporting.plots.capacity import GIVEN, TARGET
-from scaling.reporting.plots.kinds import pictures
+from scaling.reporting.plots.drawing import draw_figures
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.drawn import bars, hollow, joined, laws, legend, marks, nothing, panels, picture
+from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, legend, marks, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
 ALL = 'cores = "all"\nlaunches = 3'
@@ -84,5 +84,5 @@ def test_without_a_law_there_is_nothing_to_say_of_sizes(tmp_path):
 
 def test_a_target_changes_no_other_figure(tmp_path):
     understood = result(ALL, tmp_path)
-    with_target = [each.caption for each in pictures(understood, ["efficiency"], 5.0)]
-    assert with_target == [each.caption for each in pictures(understood, ["efficiency"])]
+    with_target = [each.caption for each in draw_figures(understood, ["efficiency"], 5.0)]
+    assert with_target == [each.caption for each in draw_figures(understood, ["efficiency"])]

@@ -2,7 +2,7 @@ import pytest
 
 from scaling.reporting.plots.style import MARKERS
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.drawn import (
+from tests.scaling.reporting.plots.artists import (
     bars,
     behind,
     hollow,

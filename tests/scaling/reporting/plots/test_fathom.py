@@ -7,16 +7,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
-from scaling.reporting.plots.drawing import drawn
-from scaling.reporting.plots.fathom import OP_KINDS, op_pictures
-from scaling.reporting.plots.fathom_likeness import leaves
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_op_figures, draw_roofline
 from scaling.reporting.plots.fathom_losses import segments
+from scaling.reporting.plots.fathom_similarity import leaves
 from scaling.reporting.plots.fathom_threads import heaviest
-from scaling.reporting.plots.kinds import KINDS
-from scaling.reporting.plots.kinds import pictures as pictures_of
-from scaling.reporting.plots.picture import Nothing, Picture
+from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.roofline import roofline
-from scaling.reporting.plots.saving import page_svg
+from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import DARK, LIGHT
 from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
@@ -41,17 +38,17 @@ def result():
 
 @pytest.fixture(scope="module")
 def pictures(result):
-    return {each.kind: each for each in op_pictures(result)}
+    return {each.kind: each for each in draw_op_figures(result)}
 
 
-def words(picture: Picture) -> list[str]:
+def words(picture: Drawing) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", page_svg(picture))
 
 
 def test_every_kind_is_drawn_with_a_title_and_a_caption(pictures):
-    assert tuple(pictures) == OP_KINDS
+    assert tuple(pictures) == names("traces")
     for each in pictures.values():
-        assert isinstance(each, Picture), each.reason
+        assert isinstance(each, Drawing), each.reason
         assert each.title
         assert each.caption
 
@@ -85,12 +82,12 @@ def test_numbers_on_cells_keep_their_colour_on_a_dark_page(pictures):
 def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
     [merge] = result.merges("centroid")
     assert leaves([merge]) == ("alexnet", "speech")
-    assert f"{merge.distance:.3f}" in words(pictures["op-likeness"])
+    assert f"{merge.distance:.3f}" in words(pictures["op-similarity"])
 
 
 def test_no_distance_is_written_across_a_branch_however_close_two_joins_are():
     alike = evaluate_ops([trace(step(ops), workload=name) for name, ops in FIGURE_3.items()])
-    [picture] = op_pictures(alike, ["op-likeness"])
+    [picture] = draw_op_figures(alike, ["op-similarity"])
     canvas = FigureCanvasAgg(picture.figure)
     canvas.draw()
     axes = picture.figure.axes[0]
@@ -129,17 +126,17 @@ def test_no_figure_leans_on_a_pattern_that_small_svgs_do_not_keep(pictures):
         assert "<pattern" not in page_svg(each), each.kind
 
 
-@pytest.mark.parametrize("kind", OP_KINDS)
+@pytest.mark.parametrize("kind", names("traces"))
 def test_nothing_traced_is_said_in_a_sentence(kind):
-    [found] = op_pictures(evaluate_ops([]), [kind])
-    assert isinstance(found, Nothing)
+    [found] = draw_op_figures(evaluate_ops([]), [kind])
+    assert isinstance(found, NotDrawn)
     assert found.reason
 
 
 def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
     name = "net$_^{}<script>&%\n" * 4
-    for found in op_pictures(evaluate_ops([trace(step({"Odd$Op": 1.0}), workload=name)])):
-        assert isinstance(found, Nothing) or page_svg(found)
+    for found in draw_op_figures(evaluate_ops([trace(step({"Odd$Op": 1.0}), workload=name)])):
+        assert isinstance(found, NotDrawn) or page_svg(found)
 
 
 def achieved(workload: str, rate: float, intensity: float, mode: str = "train", cores: int = 1) -> Achieved:
@@ -149,7 +146,7 @@ def achieved(workload: str, rate: float, intensity: float, mode: str = "train", 
 
 def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
     points = [achieved("vgg", 60e9, 50.0), achieved("memnet", 1e9, 0.5, "infer"), achieved("vgg", 90e9, 50.0, cores=2)]
-    picture = drawn(lambda: roofline(points))
+    [picture] = draw_roofline(points)
     one, two = picture.figure.axes
     roof, vgg, memnet = one.lines
     assert list(roof.get_ydata())[1:] == pytest.approx([100.0, 100.0])
@@ -162,7 +159,7 @@ def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
 def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed():
     doubtful = replace(achieved("vgg", 60e9, 50.0), valid=False)
     doubtful = replace(doubtful, ceilings=replace(doubtful.ceilings, doubtful=("matmul",)))
-    picture = drawn(lambda: roofline([doubtful]))
+    [picture] = draw_roofline([doubtful])
     roof, vgg = picture.figure.axes[0].lines
     assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
     assert "hollow: not valid" in words(picture)
@@ -176,11 +173,11 @@ def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
 
 def test_without_ceilings_there_is_no_roof():
     bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Estimate(1.0), Ceilings(1, None, None))
-    assert isinstance(roofline([bare]), Nothing)
+    assert isinstance(roofline([bare]), NotDrawn)
 
 
 def test_a_folder_with_traces_has_their_figures_after_its_own():
     kept = evaluate(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
-    kinds = [each.kind for each in pictures_of(kept)]
-    assert kinds == [*KINDS, *OP_KINDS]
-    assert [each.kind for each in pictures_of(kept, ["sections"])] == ["sections"]
+    kinds = [each.kind for each in draw_figures(kept)]
+    assert kinds == [*names("rows"), *names("traces")]
+    assert [each.kind for each in draw_figures(kept, ["sections"])] == ["sections"]

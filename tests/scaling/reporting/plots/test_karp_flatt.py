@@ -1,6 +1,6 @@
 import pytest
 
-from tests.scaling.reporting.plots.drawn import bars, joined, laws, legend, marks, nothing, panels, picture
+from tests.scaling.reporting.plots.artists import bars, joined, laws, legend, marks, nothing, panels, picture
 from tests.scaling.reporting.results import result
 
 

@@ -6,7 +6,7 @@ from scaling.reporting.plots.floor_plan import floor_plan
 from scaling.reporting.plots.placement import slices, used_of
 from scaling.reporting.plots.style import COLOURS
 from scaling.results.machine_file import MachineFile
-from tests.scaling.reporting.plots.drawn import legend, panels, picture
+from tests.scaling.reporting.plots.artists import legend, panels, picture
 from tests.scaling.reporting.results import result
 
 TWO_SOCKETS = MachineFile(

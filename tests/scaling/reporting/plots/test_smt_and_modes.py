@@ -1,6 +1,6 @@
 import pytest
 
-from tests.scaling.reporting.plots.drawn import bars, joined, legend, mark_lines, marks, nothing, panels, picture
+from tests.scaling.reporting.plots.artists import bars, joined, legend, mark_lines, marks, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, result
 
 BOTH = "cores = [1, 2, 4]\nlaunches = 3"

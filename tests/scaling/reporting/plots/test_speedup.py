@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.reporting.plots.style import INK
-from tests.scaling.reporting.plots.drawn import hollow, joined, laws, legend, mark_lines, marks, panels, picture
+from tests.scaling.reporting.plots.artists import hollow, joined, laws, legend, mark_lines, marks, panels, picture
 from tests.scaling.reporting.results import EIGHT, result
 
 DOUBLING = 'cores = "doubling"\nlaunches = 3'

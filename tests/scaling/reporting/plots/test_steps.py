@@ -6,7 +6,7 @@ import pytest
 from scaling.reporting.plots.steps import thinned
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.drawn import legend, nothing, panels, picture
+from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
 

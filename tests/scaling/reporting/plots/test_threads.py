@@ -1,6 +1,6 @@
 import pytest
 
-from tests.scaling.reporting.plots.drawn import nothing, panels, picture
+from tests.scaling.reporting.plots.artists import nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, result
 
 

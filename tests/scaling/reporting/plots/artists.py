@@ -10,26 +10,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from scaling.reporting.plots.kinds import Nothing, Picture, pictures
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.style import FAINT, style
 from scaling.results.evaluation import Evaluation
 
 
-def picture(result: Evaluation, kind: str, target: float | None = None) -> Picture:
+def picture(result: Evaluation, kind: str, target: float | None = None) -> Drawing:
     """The one figure of a kind."""
-    (found,) = pictures(result, [kind], target)
-    assert isinstance(found, Picture), found
+    (found,) = draw_figures(result, [kind], target)
+    assert isinstance(found, Drawing), found
     return found
 
 
 def nothing(result: Evaluation, kind: str) -> str:
     """Why there is no figure of a kind."""
-    (found,) = pictures(result, [kind])
-    assert isinstance(found, Nothing)
+    (found,) = draw_figures(result, [kind])
+    assert isinstance(found, NotDrawn)
     return found.reason
 
 
-def panels(found: Picture) -> list[Axes]:
+def panels(found: Drawing) -> list[Axes]:
     """The panels of a figure."""
     return found.figure.axes
 
@@ -69,7 +69,7 @@ def laws(axes: Axes) -> list[Line2D]:
     return [line for line in axes.lines if line.get_linestyle() != "None" and line.get_linewidth() > 0.9]
 
 
-def legend(found: Picture) -> list[str]:
+def legend(found: Drawing) -> list[str]:
     """What the legend says."""
     return [text.get_text() for each in found.figure.legends for text in each.get_texts()]
 

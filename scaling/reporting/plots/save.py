@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from matplotlib.figure import Figure
 
-from scaling.reporting.plots.picture import Picture
+from scaling.reporting.plots.drawing import Drawing
 from scaling.reporting.plots.style import INK, style
 from scaling.reporting.plots.text import printable
 
@@ -23,34 +23,34 @@ _CLIP = re.compile(r"url\(#([^)]+)\)")
 _SPACE = re.compile(r"\s*([A-Za-z])\s*")
 
 
-def write(picture: Picture, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """The files a picture was written to, one a format, named for its kind."""
+def save(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write a figure to a folder, one file per format, named by its kind; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for each in formats:
-        path = folder / f"{picture.kind}.{each}"
+        path = folder / f"{drawing.kind}.{each}"
         if each == "svg":
-            path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(picture, paper=True)}\n', encoding="utf-8")
+            path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(drawing, paper=True)}\n', encoding="utf-8")
         else:
-            metadata = {"Title": printable(picture.title)} | ({"CreationDate": None} if each == "pdf" else {})
+            metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if each == "pdf" else {})
             with style():
-                picture.figure.savefig(path, format=each, dpi=DOTS_PER_INCH, metadata=metadata)
+                drawing.figure.savefig(path, format=each, dpi=DOTS_PER_INCH, metadata=metadata)
         written.append(path)
     return written
 
 
-def page_svg(picture: Picture) -> str:
+def page_svg(drawing: Drawing) -> str:
     """An `<svg>` element for a page: its ink is the page's text colour, its ids begin with the kind."""
-    return _svg(picture, paper=False)
+    return _svg(drawing, paper=False)
 
 
-def _svg(picture: Picture, *, paper: bool) -> str:
+def _svg(drawing: Drawing, *, paper: bool) -> str:
     """A small SVG with a title and a description; on white paper, or in the ink of the page it is put into."""
-    root = ElementTree.fromstring(_drawn(picture.figure))
+    root = ElementTree.fromstring(_drawn(drawing.figure))
     for child in list(root):
         if child.tag == f"{_SVG}metadata" or child.find(f"{_SVG}style") is not None:
-            root.remove(child)  # whose style would reach out of the picture
-    names = _short_names(root, picture.kind)
+            root.remove(child)  # whose style would reach out of the drawing
+    names = _short_names(root, drawing.kind)
     for each in root.iter():
         _made_small(each, names, paper)
     for each in root.iter(f"{_SVG}g"):
@@ -59,12 +59,12 @@ def _svg(picture: Picture, *, paper: bool) -> str:
     if paper:
         root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
     title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
-    title.text, about.text = printable(picture.title), printable(picture.caption)
-    title.set("id", f"{picture.kind}-picture-title")
-    about.set("id", f"{picture.kind}-picture-about")
+    title.text, about.text = printable(drawing.title), printable(drawing.caption)
+    title.set("id", f"{drawing.kind}-picture-title")
+    about.set("id", f"{drawing.kind}-picture-about")
     root[:0] = [title, about]
     root.attrib.clear()
-    width, height = picture.figure.get_size_inches() * 72.0
+    width, height = drawing.figure.get_size_inches() * 72.0
     root.set("viewBox", f"0 0 {width:.6g} {height:.6g}")
     if paper:
         root.set("width", f"{width:.6g}pt")
@@ -128,7 +128,7 @@ def _rounded(numbers: str) -> str:
 
 
 def _declarations(css: str, paper: bool) -> str:
-    """A style without the font, which the whole picture has, and in the page's ink."""
+    """A style without the font, which the whole drawing has, and in the page's ink."""
     parts = [part.strip() for part in css.split(";") if not part.strip().startswith("font-family")]
     small = ";".join(part.replace(": ", ":") for part in parts)
     return small if paper else small.replace(INK, "currentColor")

@@ -5,29 +5,28 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from scaling.analysis.ops.similarity import Merge
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import SINGLE_WIDTH_INCHES
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import SMALL_POINTS, colour
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count
 from scaling.results.op_evaluation import OpEvaluation
 
-KIND, TITLE = "op-likeness", "Which workloads are alike"
 LEAF_INCHES = 0.33
 
 
-def op_likeness(result: OpEvaluation) -> Picture | Nothing:
+def op_similarity(result: OpEvaluation) -> Drawing | NotDrawn:
     """A tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
     found = result.merges("centroid")
     if not found:
-        return Nothing(KIND, TITLE, "it takes two workloads, traced alike, to be compared")
+        return NotDrawn("it takes two workloads, traced alike, to be compared")
     first = result.alike[0]
     caption = (
         "Cosine distance between the shares of op types, centroid linkage: workloads that join far to the left spend "
         "their time in the same ops in the same proportions; at 1 they share none. "
         f"({first.point.mode}, {first.point.size} size, {count(first.threads, 'thread')}.)"
     )
-    return Picture(KIND, TITLE, caption, _figure(found))
+    return Drawing(caption, _figure(found))
 
 
 def _figure(found: Sequence[Merge]) -> Figure:

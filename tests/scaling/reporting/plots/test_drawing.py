@@ -4,12 +4,13 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from scaling.reporting.plots.kinds import KINDS, Nothing, Picture, pictures
-from scaling.reporting.plots.saving import page_svg, write
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
+from scaling.reporting.plots.registry import names
+from scaling.reporting.plots.save import page_svg, save
 from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
 from tests.pretend import row
-from tests.scaling.reporting.plots.drawn import empty_panels, joined, outside, overlaps
+from tests.scaling.reporting.plots.artists import empty_panels, joined, outside, overlaps
 from tests.scaling.reporting.results import EIGHT, eight_by_twenty, folder_of, made, result
 
 EXAMPLES = Path(__file__).parents[4] / "docs" / "examples"
@@ -80,10 +81,10 @@ CASES = [*((shape, False) for shape in SHAPES), *((shape, True) for shape in NOT
 
 
 def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
-    found = list(pictures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
-    assert tuple(each.kind for each in found) == KINDS
+    found = list(draw_figures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
+    assert tuple(each.kind for each in found) == names("rows")
     assert all(each.title for each in found)
-    assert all(each.caption if isinstance(each, Picture) else isinstance(each, Nothing) for each in found)
+    assert all(each.caption if isinstance(each, Drawing) else isinstance(each, NotDrawn) for each in found)
 
 
 @pytest.mark.parametrize(("shape", "include_invalid"), CASES)
@@ -92,8 +93,8 @@ def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upo
 ):
     rows, cores, smt = SHAPES[shape]()
     understood = evaluate(folder_of(rows, tmp_path, cores, smt), include_invalid)
-    for found in pictures(understood, target=100.0):
-        if isinstance(found, Nothing):
+    for found in draw_figures(understood, target=100.0):
+        if isinstance(found, NotDrawn):
             assert found.reason
             continue
         assert not empty_panels(found.figure), found.kind
@@ -105,8 +106,8 @@ def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upo
 
 def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_are_small_to_send(tmp_path):
     sent = 0
-    for found in pictures(evaluate(folder_of(eight_by_twenty(), tmp_path, 20))):
-        if isinstance(found, Picture):
+    for found in draw_figures(evaluate(folder_of(eight_by_twenty(), tmp_path, 20))):
+        if isinstance(found, Drawing):
             assert not empty_panels(found.figure), found.kind
             assert not overlaps(found.figure), found.kind
             assert not outside(found.figure), found.kind
@@ -116,22 +117,22 @@ def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_a
 
 @pytest.mark.parametrize(("name", "include_invalid"), [("sixteen-cores", True), ("sixteen-cores-calibrated", False)])
 def test_the_examples_are_drawn(name, include_invalid):
-    for found in pictures(evaluate(read_folder(EXAMPLES / name), include_invalid)):
-        if isinstance(found, Picture):
+    for found in draw_figures(evaluate(read_folder(EXAMPLES / name), include_invalid)):
+        if isinstance(found, Drawing):
             assert not overlaps(found.figure), found.kind
             assert not outside(found.figure), found.kind
 
 
 def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path):
     rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    found = {each.kind: each for each in pictures(evaluate(folder_of(rows, tmp_path, told=False)))}
+    found = {each.kind: each for each in draw_figures(evaluate(folder_of(rows, tmp_path, told=False)))}
     assert found["placement"].reason == "the folder does not say what its machine is made of"
-    assert isinstance(found["capacity"], Picture)
+    assert isinstance(found["capacity"], Drawing)
 
 
 def test_nothing_of_our_look_is_left_behind(tmp_path):
     before = dict(matplotlib.rcParams)
-    for found in pictures(result("cores = [1, 2]\nlaunches = 3", tmp_path), ["efficiency", "capacity"]):
+    for found in draw_figures(result("cores = [1, 2]\nlaunches = 3", tmp_path), ["efficiency", "capacity"]):
         assert dict(matplotlib.rcParams) == before
-        write(found, tmp_path / "figures")
+        save(found, tmp_path / "figures")
     assert dict(matplotlib.rcParams) == before

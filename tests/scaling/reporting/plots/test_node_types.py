@@ -2,13 +2,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from scaling.reporting.plots.picture import Nothing, Picture
-from scaling.reporting.plots.saving import page_svg
-from scaling.reporting.plots.side_by_side import KINDS, side_by_side
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
+from scaling.reporting.plots.registry import names
+from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.node_types import NodeTypeEvaluation
 from tests.scaling.reporting.node_types import kind
-from tests.scaling.reporting.plots.drawn import (
+from tests.scaling.reporting.plots.artists import (
     empty_panels,
     hollow,
     joined,
@@ -24,9 +24,9 @@ from tests.scaling.reporting.results import EIGHT
 FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
 
 
-def picture(kinds: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Picture:
-    (found,) = side_by_side(kinds, [name], target)
-    assert isinstance(found, Picture), found
+def picture(kinds: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Drawing:
+    (found,) = draw_node_types(kinds, [name], target)
+    assert isinstance(found, Drawing), found
     return found
 
 
@@ -45,7 +45,7 @@ def kinds(tmp_path):
     return [kind("quick", tmp_path, FOUR, serials=[0.05]), kind("slow", tmp_path, FOUR, serials=[0.2], slower=3.0)]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", names("node types"))
 def test_every_kind_has_its_own_marks_in_its_own_colour_and_marker(kinds, name):
     found = picture(kinds, name)
     (axes,) = panels(found)
@@ -61,7 +61,7 @@ def test_every_kind_has_its_own_marks_in_its_own_colour_and_marker(kinds, name):
     assert axes.get_title() == "calibrated"
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", names("node types"))
 def test_every_kind_has_its_own_law_through_its_marks(kinds, name):
     (axes,) = panels(picture(kinds, name))
     solid = [line for line in laws(axes) if line.get_linestyle() == "-"]
@@ -94,9 +94,9 @@ def test_marks_of_points_that_are_not_valid_are_hollow(tmp_path):
 
 def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
     kinds = [kind("a", tmp_path, "cores = [1]\nlaunches = 3")]
-    found = list(side_by_side(kinds))
-    assert [each.kind for each in found] == list(KINDS)
-    assert all(isinstance(each, Nothing) and "more than one core" in each.reason for each in found)
+    found = list(draw_node_types(kinds))
+    assert [each.kind for each in found] == list(names("node types"))
+    assert all(isinstance(each, NotDrawn) and "more than one core" in each.reason for each in found)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
 )
 def test_kinds_in_any_number_are_drawn_without_text_upon_text(tmp_path, toml, cores, count):
     kinds = [kind(f"a-kind-with-a-long-name-{number}", tmp_path, toml, cores) for number in range(count)]
-    for found in side_by_side(kinds, target=100.0):
+    for found in draw_node_types(kinds, target=100.0):
         assert not empty_panels(found.figure), found.kind
         assert not overlaps(found.figure), found.kind
         assert not outside(found.figure), found.kind

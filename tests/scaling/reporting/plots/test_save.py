@@ -2,10 +2,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scaling.reporting.plots.kinds import Picture, pictures
-from scaling.reporting.plots.saving import page_svg, write
+from scaling.reporting.plots.drawing import Drawing, draw_figures
+from scaling.reporting.plots.save import page_svg, save
 from scaling.reporting.plots.style import INK
-from tests.scaling.reporting.plots.drawn import picture
+from tests.scaling.reporting.plots.artists import picture
 from tests.scaling.reporting.results import EIGHT, result
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -16,7 +16,7 @@ TOML = f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4, 8]\nlaunches = 3"
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     understood = result(TOML, tmp_path_factory.mktemp("drawn"), renamed=HOSTILE)
-    return [each for each in pictures(understood) if isinstance(each, Picture)]
+    return [each for each in draw_figures(understood) if isinstance(each, Drawing)]
 
 
 def test_a_page_gets_an_element_that_scales_and_says_what_it_shows(drawn):
@@ -47,7 +47,7 @@ def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawn, tmp_p
         styles = " ".join(element.get("style", "") for element in ElementTree.fromstring(page).iter())
         assert INK not in styles
         assert "currentColor" in styles
-        (path,) = write(each, tmp_path, ["svg"])
+        (path,) = save(each, tmp_path, ["svg"])
         assert "currentColor" not in path.read_text()
         assert ElementTree.parse(path).getroot().find(f"{SVG}rect").get("fill") == "#ffffff"
 
@@ -77,7 +77,7 @@ def test_nothing_is_loaded_from_elsewhere_and_no_style_reaches_out(drawn):
 
 def test_files_are_written_in_every_format_and_are_the_same_every_time(tmp_path):
     for place in ("one", "other"):
-        write(picture(result(TOML, tmp_path), "efficiency"), tmp_path / place)
+        save(picture(result(TOML, tmp_path), "efficiency"), tmp_path / place)
     for name in ("efficiency.png", "efficiency.svg", "efficiency.pdf"):
         first = (tmp_path / "one" / name).read_bytes()
         assert len(first) > 1000

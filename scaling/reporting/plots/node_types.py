@@ -1,17 +1,16 @@
 """Kinds of node as the series of one figure: a panel a program, and in all of them a colour and a marker a kind."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
+from matplotlib import figure as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.capacity import IN_SIGHT, TARGET, rate_marks
 from scaling.reporting.plots.curves import Curve, most_fitted
-from scaling.reporting.plots.drawing import drawn
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.efficiency import efficiency_law, efficiency_percent
 from scaling.reporting.plots.frame import (
     MOST_PANELS,
@@ -26,7 +25,6 @@ from scaling.reporting.plots.frame import (
 from scaling.reporting.plots.law_lines import chosen_law, draw_curve, law_keys, law_remark, left_out_words, marks_of
 from scaling.reporting.plots.lines import Line, lines_of, names_of
 from scaling.reporting.plots.marks import Mark, beside, draw_marks, hollow_key, line_key, mark_key
-from scaling.reporting.plots.picture import Nothing, Picture
 from scaling.reporting.plots.style import INK, colour, marker
 from scaling.reporting.words import figure as number_words
 from scaling.results.node_types import NodeTypeEvaluation
@@ -76,8 +74,6 @@ class _View:
     are `alike` share an axis, and on a `square` one it is logarithmic where that of cores is.
     """
 
-    kind: str
-    title: str
     y: str
     caption: str
     marks: Callable[[Line], list[Mark]]
@@ -109,62 +105,56 @@ def _diagonal(axes: Axes, farthest: float) -> None:
 
 
 _MARKS = "Bars are 95 % intervals over launches, hollow marks have a verdict against them; lines are laws."
-_VIEWS = (
-    _View(
-        "efficiency",
-        "Parallel efficiency, kind beside kind",
-        "parallel efficiency, %",
-        f"Speedup over cores, of every kind of node against its own one core: 100 % is every core put to full use. "
-        f"{_MARKS}",
-        lambda line: marks_of(line, efficiency_percent),
-        efficiency_law,
-        100.0,
-        lambda axes, _: reference(axes, 100.0),
-    ),
-    _View(
-        "speedup",
-        "Speedup, kind beside kind",
-        "speedup, times one core",
-        f"Times as fast as one core of the same kind; the dotted line is one core's worth for every core. {_MARKS}",
-        lambda line: marks_of(line, _speedup),
-        chosen_law,
-        2.0,
-        _diagonal,
-        square=True,
-    ),
-    _View(
-        "capacity",
-        "Throughput, kind beside kind",
-        "throughput, items/s",
-        f"How much work is done, which efficiency and speedup do not tell: a kind may scale worse and still be the "
-        f"faster one. {_MARKS}",
-        rate_marks,
-        _rate_law,
-        0.0,
-        alike=False,
-    ),
+_EFFICIENCY = _View(
+    "parallel efficiency, %",
+    f"Speedup over cores, of every node type against its own one core: 100 % is every core put to full use. {_MARKS}",
+    lambda line: marks_of(line, efficiency_percent),
+    efficiency_law,
+    100.0,
+    lambda axes, _: reference(axes, 100.0),
 )
-KINDS: tuple[str, ...] = tuple(view.kind for view in _VIEWS)
+_SPEEDUP = _View(
+    "speedup, times one core",
+    f"Times as fast as one core of the same type; the dotted line is one core's worth for every core. {_MARKS}",
+    lambda line: marks_of(line, _speedup),
+    chosen_law,
+    2.0,
+    _diagonal,
+    square=True,
+)
+_THROUGHPUT = _View(
+    "throughput, items/s",
+    f"Work done per second: a node type may scale worse and still be the faster one. {_MARKS}",
+    rate_marks,
+    _rate_law,
+    0.0,
+    alike=False,
+)
 
 
-def side_by_side(
-    kinds: Sequence[NodeTypeEvaluation], chosen: Sequence[str] | None = None, target: float | None = None
-) -> Iterator[Picture | Nothing]:
-    """The figures that have kinds of node as their series: those asked for, or all; with a target, units a second, it
-    is marked where there is throughput."""
-    for view in _VIEWS:
-        if chosen is None or view.kind in chosen:
-            yield drawn(partial(_picture, kinds, view, target if view.kind == "capacity" else None))
+def efficiency(node_types: Sequence[NodeTypeEvaluation]) -> Drawing | NotDrawn:
+    """Draw the parallel efficiency of every node type against its own one core."""
+    return _picture(node_types, _EFFICIENCY, None)
 
 
-def _picture(kinds: Sequence[NodeTypeEvaluation], view: _View, target: float | None) -> Picture | Nothing:
+def speedup(node_types: Sequence[NodeTypeEvaluation]) -> Drawing | NotDrawn:
+    """Draw the speedup of every node type against its own one core."""
+    return _picture(node_types, _SPEEDUP, None)
+
+
+def capacity(node_types: Sequence[NodeTypeEvaluation], target: float | None = None) -> Drawing | NotDrawn:
+    """Draw the throughput of every node type, and a target if there is one."""
+    return _picture(node_types, _THROUGHPUT, target)
+
+
+def _picture(kinds: Sequence[NodeTypeEvaluation], view: _View, target: float | None) -> Drawing | NotDrawn:
     panels = _panels(kinds, view)
     counts = [mark.cores for panel in panels for mark in panel.marks]
     if max(counts, default=1) == 1:
         why = "no point on more than one core was measured beside its one-core point"
-        return Nothing(view.kind, view.title, why)
+        return NotDrawn(why)
     caption = f"{view.caption}{left_out_words(len(panels))}"
-    return Picture(view.kind, view.title, caption, _figure(panels[:MOST_PANELS], view, counts, target))
+    return Drawing(caption, _figure(panels[:MOST_PANELS], view, counts, target))
 
 
 def _panels(kinds: Sequence[NodeTypeEvaluation], view: _View) -> list[_Panel]:
@@ -180,7 +170,7 @@ def _panels(kinds: Sequence[NodeTypeEvaluation], view: _View) -> list[_Panel]:
     return [_Panel(name, tuple(found[point])) for name, point in zip(names_of(list(found)), found, strict=True)]
 
 
-def _figure(panels: Sequence[_Panel], view: _View, counts: Sequence[float], target: float | None) -> Drawing:
+def _figure(panels: Sequence[_Panel], view: _View, counts: Sequence[float], target: float | None) -> mpl.Figure:
     shown, wide = frame(len(panels), share_y=view.alike), view.square and logarithmic(counts)
     farthest = max([*counts, *(float(curve.cores[-1]) for panel in panels for curve in panel.curves)])
     kinds = max(member.place for panel in panels for member in panel.members) + 1

@@ -1,0 +1,132 @@
+"""Every kind of figure: its name, title, one-line description, what it needs, and the function that draws it.
+
+A new kind of figure is one function and one entry here. Command help, errors, pages and `scaling plot` are made from
+this list. It imports no plotting library, so that reading it is cheap.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+# Rows of a results folder, traces of a profile, a profile beside `scaling sweep ceilings`, or a cluster's node types.
+Needs = Literal["rows", "traces", "ceilings", "node types"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A kind of figure; `function` is `module:name` below `scaling.reporting.plots`."""
+
+    name: str
+    title: str
+    description: str
+    needs: Needs
+    function: str
+    takes_target: bool = False
+
+
+FIGURES: tuple[FigureKind, ...] = (
+    FigureKind(
+        "efficiency", "Parallel efficiency", "parallel efficiency with the fitted law", "rows", "efficiency:efficiency"
+    ),
+    FigureKind("speedup", "Speedup with its laws", "speedup with both laws and their bands", "rows", "speedup:speedup"),
+    FigureKind("steps", "Step times by launch", "step times launch by launch", "rows", "steps:steps"),
+    FigureKind("smt", "Yield of SMT threads", "throughput gained by a core's further threads", "rows", "smt:smt"),
+    FigureKind(
+        "threads",
+        "Threads within and between operations",
+        "throughput for every number of intra and inter threads",
+        "rows",
+        "threads:threads",
+    ),
+    FigureKind("sections", "Where the time of a run goes", "parts of a run's wall time", "rows", "sections:sections"),
+    FigureKind(
+        "karp-flatt",
+        "Serial fraction by core count",
+        "Karp–Flatt serial fraction by core count",
+        "rows",
+        "karp_flatt:karp_flatt",
+    ),
+    FigureKind(
+        "modes", "Training and inference", "parallel efficiency in training and in inference", "rows", "modes:modes"
+    ),
+    FigureKind("placement", "Which CPUs were used", "the CPUs each placement used", "rows", "placement:placement"),
+    FigureKind(
+        "capacity",
+        "How many cores to give",
+        "throughput of new launches and the recommended size",
+        "rows",
+        "capacity:capacity",
+        takes_target=True,
+    ),
+    FigureKind("op-steps", "Op time by step", "op time step by step", "traces", "fathom_steps:op_steps"),
+    FigureKind(
+        "op-tail",
+        "How few op types make up most of the time",
+        "cumulative share of op time by op type",
+        "traces",
+        "fathom_tail:op_tail",
+    ),
+    FigureKind(
+        "op-shares", "Which ops take the time", "share of op time by op type", "traces", "fathom_shares:op_shares"
+    ),
+    FigureKind(
+        "op-similarity",
+        "Which workloads are similar",
+        "workloads clustered by their op types",
+        "traces",
+        "fathom_similarity:op_similarity",
+    ),
+    FigureKind(
+        "op-modes",
+        "Training and inference by op class",
+        "op classes in training and in inference",
+        "traces",
+        "fathom_modes:op_modes",
+    ),
+    FigureKind("op-threads", "Ops by thread count", "op times by thread count", "traces", "fathom_threads:op_threads"),
+    FigureKind(
+        "op-losses",
+        "What limits each workload",
+        "the ops in which efficiency is lost",
+        "traces",
+        "fathom_losses:op_losses",
+    ),
+    FigureKind(
+        "roofline",
+        "Networks below the roofline",
+        "achieved FLOP/s against the machine's ceilings",
+        "ceilings",
+        "roofline:roofline",
+    ),
+    FigureKind(
+        "efficiency",
+        "Parallel efficiency by node type",
+        "parallel efficiency of the node types",
+        "node types",
+        "node_types:efficiency",
+    ),
+    FigureKind("speedup", "Speedup by node type", "speedup of the node types", "node types", "node_types:speedup"),
+    FigureKind(
+        "capacity",
+        "Throughput by node type",
+        "throughput of the node types",
+        "node types",
+        "node_types:capacity",
+        takes_target=True,
+    ),
+)
+
+
+def kinds(*needs: Needs) -> tuple[FigureKind, ...]:
+    """The kinds of figure that need one of these, in the order they are drawn."""
+    return tuple(kind for kind in FIGURES if kind.needs in needs)
+
+
+def names(*needs: Needs) -> tuple[str, ...]:
+    """The names of the kinds of figure that need one of these; without any, every name once."""
+    return tuple(dict.fromkeys(kind.name for kind in (kinds(*needs) if needs else FIGURES)))
+
+
+def help_text() -> str:
+    """What `scaling plot` can draw, for its help."""
+    points, traces = (", ".join(names(needs)) for needs in ("rows", "traces"))
+    return f"{points}; of a profile {traces}; {', '.join(names('ceilings'))}. Default: all that the folder has."

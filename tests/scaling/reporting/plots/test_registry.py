@@ -1,0 +1,34 @@
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from scaling.reporting.plots.registry import FIGURES, help_text, kinds, names
+
+
+@pytest.mark.parametrize("kind", FIGURES, ids=lambda kind: f"{kind.needs} {kind.name}")
+def test_every_kind_is_drawn_by_a_documented_function(kind):
+    module, _, name = kind.function.partition(":")
+    assert getattr(import_module(f"scaling.reporting.plots.{module}"), name).__doc__
+    assert kind.title
+    assert kind.description
+
+
+def test_a_name_is_registered_once_for_what_it_needs():
+    registered = [(kind.needs, kind.name) for kind in FIGURES]
+    assert len(registered) == len(set(registered))
+    assert set(names("node types")) <= set(names("rows"))
+
+
+def test_help_names_every_kind():
+    assert [name for name in names() if name not in help_text()] == []
+    assert names() == names("rows", "traces", "ceilings")
+    assert [kind.name for kind in kinds("ceilings")] == ["roofline"]
+
+
+def test_reading_the_registry_imports_no_plotting_library():
+    loaded = "[name for name in ('matplotlib', 'numpy') if name in sys.modules]"
+    code = f"import sys; import scaling.reporting.plots.registry; print({loaded})"
+    reply = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert reply.stdout.strip() == "[]"
