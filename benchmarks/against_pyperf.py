@@ -58,11 +58,11 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     arguments = parser.parse_args()
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
-    _rounds(_Job.made(arguments, MOST_LAUNCHES, LAUNCH_SECONDS), arguments.rounds)
+    _rounds(_Job.from_arguments(arguments, MOST_LAUNCHES, LAUNCH_SECONDS), arguments.rounds)
     if arguments.turns:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "turns"
-            _turns(_Job.made(arguments, arguments.turns, TURNS_SECONDS, f" turns={path}"), path)
+            _turns(_Job.from_arguments(arguments, arguments.turns, TURNS_SECONDS, f" turns={path}"), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,20 @@ class _Job:
     runs: list[Run]
 
     @classmethod
-    def made(cls, asked: argparse.Namespace, launches: int, seconds: float, options: str = "") -> "_Job":
+    def from_arguments(cls, arguments: argparse.Namespace, launches: int, seconds: float, options: str = "") -> "_Job":
         file = Path(__file__).with_name("matmul.py")
         toml = STUDY.format(
             workload=f"{file}:build{options}",
-            cores=asked.cores,
-            start=asked.start,
+            cores=arguments.cores,
+            start=arguments.start,
             launches=launches,
             precision=PRECISION,
             seconds=seconds,
         )
         study, topology = study_from_toml(toml, "matmul"), read_topology()
-        runs = [run for run in plan(study, topology).runs if run.point.cores == asked.cores and run.launch <= launches]
+        runs = [
+            run for run in plan(study, topology).runs if run.point.cores == arguments.cores and run.launch <= launches
+        ]
         return cls(study, topology, read_machine(topology), runs)
 
     @property
@@ -94,7 +96,7 @@ class _Job:
         return self.runs[0].flat_cpus
 
     def rows(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Our launches, one after the other as they are asked for."""
+        """Our launches, one after the other on request."""
         with LocalEngine(self.study, self.topology, self.machine) as engine:
             for row in engine.make(runs):
                 assert row.outcome.status == "ok", row.outcome
@@ -136,7 +138,7 @@ def _line(words: str, sides: list[tuple[float, float, float]]) -> str:
     """Medians of the sides, and of their ratios."""
     times = (f"{1e3 * median(side):.3f} ms" for side in zip(*sides, strict=True))
     ratios = zip(*((ours / theirs, ours / plain, plain / theirs) for ours, theirs, plain in sides), strict=True)
-    return f"| {words} | {' | '.join(times)} | {' | '.join(f'{median(each):.4f}' for each in ratios)} |"
+    return f"| {words} | {' | '.join(times)} | {' | '.join(f'{median(values):.4f}' for values in ratios)} |"
 
 
 def _of_shared_turns(row: Row) -> float:
@@ -163,7 +165,7 @@ def _pyperf(cpus: tuple[int, ...]) -> tuple[float, list[float]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matmul.json"
         began = time.monotonic()
-        _told(cpus, "pyperf", *_pyperf_options(cpus, path))
+        _stdout(cpus, "pyperf", *_pyperf_options(cpus, path))
         wall = time.monotonic() - began
         bench = pyperf.Benchmark.load(str(path))
     return wall, [median(run.values) for run in bench.get_runs() if run.values]
@@ -173,8 +175,8 @@ def _pyperf_in_turn(cpus: tuple[int, ...], turns: Path) -> float:
     """The median pyperf tells of one process; its first value is warm-up, as it is by default."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matmul.json"
-        asked = ("-p", "1", "-l", str(STEPS_IN_A_TURN), "-w", "1", "-n", str(TURNS - 1))
-        _told(cpus, "pyperf-in-turn", str(turns), *_pyperf_options(cpus, path), *asked)
+        options = ("-p", "1", "-l", str(STEPS_IN_A_TURN), "-w", "1", "-n", str(TURNS - 1))
+        _stdout(cpus, "pyperf-in-turn", str(turns), *_pyperf_options(cpus, path), *options)
         return float(pyperf.Benchmark.load(str(path)).median())
 
 
@@ -184,10 +186,10 @@ def _pyperf_options(cpus: tuple[int, ...], path: Path) -> list[str]:
 
 
 def _loop_in_turn(cpus: tuple[int, ...], turns: Path) -> float:
-    return float(_told(cpus, "loop-in-turn", str(turns)).splitlines()[-1])
+    return float(_stdout(cpus, "loop-in-turn", str(turns)).splitlines()[-1])
 
 
-def _told(cpus: tuple[int, ...], *arguments: str) -> str:
+def _stdout(cpus: tuple[int, ...], *arguments: str) -> str:
     """What `benchmarks.matmul` prints. Pinned from outside: pyperf pins once TensorFlow has its threads, too late."""
     command = ["taskset", "-c", ",".join(map(str, cpus)), sys.executable, "-m", "benchmarks.matmul", *arguments]
     environment = {**os.environ, **_environment(cpus)}

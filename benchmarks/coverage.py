@@ -53,7 +53,7 @@ class Cell:
 
 # The three-sigma band of 0.95 over a thousand sets.
 NOMINAL = (0.929, 0.971)
-# What is asked of the intervals of step time, speedup and efficiency.
+# The band for the coverage of the intervals of step time, speedup and efficiency.
 OF_FIGURES = (0.93, 0.97)
 FRACTIONS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 0.9)
 
@@ -146,7 +146,7 @@ def chooses_usl(truth: Truth) -> Measure:
     return share(good)
 
 
-def foretells(truth: Truth, law: str) -> Measure:
+def predicts(truth: Truth, law: str) -> Measure:
     """How often a new mean of five launches on the most cores falls into the interval of a fit to half as many."""
 
     def good(chance: np.random.Generator) -> bool:
@@ -168,7 +168,7 @@ def refuses_four_times(truth: Truth) -> Measure:
     return share(good)
 
 
-def keeps_promises(truth: Truth, cores: int, assurance: float) -> Measure:
+def meets_targets(truth: Truth, cores: int, assurance: float) -> Measure:
     """How often a launch keeps a latency that the fit is so sure of."""
 
     def good(chance: np.random.Generator) -> bool:
@@ -209,7 +209,7 @@ def clock_bias(truth: Truth, *, clock: bool) -> Measure:
     return measure
 
 
-def warned_of_no_clock(chance: np.random.Generator) -> bool:
+def reports_missing_clock(chance: np.random.Generator) -> bool:
     """Whether a series without clocks says so."""
     return any("clock" in each for each in _fitted(series(Truth(0.02), chance)).cautions)
 
@@ -273,16 +273,16 @@ CELLS = [
     Cell("C6 bootstrap", "widened bootstrap of s", bootstrap_covers(STEADY), 0.90),
     Cell("M1", "USL chosen at k = 0", chooses_usl(Truth(0.03)), 0.0, 0.07),
     Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
-    Cell("E1 amdahl", "prediction at 2x, Amdahl's law", foretells(STEADY, "amdahl"), *NOMINAL),
-    Cell("E1 usl", "prediction at 2x, USL, k = 1e-4", foretells(replace(STEADY, coherency=1e-4), "usl"), *NOMINAL),
-    Cell("E1 best", "prediction at 2x, laws mixed", foretells(STEADY, "best"), 0.929, 0.985),
-    Cell("E2", "prediction at 2x, laws mixed, k = 1e-4", foretells(replace(STEADY, coherency=1e-4), "best"), 0.85),
+    Cell("E1 amdahl", "prediction at 2x, Amdahl's law", predicts(STEADY, "amdahl"), *NOMINAL),
+    Cell("E1 usl", "prediction at 2x, USL, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), "usl"), *NOMINAL),
+    Cell("E1 best", "prediction at 2x, laws mixed", predicts(STEADY, "best"), 0.929, 0.985),
+    Cell("E2", "prediction at 2x, laws mixed, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), "best"), 0.85),
     Cell("E3", "4x refused", refuses_four_times(SHORT), 1.0),
     *(
-        Cell(f"A {p:g}", "target met at 2x, assurance", keeps_promises(SHORT, 32, p), p - 0.02, p + 0.02)
+        Cell(f"A {p:g}", "target met at 2x, assurance", meets_targets(SHORT, 32, p), p - 0.02, p + 0.02)
         for p in (0.8, 0.95)
     ),
-    Cell("A 8 0.9", "target met within the range, assurance", keeps_promises(SHORT, 8, 0.9), 0.88, 0.92),
+    Cell("A 8 0.9", "target met within the range, assurance", meets_targets(SHORT, 8, 0.9), 0.88, 0.92),
     Cell("S1 phi", "median error of φ = 0.25", finds_smt_yield(SHARED, "φ"), 0.0, 0.05),
     Cell("S1 s", "relative error of the median s with φ", finds_smt_yield(SHARED, "s"), 0.0, 0.10),
     Cell("S1 phi covered", "interval of φ", finds_smt_yield(SHARED, "φ covered"), *NOMINAL),
@@ -296,7 +296,7 @@ CELLS = [
         0.05,
     ),
     Cell("S2 without", "bias of s, clock not recorded", clock_bias(FALLING, clock=False), 0.2, 1.0),
-    Cell("S2 warned", "missing clock reported", share(warned_of_no_clock), 1.0),
+    Cell("S2 warned", "missing clock reported", share(reports_missing_clock), 1.0),
     Cell(
         "N1",
         "1, 2, 4 cores, s = 0.002, noise 3 %",

@@ -15,7 +15,7 @@ BURST_SECONDS, GAP_SECONDS = (1, 4), (0.0, 10.0)
 
 
 def main() -> None:
-    """Disturb until told to stop."""
+    """Disturb until standard input is closed."""
     cpus, chance = [int(cpu) for cpu in sys.argv[1].split(",")], random.Random(sys.argv[2])
     while not select.select([sys.stdin], [], [], chance.uniform(*GAP_SECONDS))[0]:
         seconds = chance.randint(*BURST_SECONDS)

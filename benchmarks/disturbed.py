@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def warned(self) -> bool:
-        """Whether anything was said."""
+        """Whether there is a warning."""
         return bool(self.warnings)
 
     @property
@@ -84,11 +84,11 @@ def main() -> None:
 
 def _row(loud: list[Answer], calm: list[Answer]) -> str:
     shares = [
-        fmean(each.wrong for each in loud),
-        fmean(each.wrong and not each.warned for each in loud),
-        fmean(each.warned for each in loud),
-        fmean(each.wrong for each in calm),
-        fmean(each.warned and not each.wrong for each in calm),
+        fmean(answer.wrong for answer in loud),
+        fmean(answer.wrong and not answer.warned for answer in loud),
+        fmean(answer.warned for answer in loud),
+        fmean(answer.wrong for answer in calm),
+        fmean(answer.warned and not answer.wrong for answer in calm),
     ]
     return " | ".join(f"{share:.1%}" for share in shares)
 

@@ -24,31 +24,31 @@ def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
 
 
 def beside_the_paper(profiles: Sequence[Profile]) -> list[str]:
-    """Figure 3: for every column of the paper its percent and ours, and below them what it has no column for."""
+    """Figure 3: the percent of the paper and the measured one, then the op types for which it has no column."""
     theirs_first = [
-        (name, *(_pair(FIGURE_3[each.point.workload].get(name, 0), each.share(name)) for each in profiles))
+        (name, *(_pair(FIGURE_3[profile.point.workload].get(name, 0), profile.share(name)) for profile in profiles))
         for name in COLUMNS
     ]
-    ours_only = sorted({op.type for each in profiles for op in each.ops if op.share >= 0.02} - set(COLUMNS))
-    ours = [(f"*{name}*", *(_pair(0, each.share(name)) for each in profiles)) for name in ours_only]
-    return markdown(("op type", *(each.point.workload for each in profiles)), [*theirs_first, *ours])
+    ours_only = sorted({op.type for profile in profiles for op in profile.ops if op.share >= 0.02} - set(COLUMNS))
+    ours = [(f"*{name}*", *(_pair(0, profile.share(name)) for profile in profiles)) for name in ours_only]
+    return markdown(("op type", *(profile.point.workload for profile in profiles)), [*theirs_first, *ours])
 
 
 def _pair(theirs: float, ours: float) -> str:
-    told = f"{100 * ours:.0f}"
-    return "" if not theirs and told == "0" else f"{theirs} → {told}"
+    percent = f"{100 * ours:.0f}"
+    return "" if not theirs and percent == "0" else f"{theirs} → {percent}"
 
 
 def classes(profiles: Sequence[Profile]) -> list[str]:
-    """The classes, the paper's percent and ours, how many types make 90 %, and how far ours is from the paper's row."""
+    """The classes, the paper's percent and the measured one, the types for 90 %, and the distance of the rows."""
     rows = []
-    for each in profiles:
-        theirs = FIGURE_3[each.point.workload]
-        by_class = {kind: sum(value for name, value in theirs.items() if op_class(name) == kind) for kind in CLASSES}
-        distance = shares_in({"ours": {op.type: op.share for op in each.ops}, "theirs": theirs}).distance(0, 1)
-        cells = [_pair(by_class[kind], each.class_share(kind)) for kind in CLASSES if kind != "other"]
-        rows.append((each.point.workload, *cells, str(types_for(each)), f"{distance:.2f}"))
-    names = [kind for kind in CLASSES if kind != "other"]
+    for profile in profiles:
+        theirs = FIGURE_3[profile.point.workload]
+        by_class = {group: sum(value for name, value in theirs.items() if op_class(name) == group) for group in CLASSES}
+        distance = shares_in({"ours": {op.type: op.share for op in profile.ops}, "theirs": theirs}).distance(0, 1)
+        cells = [_pair(by_class[group], profile.class_share(group)) for group in CLASSES if group != "other"]
+        rows.append((profile.point.workload, *cells, str(types_for(profile)), f"{distance:.2f}"))
+    names = [group for group in CLASSES if group != "other"]
     return markdown(("network", *names, "types for 90 %", "distance"), rows)
 
 
@@ -68,13 +68,16 @@ def _ours(result: OpEvaluation, linkage: Linkage) -> tuple[Merge, ...]:
 
 
 def _joined(merge: Merge) -> str:
-    left, right = ("+".join(sorted(each)) for each in (merge.left, merge.right))
+    left, right = ("+".join(sorted(names)) for names in (merge.left, merge.right))
     return f"{left} – {right} {merge.distance:.3f}"
 
 
 def outside(profiles: Sequence[Profile]) -> list[str]:
     """What of a step lies outside ops."""
-    rows = [(each.point.workload, duration(each.wall_seconds), *map(share, outside_ops(each))) for each in profiles]
+    rows = [
+        (profile.point.workload, duration(profile.wall_seconds), *map(share, outside_ops(profile)))
+        for profile in profiles
+    ]
     return markdown(("network", "traced step", "framework overhead", "unexplained"), rows)
 
 
@@ -85,7 +88,7 @@ def modes(result: OpEvaluation) -> list[str]:
         (
             pair.train.point.workload,
             f"{pair.ratio:.1f}",
-            *(share(each.class_share("convolution")) for each in (pair.train, pair.infer)),
+            *(share(profile.class_share("convolution")) for profile in (pair.train, pair.infer)),
         )
         for pair in result.pairs
         if pair.train.threads == fewest
@@ -96,29 +99,29 @@ def modes(result: OpEvaluation) -> list[str]:
 def threads(result: OpEvaluation) -> list[str]:
     """Figure 6: the shares of optimiser and loss on the fewest and the most threads, and the efficiency there."""
     rows = []
-    for each in result.scalings:
-        first, last = each.threading.profiles[0], each.threading.profiles[-1]
+    for scaling in result.scalings:
+        first, last = scaling.threading.profiles[0], scaling.threading.profiles[-1]
         if first.point.mode == "train":
-            told = [f"{share(one.class_share('optimisation'))}, {share(loss_share(one))}" for one in (first, last)]
-            rows.append((each.name, str(last.threads), *told, share(each.losses[-1].efficiency)))
+            shares = [f"{share(one.class_share('optimisation'))}, {share(loss_share(one))}" for one in (first, last)]
+            rows.append((scaling.name, str(last.threads), *shares, share(scaling.losses[-1].efficiency)))
     return markdown(("network", "threads", "optimiser, loss on one thread", "on the most threads", "efficiency"), rows)
 
 
 def limits(result: OpEvaluation) -> list[str]:
     """What limits each network on the most threads."""
-    return [f"- {loss_sentence(each.name, each.losses[-1])}" for each in result.scalings]
+    return [f"- {loss_sentence(scaling.name, scaling.losses[-1])}" for scaling in result.scalings]
 
 
 def predictions(result: OpEvaluation) -> list[str]:
     """Held-out numbers of threads: the error by ops and by the whole step's law."""
     rows = [
         (
-            *(each.name, ", ".join(map(str, held.fitted_on)), str(held.threads), duration(held.measured_seconds)),
+            *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.threads), duration(held.measured_seconds)),
             *(f"{100 * held.error_by_ops:+.0f} %", f"{100 * held.error_by_step:+.0f} %"),
             {None: "-", True: "inside", False: "outside"}[held.inside],
         )
-        for each in result.scalings
-        for held in each.held_out
+        for scaling in result.scalings
+        for held in scaling.held_out
     ]
     headers = (
         "network",

@@ -46,7 +46,7 @@ def _resamples(size: int, looped: int) -> None:
     means = resampled_means(measured, seen, size, seed=1)
     weights = fit_problem("usl", seen).weights
     ours = min(_seconds(lambda: both_laws(measured, seen, size)) for _ in range(5))
-    loop = _seconds(lambda: [_loop(each, weights) for each in means[:looped]]) / looped * size
+    loop = _seconds(lambda: [_loop(mean, weights) for mean in means[:looped]]) / looped * size
     batch = resampled(means[:looped], seen, "usl")
     off = max(abs(_loop(row, weights)[1][1] - s) for row, s in zip(means[:looped], batch.contention, strict=True))
     print(
@@ -57,7 +57,7 @@ def _resamples(size: int, looped: int) -> None:
 
 def _loop(means: Floats, weights: Floats) -> list[Floats]:
     """Both laws by a general solver."""
-    cores, root, found = np.array(NINE, dtype=np.float64), np.sqrt(weights), []
+    cores, root, solutions = np.array(NINE, dtype=np.float64), np.sqrt(weights), []
     for extra in (0, 1):
 
         def missed(p: Floats, extra: int = extra) -> Floats:
@@ -67,18 +67,18 @@ def _loop(means: Floats, weights: Floats) -> list[Floats]:
 
         bounds = ([-np.inf, 0.0, 0.0][: 2 + extra], [np.inf, 1.0, 1.0][: 2 + extra])
         start, scale = [means[0], 0.05, 1e-4][: 2 + extra], [1.0, 1e-2, 1e-4][: 2 + extra]
-        found.append(least_squares(missed, start, bounds=bounds, x_scale=scale, method="trf").x)
-    return found
+        solutions.append(least_squares(missed, start, bounds=bounds, x_scale=scale, method="trf").x)
+    return solutions
 
 
 def _series(many: int) -> None:
     chance = np.random.default_rng(1)
     measured = [series(TRUTH, chance) for _ in range(many)]
     fits = []
-    everything = _seconds(lambda: fits.extend(fit(each) for each in measured))
+    everything = _seconds(lambda: fits.extend(fit(series) for series in measured))
     print(f"| {many} series, complete analysis | {1000 * everything:.0f} | |")
     question = Question("throughput", 10.0)
-    answered = _seconds(lambda: [answer(each, question) for each in fits])
+    answered = _seconds(lambda: [answer(fitted, question) for fitted in fits])
     print(f"| {many} sizing answers over 2,000 draws each | {1000 * answered:.0f} | |")
 
 

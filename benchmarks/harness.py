@@ -137,8 +137,8 @@ def _pairs(name: str, count: int) -> list[tuple[float, float]]:
         ]
         for _ in range(count):
             order = chance.sample([0, 1], 2)
-            found = {which: measures[which]() for which in order}
-            pairs.append((found[0], found[1]))
+            values = {which: measures[which]() for which in order}
+            pairs.append((values[0], values[1]))
     return pairs
 
 
@@ -155,8 +155,8 @@ def _told(code: str, name: str, cpus: tuple[int, ...], seconds: float) -> str:
         "KERAS_BACKEND": "tensorflow",
     }
     command = [sys.executable, "-c", code, name, json.dumps(cpus), str(seconds)]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return told.stdout.splitlines()[-1]
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return completed.stdout.splitlines()[-1]
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ STUDY = 'workloads = ["calibrated serial=1 work=0.5"]\ncores = 1\nlaunches = {la
 
 
 class Simulated:
-    """Processes whose steps resemble each other: a share of the variance comes with the process."""
+    """Processes whose steps are correlated: a share of the variance comes with the process."""
 
     def __init__(self, seed: object, correlation: float) -> None:
         self.chance = random.Random(str(seed))
@@ -88,14 +88,14 @@ def _print_changed(point: Point, pairs: int) -> None:
     print("|---|---|---|---|---|")
     for correlation in CORRELATIONS:
         simulated = Simulated(("changed", correlation), correlation)
-        found, sizes = [], []
+        called, sizes = [], []
         for start_up in (FORK_SECONDS, SPAWN_SECONDS):
             steps = _worth(start_up, correlation)
             launches = int(wall / (start_up + (WARMUP_STEPS + steps) * STEP_SECONDS))
             sizes.append(f"{launches} × {steps}")
-            found.append(sum(_ours(point, simulated, launches, steps, CHANGE) for _ in range(pairs)))
-        found.append(sum(_theirs(simulated, CHANGE) for _ in range(pairs)))
-        print(f"| {correlation} | {' | '.join(f'{each / pairs:.1%}' for each in found)} | {' and '.join(sizes)} |")
+            called.append(sum(_ours(point, simulated, launches, steps, CHANGE) for _ in range(pairs)))
+        called.append(sum(_theirs(simulated, CHANGE) for _ in range(pairs)))
+        print(f"| {correlation} | {' | '.join(f'{times / pairs:.1%}' for times in called)} | {' and '.join(sizes)} |")
 
 
 def _worth(start_up: float, correlation: float) -> int:

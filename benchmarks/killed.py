@@ -143,9 +143,11 @@ def _look(folder: Path) -> list[str]:
 def _complete(folder: Path) -> list[str]:
     study = study_from_toml((folder / "study.toml").read_text(), str(folder / "study.toml"))
     planned = {run.key for run in plan(study, read_topology()).runs}
-    found = {row.run.key for row in read_rows(folder / "results")}
+    stored = {row.run.key for row in read_rows(folder / "results")}
     return (
-        [] if found == planned else [f"{folder}: {len(planned - found)} runs missing, {len(found - planned)} too many"]
+        []
+        if stored == planned
+        else [f"{folder}: {len(planned - stored)} runs missing, {len(stored - planned)} too many"]
     )
 
 

@@ -47,10 +47,10 @@ def main() -> None:
                 seconds[name].append(start())
     with LocalEngine(long, topology, machine) as engine:
         row = next(engine.make(plan(long, topology).runs))
-    bare, imports, child, whole = (1000 * median(each) for each in seconds.values())
+    bare, imports, child, whole = (1000 * median(values) for values in seconds.values())
     print("| start | median ms | relative to the workload's own imports | relative to bare Python |\n|---|---|---|---|")
-    for name, each in zip(seconds, (bare, imports, child, whole), strict=True):
-        print(f"| {name} | {each:.1f} | {each - imports:+.1f} ms | × {each / bare:.2f} |")
+    for name, milliseconds in zip(seconds, (bare, imports, child, whole), strict=True):
+        print(f"| {name} | {milliseconds:.1f} | {milliseconds - imports:+.1f} ms | × {milliseconds / bare:.2f} |")
     share = row.witness.parent_cpu_seconds / row.witness.cpu_seconds
     print(f"\nparent CPU during a run of {row.outcome.sections.wall:.1f} s: {100 * share:.2f} % of the child's")
 

@@ -26,7 +26,7 @@ FASTEST_MHZ = 3700.0
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is to be found again. `noise` is of a launch on one core; on the most cores it is `growth` times that."""
+    """The true parameters. `noise` is of a launch on one core; on the most cores it is `growth` times that."""
 
     serial: float
     coherency: float = 0.0
@@ -86,8 +86,8 @@ def series(truth: Truth, chance: np.random.Generator, *, clock: bool = False) ->
         Observation(float(count), tuple(launches(truth, count, chance)), mhz=truth.mhz(count) if clock else None)
         for count in truth.grid
     )
-    found = Series("simulated", observations)
-    return threads_on(found, truth.physical) if truth.physical else found
+    simulated = Series("simulated", observations)
+    return threads_on(simulated, truth.physical) if truth.physical else simulated
 
 
 def stepped_series(truth: Truth, chance: np.random.Generator, count: int = 30, noise: float = 0.01) -> Series:

@@ -58,7 +58,7 @@ def simulated_sweep(launches: int, chance: random.Random) -> Held:
         )
         if figure.low is not None and figure.high is not None
     ]
-    return Held(*held, bias=fmean(log((each.seconds or 1) / truth[each.point]) for each in made))
+    return Held(*held, bias=fmean(log((summary.seconds or 1) / truth[summary.point]) for summary in made))
 
 
 def _points() -> tuple[Point, Point]:
