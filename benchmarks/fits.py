@@ -22,7 +22,7 @@ from scaling.analysis.fits.least_squares import fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import Question
-from scaling.results.plain_csv import read_csv_series
+from scaling.results.csv_series import read_csv_series
 
 NINE = (1, 2, 4, 8, 12, 16, 24, 32, 48)
 TRUTH = Truth(0.03, 1e-4, grid=NINE, launches=10)

@@ -13,6 +13,7 @@ from scaling.cli.printing import print_note
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
+from scaling.results.export import is_export, read_export
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 
@@ -84,20 +85,24 @@ def read_series(source: Path, physical: int | None = None, include_invalid: bool
     """The series of a folder or a CSV; points of a folder that are not valid only where asked for."""
     # Array libraries take a second to import, which no other command should pay for.
     from scaling.analysis.fits.observations import threads_on
-    from scaling.results.plain_csv import read_csv_series
+    from scaling.results.csv_series import read_csv_series
 
     if is_cluster_folder(source):
         kinds = from_places(source, lambda place: place.named(_folder_series(place.folder, include_invalid)))
         found = [each for _, series in kinds for each in series]
     else:
-        found = _folder_series(source, include_invalid) if source.is_dir() else read_csv_series(source)
+        has_rows = source.is_dir() or is_export(source)
+        found = _folder_series(source, include_invalid) if has_rows else read_csv_series(source)
     return [threads_on(each, physical) for each in found] if physical else found
 
 
 def _folder_series(folder: Path, include_invalid: bool) -> "list[Series]":
+    """The series of a results folder, or of a CSV that was exported from one."""
     from scaling.analysis.series import series_of
 
-    chosen = trusted(by_point(map(launch_of, read_rows(folder))), include_invalid)
+    chosen = trusted(
+        by_point(map(launch_of, read_rows(folder) if folder.is_dir() else read_export(folder))), include_invalid
+    )
     note = left_out_sentence(chosen)
     if not chosen.taken:
         raise StoreError(f"{folder}: {note}")

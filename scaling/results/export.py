@@ -1,31 +1,93 @@
-"""Rows for other tools: a flat table, a line a run, as CSV or Parquet."""
+"""Rows for other tools: a flat table with one line per run, as CSV or Parquet; and that CSV read back as rows."""
 
+import csv
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
+from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
-from scaling.results.rows import Row, launch_of
+from scaling.machine.identity import Machine
+from scaling.results.rows import Outcome, Row, Sections, launch_of, row_from_facts
+from scaling.study.planning import Point
+
+Format = Literal["csv", "parquet"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
 NOT_IN_A_TABLE = ("sections", "stdout_tail", "stderr_tail", "items_per_step")
 
+# Columns by which our own CSV is told from one of another tool's making.
+OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_seconds", "machine_fingerprint"}
 
-def write_export(rows: Iterable[Row], form: Literal["csv", "parquet"], path: Path) -> int:
-    """Write rows to a file and return how many there were."""
-    # Only here is pandas needed, and it takes half a second to import.
-    import pandas as pd
 
-    frame = pd.DataFrame(_columns(rows))
+def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> int:
+    """Write rows to a file or an open stream and return how many there were."""
+    if form == "parquet" and find_spec("pyarrow") is None:
+        raise StoreError(
+            "writing Parquet needs pyarrow, which is not installed; give: pip install 'cpu-scaling[parquet]', "
+            "or choose --format csv"
+        )
+    columns = _columns(rows)
     try:
-        if form == "csv":
-            frame.assign(step_seconds=frame["step_seconds"].map(json.dumps)).to_csv(path, index=False)
-        else:
-            frame.to_parquet(path, index=False)
+        if isinstance(target, Path):
+            with target.open("wb") as file:
+                return _write(columns, form, file)
+        return _write(columns, form, target)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}; choose another file with -o") from error
-    return len(frame)
+        raise StoreError(
+            f"{target} cannot be written: {error.strerror or error}; choose another file with -o"
+        ) from error
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file is a CSV that `write_export` has written."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return set(next(csv.reader(file), ())) >= OWN_COLUMNS
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False
+
+
+def read_export(path: Path) -> Iterator[Row]:
+    """The rows of an exported CSV; what a table has no room for (environment, output of the program) is left out."""
+    # The steps of a launch are one field, which may be longer than csv takes by itself.
+    csv.field_size_limit(sys.maxsize)
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        for number, line in enumerate(csv.DictReader(file), 2):
+            try:
+                yield row_from_facts(_nested({name: text or None for name, text in line.items()}))
+            except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
+                raise StoreError(
+                    f"{path} line {number} is not a run that `scaling export` wrote: {error}; export it again"
+                ) from error
+
+
+def _write(columns: dict[str, list[Any]], form: Format, file: BinaryIO) -> int:
+    count = len(columns.get("cores", ()))
+    if form == "csv":
+        text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(map(_cells, zip(*columns.values(), strict=True)))
+        text.flush()
+        text.detach()
+    else:
+        # Only here is pandas needed, and it takes half a second to import.
+        import pandas as pd
+
+        pd.DataFrame(columns).to_parquet(file, index=False)
+    return count
+
+
+def _cells(values: Iterable[Any]) -> list[Any]:
+    return [json.dumps(value) if isinstance(value, tuple) else value for value in values]
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
@@ -46,7 +108,7 @@ def _flat(row: Row) -> dict[str, Any]:
     point, outcome = row.run.point, row.outcome
     asked = {"items": point.items, "intra": point.intra, "inter": point.inter}
     return {
-        **_fields(point),
+        **_values(point),
         "items": outcome.items_per_step,
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
@@ -56,14 +118,53 @@ def _flat(row: Row) -> dict[str, Any]:
         "seed": row.run.seed,
         "start": row.run.start,
         "median_seconds": launch_of(row).seconds,
-        **{name: value for name, value in _fields(outcome).items() if name not in NOT_IN_A_TABLE},
-        **{f"{name}_seconds": value for name, value in _fields(outcome.sections).items()},
-        **_fields(row.witness),
-        **{f"machine_{name}": value for name, value in _fields(row.machine).items()},
+        **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
+        **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
+        **_values(row.witness),
+        **{f"machine_{name}": value for name, value in _values(row.machine).items()},
         **{f"version_{name}": value for name, value in row.versions},
         "started_at": row.started_at,
     }
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a row, as a line of `rows.jsonl` has them, from a line of the table."""
+    cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
+    asked = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
+    outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
+    sections = {field.name: flat.get(f"{field.name}_seconds") for field in fields(Sections)}
+    return {
+        "schema": 1,
+        "run": {
+            **{field.name: flat[field.name] for field in fields(Point)},
+            "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
+            **{name: flat[name] for name in ("launch", "seed", "start")},
+            "asked": asked,
+        },
+        "outcome": {
+            **outcome,
+            "step_seconds": json.loads(flat["step_seconds"]),
+            "cautions": json.loads(flat["cautions"]),
+            "items_per_step": flat["items"],
+            "sections": {"import" if name == "imports" else name: seconds for name, seconds in sections.items()},
+            "stdout_tail": None,
+            "stderr_tail": None,
+        },
+        "witness": {field.name: flat.get(field.name) for field in fields(Witness)},
+        "machine": {field.name: flat[f"machine_{field.name}"] for field in fields(Machine)},
+        "versions": {name.removeprefix("version_"): text for name, text in flat.items() if _is_version(name, text)},
+        "started_at": flat["started_at"],
+        "environment": {},
+    }
+
+
+def _is_version(name: str | None, text: str | None) -> bool:
+    return name is not None and name.startswith("version_") and text is not None
+
+
+def _number_or_word(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _values(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}

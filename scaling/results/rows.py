@@ -4,6 +4,7 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -208,9 +209,20 @@ def run_from_json(text: str | bytes) -> Run:
 def row_from_json(line: str | bytes) -> Row:
     """The row a line of JSON describes."""
     try:
-        parsed = _LINE.validate_json(line)
+        return _row(_LINE.validate_json(line))
     except ValidationError as error:
         raise StoreError(first_wrong(error)) from error
+
+
+def row_from_facts(facts: Mapping[str, Any]) -> Row:
+    """The row that facts under the names of the contract describe; numbers may be text, as in a CSV."""
+    try:
+        return _row(_LINE.validate_python(facts))
+    except ValidationError as error:
+        raise StoreError(first_wrong(error)) from error
+
+
+def _row(parsed: _RowLine) -> Row:
     return Row(
         run=_run(dict(parsed["run"])),
         outcome=_outcome(dict(parsed["outcome"])),

@@ -145,3 +145,10 @@ def test_points_that_are_not_valid_are_left_out_unless_asked_for(tmp_path):
     assert scaling("fit", tmp_path / "few", "--include-invalid").returncode == 0
     told = scaling("fit", tmp_path / "few")
     assert "4 of 5 points left out as not valid (too few launches)" in told.stderr
+
+
+def test_an_exported_csv_is_read_as_the_folder_it_came_from(folder, tmp_path):
+    exported = tmp_path / "rows.csv"
+    assert scaling("export", folder, "--format", "csv", "-o", exported).returncode == 0
+    assert facts("fit", exported) == facts("fit", folder)
+    assert facts("capacity", exported, "--efficiency", 0.5)["answers"]

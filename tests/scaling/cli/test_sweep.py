@@ -192,6 +192,7 @@ def test_show_and_export_read_what_sweep_wrote(first, tmp_path):
     assert points[0]["speedup"] == points[0]["efficiency"] == 1.0
     assert scaling("export", folder, "--format", "csv", "-o", tmp_path / "rows.csv").returncode == 0
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == len(list(read_rows(folder))) + 1
+    assert scaling("export", folder, "--format", "csv", "-o", "-").stdout == (tmp_path / "rows.csv").read_text()
 
 
 @pytest.mark.parametrize("command", [["show"], ["export", "--format", "csv"]])

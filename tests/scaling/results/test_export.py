@@ -1,13 +1,19 @@
+import io
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.export import write_export
+from scaling.results import export
+from scaling.results.export import is_export, read_export, write_export
+from scaling.results.store import read_rows
 from scaling.study.planning import plan
 from tests.pretend import machine, row, study
 
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 ROWS = [row(run) for run in plan(study("smt = 2"), machine(2, smt=2)).runs]
 ROWS.append(row(ROWS[0].run, status="failed", reason='said "no", twice', step_seconds=(), items_per_step=None))
 
@@ -17,7 +23,7 @@ def test_every_run_is_a_line_with_its_settings_and_figures(tmp_path, form):
     path = tmp_path / f"rows.{form}"
     assert write_export(ROWS, form, path) == len(ROWS)
     frame = pd.read_csv(path) if form == "csv" else pd.read_parquet(path)
-    assert list(frame["cores"]) == [each.run.point.cores for each in ROWS]
+    assert list(frame["cores"]) == [row.run.point.cores for row in ROWS]
     assert list(frame["cpus"])[:1] == [",".join(map(str, ROWS[0].run.flat_cpus))]
     assert frame["median_seconds"].dropna().tolist() == [0.1] * (len(ROWS) - 1)
     assert frame["reason"].iloc[-1] == 'said "no", twice'
@@ -33,3 +39,52 @@ def test_raw_steps_survive_both_forms(tmp_path):
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(StoreError, match="cannot be written"):
         write_export(ROWS, "csv", tmp_path / "nowhere" / "rows.csv")
+
+
+def as_exported(row):
+    """A row without what a table has no room for."""
+    return replace(row, environment=(), outcome=replace(row.outcome, stdout_tail=None, stderr_tail=None))
+
+
+def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
+    rows = [*ROWS, row(ROWS[1].run, cautions=("one, two", 'a "third"'), first_loss=0.5)]
+    write_export(rows, "csv", tmp_path / "rows.csv")
+    assert is_export(tmp_path / "rows.csv")
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(each) for each in rows]
+
+
+@pytest.mark.parametrize("folder", ["sixteen-cores", "sixteen-cores-calibrated", "ceilings-sixteen"])
+def test_an_exported_example_reads_back_as_its_folder(tmp_path, folder):
+    stored = list(read_rows(EXAMPLES / folder))
+    write_export(stored, "csv", tmp_path / "rows.csv")
+    steps = [replace(one, run=replace(one.run, steps=None)) for one in stored]
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in steps]
+
+
+def test_a_csv_of_another_tool_is_not_taken_for_an_export(tmp_path):
+    (tmp_path / "plain.csv").write_text("cores,seconds\n1,2\n")
+    assert not is_export(tmp_path / "plain.csv")
+    assert not is_export(tmp_path / "nowhere.csv")
+
+
+def test_a_damaged_export_is_refused_with_its_line(tmp_path):
+    write_export(ROWS, "csv", tmp_path / "rows.csv")
+    text = (tmp_path / "rows.csv").read_text().replace(",0.1,ok,", ",0.1,fine,", 1)
+    (tmp_path / "rows.csv").write_text(text)
+    with pytest.raises(StoreError, match=r"rows.csv line 2 is not a run that `scaling export` wrote: outcome.status"):
+        list(read_export(tmp_path / "rows.csv"))
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_are_written_to_an_open_stream_too(tmp_path, form):
+    stream = io.BytesIO()
+    assert write_export(ROWS, form, stream) == len(ROWS)
+    write_export(ROWS, form, tmp_path / "rows")
+    assert stream.getvalue() == (tmp_path / "rows").read_bytes()
+
+
+def test_parquet_without_its_package_is_refused_with_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "find_spec", lambda package: None)
+    with pytest.raises(StoreError, match=r"needs pyarrow, which is not installed; give: pip install 'cpu-scaling\[par"):
+        write_export(ROWS, "parquet", tmp_path / "rows.parquet")
+    assert not (tmp_path / "rows.parquet").exists()

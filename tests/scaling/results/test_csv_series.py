@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.plain_csv import read_csv_series
+from scaling.results.csv_series import read_csv_series
 
 
 @pytest.fixture
