@@ -20,7 +20,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import STEADY_CLOCK
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
-from scaling.analysis.fits.observations import Observation, Series, counts
+from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.parametric_bootstrap import draws
 from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fits.profile_likelihood import (
@@ -31,6 +31,7 @@ from scaling.analysis.fits.profile_likelihood import (
 )
 from scaling.analysis.fits.selection import choose
 from scaling.analysis.fitting import SeriesFit, fit, held_out
+from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.question import Question
 
 Measure = Callable[[int, np.random.Generator], float]

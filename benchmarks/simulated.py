@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.fits.observations import Observation, Series, threads_on
+from scaling.analysis.series import Observation, Series, threads_on
 
 Floats = NDArray[np.float64]
 

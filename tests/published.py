@@ -1,6 +1,6 @@
 """Published scaling measurements, as their sources print them, and series made of them."""
 
-from scaling.analysis.fits.observations import Observation, Series
+from scaling.analysis.series import Observation, Series
 
 # SPEC SDM91 on a Sun SPARCcenter 2000, scripts an hour against users (Gunther 2007).
 SDM91 = [(1, 64.9), (18, 995.9), (36, 1652.4), (72, 1853.2), (108, 1828.9), (144, 1775.0), (216, 1702.2)]

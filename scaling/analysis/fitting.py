@@ -19,7 +19,7 @@ from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.law_figures import LawFigures, limit, rate
 from scaling.analysis.fits.least_squares import LAWS, FittedLaw, LawName, fit_law, fit_problem
-from scaling.analysis.fits.observations import Counts, Floats, Series, clock_stretch, counts
+from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
 from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mixed
 from scaling.analysis.fits.prediction import FARTHEST, HeldOut, predict
 from scaling.analysis.fits.profile_likelihood import (
@@ -31,6 +31,7 @@ from scaling.analysis.fits.profile_likelihood import (
 )
 from scaling.analysis.fits.selection import Choice, choose, only
 from scaling.analysis.fits.verdict import Verdict, measured_one_core_differs, verdict
+from scaling.analysis.series import Series
 from scaling.errors import FitError
 
 Asked = Literal["amdahl", "usl", "best"]

@@ -1,96 +1,203 @@
 """Launches as series a law can be fitted to: everything of a point held fixed but its cores. Pure.
 
-Speed is throughput, items a second, so that weak scaling, where the items of a step grow with cores, is treated alike:
-the time that counts is that of the items one core was given.
+Speed is throughput, items per second, so that weak scaling, where the items of a step grow with cores, is treated
+alike: the time that counts is that of the items one core was given.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields, replace
 from math import fsum
 
-from scaling.analysis.fits.observations import Observation, Series
 from scaling.analysis.summary import Launch
 from scaling.study.planning import Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
-JOINT = " smt1-"
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
+# Left out of a label where nothing else follows it: the usual placement with one thread per core.
+USUAL_PLACEMENT = "compact"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesKey:
+    """Which series: the settings of its points without cores, its SMT levels, and its node type in a cluster.
+
+    `settings` is a point on one core with one thread; None for a series of a plain table, which has `table_name`.
+    """
+
+    settings: Point | None = None
+    smt: tuple[int, ...] = ()
+    table_name: str = ""
+    node_type: str | None = None
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether it holds several numbers of threads per core together."""
+        return len(self.smt) > 1
+
+    @property
+    def parts(self) -> tuple["SeriesKey", ...]:
+        """The keys of the series with one number of threads per core that a joint series is made of."""
+        return tuple(replace(self, smt=(level,)) for level in self.smt) if self.is_joint else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The launches at one count: seconds for the series' work, each launch once.
+
+    `cores` are physical cores in use and `siblings` the further hardware threads in use on them; a plain table of other
+    people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded.
+    """
+
+    cores: float
+    launch_seconds: tuple[float, ...]
+    siblings: float = 0.0
+    mhz: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One program with everything but its cores held fixed.
+
+    `own_name` tells it from the other series of its folder, and `short_name`, where there is one, is the same without
+    what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for.
+    """
+
+    own_name: str
+    observations: tuple[Observation, ...]
+    unit: str = "items"
+    work: float = 1.0
+    key: SeriesKey = SeriesKey()
+    short_name: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its full name, with the node type in a cluster."""
+        return self._of_its_type(self.own_name)
+
+    @property
+    def label(self) -> str:
+        """Its name as a sentence has it: without the usual placement and number of threads."""
+        return self._of_its_type(self.short_name or self.own_name)
+
+    @property
+    def cores(self) -> tuple[float, ...]:
+        """The counts, ascending, one for each observation."""
+        return tuple(observation.cores for observation in self.observations)
+
+    @property
+    def launches(self) -> tuple[int, ...]:
+        """How many launches each count has."""
+        return tuple(len(observation.launch_seconds) for observation in self.observations)
+
+    def without_siblings(self) -> "Series":
+        """The observations that use one thread per core."""
+        return replace(self, observations=tuple(each for each in self.observations if not each.siblings))
+
+    def below(self, cores: float) -> "Series":
+        """The observations on fewer cores."""
+        return replace(self, observations=tuple(each for each in self.observations if each.cores < cores))
+
+    def on_node_type(self, node_type: str) -> "Series":
+        """The same series as one of a node type of a cluster."""
+        return replace(self, key=replace(self.key, node_type=node_type))
+
+    def _of_its_type(self, name: str) -> str:
+        return name if self.key.node_type is None else f"{self.key.node_type}: {name}"
+
+
+def threads_on(series: Series, physical: int) -> Series:
+    """Counts of threads that fill so many physical cores first, as cores and the further threads on them."""
+    return replace(
+        series,
+        observations=tuple(
+            replace(each, cores=min(each.cores, physical), siblings=max(each.cores - physical, 0.0))
+            for each in series.observations
+        ),
+    )
+
+
+def series_key(point: Point) -> SeriesKey:
+    """The series with one number of threads per core that a point is in."""
+    return SeriesKey(replace(point, cores=1, smt=1), (point.smt,))
 
 
 def series_of(launches: Iterable[Launch]) -> list[Series]:
     """A series for every workload, placement and other setting; where threads share cores, one more with both."""
-    by_settings: dict[tuple[tuple[str, object], ...], list[Launch]] = defaultdict(list)
+    by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         if launch.seconds is not None:
-            by_settings[_settings(launch.point)].append(launch)
+            by_settings[replace(launch.point, cores=1, smt=1)].append(launch)
     varied = _varied(by_settings)
-    found: list[Series] = []
-    for settings, gathered in by_settings.items():
-        found.extend(_with_smt(_name(dict(settings), varied), gathered))
-    return found
-
-
-def series_names(points: Iterable[Point]) -> dict[Point, str]:
-    """The series each of these points is in, by name, as `series_of` names those of their launches."""
-    settings = {point: _settings(point) for point in points}
-    varied = _varied(settings.values())
-    return {point: f"{_name(dict(each), varied)} smt{point.smt}" for point, each in settings.items()}
-
-
-def without_parts(found: list[Series]) -> list[Series]:
-    """The series without those that are part of one with all numbers of threads a core."""
-    joint = {each.name.rpartition(JOINT)[0] for each in found if any(one.siblings for one in each.observations)}
-    return [each for each in found if each.name.rpartition(" smt")[0] not in joint or JOINT in each.name]
-
-
-def _settings(point: Point) -> tuple[tuple[str, object], ...]:
-    return tuple((name, value) for name, value in asdict(point).items() if name not in ("cores", "smt"))
-
-
-def _varied(by_settings: Iterable[tuple[tuple[str, object], ...]]) -> list[str]:
-    values: dict[str, set[object]] = defaultdict(set)
-    for settings in by_settings:
-        for name, value in settings:
-            values[name].add(value)
-    return [name for name, seen in values.items() if len(seen) > 1 and name not in NEVER_NAMED]
-
-
-def _name(settings: dict[str, object], varied: list[str]) -> str:
-    """'alexnet train compact', and whatever else tells it from its neighbours."""
-    return " ".join([*(str(settings[name]) for name in ALWAYS_NAMED), *(f"{name}={settings[name]}" for name in varied)])
-
-
-def _with_smt(name: str, launches: list[Launch]) -> list[Series]:
-    """One series for each number of threads a core, and one of all together, in which a second thread has a yield."""
-    widths = sorted({each.point.smt for each in launches})
-    found = [
-        _series(f"{name} smt{smt}", [each for each in launches if each.point.smt == smt], lone=True) for smt in widths
+    return [
+        series
+        for settings, measured in by_settings.items()
+        for series in _with_smt(settings, _settings_name(settings, varied), measured)
     ]
-    if len(widths) > 1 and widths[0] == 1:
-        found.append(_series(f"{name}{JOINT}{widths[-1]}", launches, lone=False))
-    return found
 
 
-def _series(name: str, launches: list[Launch], *, lone: bool) -> Series:
+def without_parts(series: Iterable[Series]) -> list[Series]:
+    """The series without those that are part of one with all numbers of threads per core."""
+    series = list(series)
+    parts = {part for each in series for part in each.key.parts}
+    return [each for each in series if each.key not in parts]
+
+
+def _varied(points: Collection[Point]) -> list[str]:
+    names = [field.name for field in fields(Point) if field.name not in NEVER_NAMED]
+    return [name for name in names if len({getattr(point, name) for point in points}) > 1]
+
+
+def _settings_name(point: Point, varied: list[str]) -> str:
+    """'alexnet train compact', and whatever else tells it from its neighbours."""
+    words = [
+        *(str(getattr(point, name)) for name in ALWAYS_NAMED),
+        *(f"{name}={getattr(point, name)}" for name in varied),
+    ]
+    return " ".join(words)
+
+
+def _with_smt(settings: Point, name: str, launches: list[Launch]) -> list[Series]:
+    """One series for each number of threads per core, and one of all together, in which a second thread has a yield."""
+    levels = sorted({launch.point.smt for launch in launches})
+    series = [
+        _series(SeriesKey(settings, (level,)), name, [launch for launch in launches if launch.point.smt == level])
+        for level in levels
+    ]
+    if len(levels) > 1 and levels[0] == 1:
+        series.append(_series(SeriesKey(settings, tuple(levels)), name, launches))
+    return series
+
+
+def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Series:
     """Launches count by count; alone, threads that share cores are simply how those cores are used."""
-    work = float(min(launches, key=lambda each: each.point.cores).items or 1)
+    work = float(min(launches, key=lambda launch: launch.point.cores).items or 1)
     by_count: dict[tuple[int, int], list[Launch]] = defaultdict(list)
-    for each in launches:
-        by_count[each.point.cores, 0 if lone else each.point.cores * (each.point.smt - 1)].append(each)
+    for launch in launches:
+        by_count[launch.point.cores, launch.point.cores * (launch.point.smt - 1) if key.is_joint else 0].append(launch)
     observations = tuple(
         Observation(
             cores=float(cores),
-            launch_seconds=tuple((each.seconds or 0.0) / (each.items or 1) * work for each in timed),
+            launch_seconds=tuple((launch.seconds or 0.0) / (launch.items or 1) * work for launch in timed),
             siblings=float(siblings),
             mhz=_mean_mhz(timed),
         )
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )
-    return Series(name, observations, "items", work)
+    smt = f"{key.smt[0]}-{key.smt[-1]}" if key.is_joint else str(key.smt[0])
+    return Series(f"{settings_name} smt{smt}", observations, "items", work, key, _short_name(key, settings_name))
+
+
+def _short_name(key: SeriesKey, settings_name: str) -> str | None:
+    """The name without the usual placement and one thread per core, where it has no other ending."""
+    settings = key.settings
+    if settings is None or key.smt != (1,) or settings.placement != USUAL_PLACEMENT:
+        return None
+    short = f"{settings.workload} {settings.mode}"
+    return short if settings_name == f"{short} {USUAL_PLACEMENT}" else None
 
 
 def _mean_mhz(timed: list[Launch]) -> float | None:
-    clocks = [each.mhz for each in timed if each.mhz]
+    clocks = [launch.mhz for launch in timed if launch.mhz]
     return fsum(clocks) / len(clocks) if len(clocks) == len(timed) else None

@@ -122,7 +122,7 @@ def _answers(fits: "list[tuple[Place, SeriesFit]]", question: "Question", as_jso
 
     answers = [answer(each, _priced(question, place), read_machine_sizes(place.folder)) for place, each in fits]
     kinds = [
-        NodeTypeAnswer(place.kind, each.fit.series.name.removeprefix(f"{place.kind}: "), each)
+        NodeTypeAnswer(place.kind, each.fit.series.own_name, each)
         for (place, _), each in zip(fits, answers, strict=True)
         if place.kind is not None
     ]

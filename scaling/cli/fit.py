@@ -12,9 +12,9 @@ from scaling.errors import FitError
 
 if TYPE_CHECKING:
     from scaling.analysis.fits.law_figures import LawFigures
-    from scaling.analysis.fits.observations import Series
     from scaling.analysis.fits.rivals import Method as Rival
     from scaling.analysis.fitting import SeriesFit
+    from scaling.analysis.series import Series
 
     Fitted = tuple[SeriesFit, tuple[LawFigures, ...]]
 

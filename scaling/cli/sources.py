@@ -1,7 +1,7 @@
 """What `fit` and `capacity` read: a results folder or a plain CSV, as series."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -18,7 +18,7 @@ from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 
 if TYPE_CHECKING:
-    from scaling.analysis.fits.observations import Series
+    from scaling.analysis.series import Series
     from scaling.analysis.sizing.sizes import Sizes
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Place:
 
     def named(self, found: "list[Series]") -> "list[Series]":
         """Series under a name that says on which kind they were measured."""
-        return [replace(each, name=f"{self.kind}: {each.name}") for each in found] if self.kind else found
+        return [each.on_node_type(self.kind) for each in found] if self.kind else found
 
 
 def read_places(source: Path) -> list[Place]:
@@ -84,7 +84,7 @@ def from_places(source: Path, read: Callable[[Place], T]) -> list[tuple[Place, T
 def read_series(source: Path, physical: int | None = None, include_invalid: bool = False) -> "list[Series]":
     """The series of a folder or a CSV; points of a folder that are not valid only where asked for."""
     # Array libraries take a second to import, which no other command should pay for.
-    from scaling.analysis.fits.observations import threads_on
+    from scaling.analysis.series import threads_on
     from scaling.results.csv_series import read_csv_series
 
     if is_cluster_folder(source):

@@ -8,7 +8,7 @@ from scaling.analysis.capacity import farthest
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question
 from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, figure, label, percent
+from scaling.reporting.words import count, duration, figure, percent
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -28,7 +28,7 @@ def _fleet_words(answer: Answer) -> str:
 
 
 def _one_size(answer: Answer) -> str:
-    name, offer = label(answer.fit.series.name), answer.offer
+    name, offer = answer.fit.series.label, answer.offer
     if offer is None:
         wanted = _wanted(answer.question, answer.fit.series.unit)
         word = "no answer" if answer.status == "refused" else "no"
@@ -72,7 +72,7 @@ def answers_table(answers: Sequence[Answer]) -> Table:
             [*answer.neighbours, *([answer.offer] if answer.offer else [])], key=lambda each: (each.cores, each.threads)
         )
         for place, offer in enumerate(offers):
-            name = label(answer.fit.series.name) if place == 0 else ""
+            name = answer.fit.series.label if place == 0 else ""
             rows.append((name, "*" if offer is answer.offer else "", *_offer_cells(offer, answer)))
     figures = (">cores", ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
     table = Table(("series", "", *figures), rows)
@@ -104,7 +104,7 @@ def size_words(offer: Offer) -> str:
 
 def outlook_sentence(outlook: Outlook) -> str:
     """Where more cores stop paying."""
-    name = label(outlook.fit.series.name)
+    name = outlook.fit.series.label
     if outlook.fit.verdict.word in ("no law fits", "superlinear"):
         return f"{name}: no answer: {outlook.reason}"
     caution = f" ({outlook.reason})" if outlook.reason else ""
@@ -118,7 +118,7 @@ def outlooks_table(outlooks: Sequence[Outlook]) -> Table:
     """The landmarks of every series."""
     rows = [
         (
-            label(each.fit.series.name),
+            each.fit.series.label,
             "-" if each.recommended is None else str(each.recommended),
             *_landmarks(each),
             each.fit.verdict.word,

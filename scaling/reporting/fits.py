@@ -8,7 +8,7 @@ from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.fitting import SeriesFit
 from scaling.reporting.tables import Table
-from scaling.reporting.words import count, figure, label, percent, small, with_interval
+from scaling.reporting.words import count, figure, percent, small, with_interval
 
 LAW_NAMES = {"amdahl": "Amdahl's law", "usl": "universal scalability law"}
 # A peak beyond so many times the cores measured is out of reach.
@@ -17,7 +17,7 @@ REACH = 4.0
 
 def fit_sentence(fit: SeriesFit, figures: tuple[LawFigures, ...]) -> str:
     """What a series turned out to be, in one sentence."""
-    name, verdict = label(fit.series.name), fit.verdict
+    name, verdict = fit.series.label, fit.verdict
     chosen = next((each for each in figures if each.law == fit.choice.law), figures[0])
     if verdict.word == "ok":
         return f"{name}: {_law_sentence(chosen, max(fit.series.cores))}"
@@ -82,7 +82,7 @@ def fits_table(fits: Sequence[tuple[SeriesFit, tuple[LawFigures, ...]]]) -> Tabl
             chosen = each.law == fit.choice.law
             rows.append(
                 (
-                    *(label(fit.series.name) if each is figures[0] else "", "*" if chosen else ""),
+                    *(fit.series.label if each is figures[0] else "", "*" if chosen else ""),
                     *(each.law, with_interval(each.contention, percent)),
                     "-" if each.coherency is None else with_interval(each.coherency, small),
                     *(with_interval(each.rate_at_1, figure), _end(each)),
@@ -127,7 +127,7 @@ def trace_lines(fit: SeriesFit) -> list[str]:
     course = {"not told": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.trace.course]
     p = "" if fit.trace.p is None else f" (p = {fit.trace.p:.2g})"
     values = ", ".join(f"{figure(each.cores)}: {karp_flatt_words(each)}" for each in fit.trace.values)
-    return [f"{label(fit.series.name)}: Karp-Flatt {values}{course}{p if course else ''}"]
+    return [f"{fit.series.label}: Karp-Flatt {values}{course}{p if course else ''}"]
 
 
 def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
@@ -135,7 +135,7 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     about: dict[str, list[str]] = {}
     for fit in fits:
         for caution in fit.cautions:
-            about.setdefault(caution, []).append(label(fit.series.name))
+            about.setdefault(caution, []).append(fit.series.label)
     return [
         caution if len(names) == len(fits) else f"{', '.join(names)}: {caution}" for caution, names in about.items()
     ]

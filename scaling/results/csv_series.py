@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from scaling.analysis.fits.observations import Observation, Series
+from scaling.analysis.series import Observation, Series, SeriesKey
 from scaling.errors import StoreError
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
@@ -149,7 +149,7 @@ class _Reader:
         observations = tuple(
             Observation(cores, _launch_seconds(values, throughput)) for cores, values in sorted(counts.items())
         )
-        return Series(name, observations, "units" if throughput else "runs")
+        return Series(name, observations, "units" if throughput else "runs", key=SeriesKey(table_name=name))
 
 
 def _launch_seconds(values: _Values, throughput: bool) -> tuple[float, ...]:

@@ -39,13 +39,13 @@ def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
     selection = trusted((point.summary for point in points), include_invalid)
     series = series_of(selection.launches)
     fits, complaints = fit_each(series)
-    whole = {one.name for one in without_parts(series)}
+    whole = {one.key for one in without_parts(series)}
     sizes = folder.machine.sizes() if folder.machine else None
     return Evaluation(
         folder=folder,
         points=points,
         fits=tuple(fits),
-        outlooks=tuple(outlook(fit, sizes) for fit in fits if fit.series.name in whole),
+        outlooks=tuple(outlook(fit, sizes) for fit in fits if fit.series.key in whole),
         sizes=sizes,
         selection=selection,
         complaints=tuple(complaints),

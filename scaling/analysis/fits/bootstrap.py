@@ -11,8 +11,9 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.fits.least_squares import LAWS, LawName, columns, fit_problem, natural
-from scaling.analysis.fits.observations import Counts, Floats, Series
+from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import solve
+from scaling.analysis.series import Series
 
 RESAMPLES = 1000
 # With more launches than this the mean of a drawing is normal to within the drawing of lots itself.

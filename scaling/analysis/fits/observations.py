@@ -1,71 +1,17 @@
-"""What a law is fitted to: launches of one program at several core counts, and their figures count by count. Pure.
+"""What the solver sees of a series: the launches at each core count as arrays. Pure.
 
 The launch is the unit of replication, and noise is relative, so everything is done with the logarithm of a launch's
 time. Of all launches at a count only three figures matter to a fit: how many, their mean, and how they scatter.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scaling.analysis.series import Series
+
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """The launches at one count: seconds for the series' work, each launch once.
-
-    `cores` are physical cores in use and `siblings` the further hardware threads in use on them; a plain table of other
-    people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded.
-    """
-
-    cores: float
-    launch_seconds: tuple[float, ...]
-    siblings: float = 0.0
-    mhz: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One program with everything but its cores held fixed.
-
-    `work` is how many `unit`s (items, say) the seconds of an observation are for.
-    """
-
-    name: str
-    observations: tuple[Observation, ...]
-    unit: str = "items"
-    work: float = 1.0
-
-    @property
-    def cores(self) -> tuple[float, ...]:
-        """The counts, ascending, one for each observation."""
-        return tuple(each.cores for each in self.observations)
-
-    @property
-    def launches(self) -> tuple[int, ...]:
-        """How many launches each count has."""
-        return tuple(len(each.launch_seconds) for each in self.observations)
-
-    def without_siblings(self) -> "Series":
-        """The observations that use one thread a core."""
-        return replace(self, observations=tuple(each for each in self.observations if not each.siblings))
-
-    def below(self, cores: float) -> "Series":
-        """The observations on fewer cores."""
-        return replace(self, observations=tuple(each for each in self.observations if each.cores < cores))
-
-
-def threads_on(series: Series, physical: int) -> Series:
-    """Counts of threads that fill so many physical cores first, as cores and the further threads on them."""
-    return replace(
-        series,
-        observations=tuple(
-            replace(each, cores=min(each.cores, physical), siblings=max(each.cores - physical, 0.0))
-            for each in series.observations
-        ),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from scipy.optimize import brentq, least_squares
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures, limit
 from scaling.analysis.fits.least_squares import LAWS, LawName, fit_law, fit_problem
-from scaling.analysis.fits.observations import Floats, Series, counts
+from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
+from scaling.analysis.series import Series
 from scaling.errors import FitError
 
 Method = Literal["ls", "linearised", "normalised", "reciprocal"]

@@ -7,7 +7,7 @@ from math import isfinite
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import Outlook
 from scaling.reporting.fits import karp_flatt_words, peak_words
-from scaling.reporting.words import count, figure, label, percent, with_interval
+from scaling.reporting.words import count, figure, percent, with_interval
 
 VERDICTS = {
     "ok": "the law fits",
@@ -47,7 +47,7 @@ def answer_line(outlook: Outlook) -> AnswerLine:
     """What is said of one series."""
     fit = outlook.fit
     return AnswerLine(
-        name=label(fit.series.name),
+        name=fit.series.label,
         give=_give(outlook),
         serial=_serial(fit),
         ceiling=_ceiling(fit),

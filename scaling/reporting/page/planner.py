@@ -22,13 +22,12 @@ from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws
 from scaling.analysis.sizing.question import Outlook
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.words import label
 
 
 def planner_facts(outlook: Outlook, sizes: Sizes | None) -> dict[str, object]:
     """All that is needed to put a question to a series; where none is answered, only why."""
     fit = outlook.fit
-    told: dict[str, object] = {"name": fit.series.name, "label": label(fit.series.name), "unit": fit.series.unit}
+    told: dict[str, object] = {"name": fit.series.name, "label": fit.series.label, "unit": fit.series.unit}
     known = {**told, "verdict": fit.verdict.word, "refusal": refusal(fit)}
     if known["refusal"]:
         return known

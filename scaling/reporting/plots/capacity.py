@@ -18,7 +18,7 @@ from scaling.reporting.plots.law_lines import draw_curve, left_out_words
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
 from scaling.reporting.plots.style import COLOURS, FAINT, colour, marker
-from scaling.reporting.words import count, label
+from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
@@ -73,8 +73,7 @@ def capacity(result: Evaluation, target: float | None = None) -> Drawing | NotDr
 
 def _panel(outlook: Outlook, lines: Sequence[Line], result: Evaluation, target: float | None) -> _Panel:
     fit = outlook.fit
-    base = fit.series.name.rpartition(" smt")[0]
-    own = [line for line in lines if base in {name.rpartition(" smt")[0] for name in line.series}]
+    own = [line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)]
     line = min(own, key=lambda each: each.point.smt, default=None)
     refused = fit.verdict.word in ("no law fits", "superlinear") or all(law.fitted.problem.df <= 0 for law in fit.laws)
     curve = None if refused else launch_curve(fit, fit.draws(DRAWS), outlook.farthest, ASSURANCE)
@@ -82,7 +81,7 @@ def _panel(outlook: Outlook, lines: Sequence[Line], result: Evaluation, target: 
     return _Panel(
         outlook,
         line.place if line else 0,
-        line.name if line else label(fit.series.name),
+        line.name if line else fit.series.label,
         rate_marks(line) if line else [],
         curve,
         given,

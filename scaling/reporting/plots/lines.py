@@ -1,11 +1,11 @@
 """Points as figures group them: one line of points for everything held fixed but the cores, with its law. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.series import series_names
+from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.text import printable
 from scaling.results.evaluation import Evaluation
@@ -17,16 +17,13 @@ BARE = ("workload", "mode", "placement", "size", "framework")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that differ in cores alone, ascending; `place` gives colour and marker, the same in every figure.
-
-    `series` are the names a series of them may have among the fits, which are named by all points or by the valid ones.
-    """
+    """Points that differ in cores alone, ascending; `place` gives colour and marker, the same in every figure."""
 
     name: str
     place: int
     point: Point
     points: tuple[Scaled, ...]
-    series: tuple[str, ...]
+    key: SeriesKey
     fit: SeriesFit | None
 
     @property
@@ -46,14 +43,11 @@ def lines_of(result: Evaluation) -> tuple[Line, ...]:
         (point, tuple(members))
         for point, members in groupby(result.points, key=lambda each: replace(each.summary.point, cores=1))
     ]
-    namings = [series_names(_points(result.points, valid=valid)) for valid in (False, True)]
-    fits = {fit.series.name: fit for fit in result.fits}
+    fits = {fit.series.key: fit for fit in result.fits}
     found = []
     for place, (name, (point, members)) in enumerate(zip(names_of([each for each, _ in groups]), groups, strict=True)):
-        given = (naming.get(each.summary.point) for naming in namings for each in members)
-        series = tuple(dict.fromkeys(filter(None, given)))
-        fit = next((fits[each] for each in series if each in fits), None)
-        found.append(Line(name, place, point, members, series, fit))
+        key = series_key(point)
+        found.append(Line(name, place, point, members, key, fits.get(key)))
     return tuple(found)
 
 
@@ -72,7 +66,3 @@ def names_of(points: Sequence[Point]) -> list[str]:
 
 def _setting(name: str, value: object) -> str:
     return str(value) if name in BARE else f"{name} {value}"
-
-
-def _points(points: Iterable[Scaled], *, valid: bool) -> list[Point]:
-    return [each.summary.point for each in points if each.summary.step and (each.summary.valid or not valid)]

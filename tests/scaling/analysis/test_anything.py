@@ -7,8 +7,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from scaling.analysis.capacity import answer, outlook
-from scaling.analysis.fits.observations import Observation, Series, threads_on
 from scaling.analysis.fitting import fit
+from scaling.analysis.series import Observation, Series, threads_on
 from scaling.analysis.sizing.question import Question
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts

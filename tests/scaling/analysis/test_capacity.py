@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks.simulated import TO_16, Truth, launches, series
 from scaling.analysis.capacity import answer, offer_of, outlook
-from scaling.analysis.fits.observations import Observation, Series
 from scaling.analysis.fits.prediction import chance_within, predict
 from scaling.analysis.fitting import fit
 from scaling.analysis.laws import amdahl, efficiency
+from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.observations import Observation, Series, threads_on
 from scaling.analysis.fitting import fit
-from scaling.analysis.series import series_of
+from scaling.analysis.series import Observation, Series, series_of, threads_on
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan

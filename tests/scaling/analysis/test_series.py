@@ -4,7 +4,7 @@ import pytest
 
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
-from scaling.analysis.series import series_names, series_of, without_parts
+from scaling.analysis.series import SeriesKey, series_key, series_of, without_parts
 from scaling.analysis.summary import by_point
 from scaling.analysis.trusted import trusted
 from scaling.results.rows import launch_of
@@ -34,12 +34,33 @@ def test_what_varies_is_in_the_name():
     ]
 
 
-def test_a_point_is_told_the_name_of_its_series():
+def test_a_point_has_the_key_of_its_series():
     measured = launches('cores = [1, 2]\nlaunches = 1\nitems = [1, 2]\nsmt = "all"', 4, 2)
-    names = series_names(launch.point for launch in measured)
-    alone = {each.name for each in series_of(measured) if not any(one.siblings for one in each.observations)}
-    assert set(names.values()) == alone
-    assert all(f"items={point.items} smt{point.smt}" in name for point, name in names.items())
+    keys = {series_key(launch.point) for launch in measured}
+    assert keys == {series.key for series in series_of(measured) if not series.key.is_joint}
+
+
+def test_a_program_whose_arguments_end_like_a_joint_series_is_one_series():
+    made = launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)
+    odd = [replace(each, point=replace(each.point, workload="command:prog smt1-2")) for each in made]
+    (series,) = without_parts(series_of(odd))
+    assert series.key.smt == (1, 2)
+    (only,) = series_of(each for each in odd if each.point.smt == 1)
+    assert without_parts([only]) == [only]
+    assert only.label == "command:prog smt1-2 train"
+
+
+def test_a_label_leaves_out_the_usual_placement_and_one_thread_per_core():
+    found = series_of(launches('cores = [2]\nlaunches = 1\nplacements = ["compact", "scatter"]'))
+    assert [series.label for series in found] == ["calibrated train", "calibrated train scatter smt1"]
+
+
+def test_a_series_of_a_node_type_is_named_after_both():
+    (found,) = series_of(launches("cores = [2]\nlaunches = 1"))
+    large = found.on_node_type("large")
+    assert (large.name, large.label) == ("large: calibrated train compact smt1", "large: calibrated train")
+    assert (large.own_name, large.key.node_type) == (found.own_name, "large")
+    assert large.key == SeriesKey(found.key.settings, (1,), node_type="large")
 
 
 def test_threads_that_share_cores_are_a_series_and_part_of_one():

@@ -5,8 +5,8 @@ import pytest
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.observations import Observation, Series
 from scaling.analysis.fitting import fit
+from scaling.analysis.series import Observation, Series
 from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, peak_words, trace_lines
 from scaling.reporting.tables import text_lines
 from scaling.reporting.words import figure, label, percent, with_interval

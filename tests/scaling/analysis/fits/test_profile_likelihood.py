@@ -5,7 +5,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
-from scaling.analysis.fits.observations import Observation, Series, counts
+from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
     contention_interval,
@@ -13,6 +13,7 @@ from scaling.analysis.fits.profile_likelihood import (
     peak_interval,
     seconds_interval,
 )
+from scaling.analysis.series import Observation, Series
 from tests.published import FX_40, RAYTRACER, Y_MP, rates, times
 
 
