@@ -34,14 +34,14 @@ HOURS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a run costs beside itself, in seconds; measured on a loopback Slurm but for the driver's own."""
+    """The overhead per run in seconds, measured on a loopback Slurm except for the driver's own."""
 
-    cpu: float = 0.001  # of the driver for a run: to understand its answer, and to write the next order
+    cpu: float = 0.001  # of the driver per run: to decode its reply and encode the next request
     sync: float = 0.002  # one line on the disk
     lines: int = 3  # a row, `result` and `sent`
-    interchange: float = 0.0014  # Parsl between driver and nodes, a run; one process, so they queue for it
-    travel: float = 0.002  # an order to a node and its answer back
-    pilot: float = 8.0  # from a node that is free to one that answers
+    interchange: float = 0.0014  # Parsl between driver and nodes, per run; one process, so requests queue
+    travel: float = 0.002  # a request to a node and its reply
+    pilot: float = 8.0  # from a free node to its first reply
     submit: float = 0.025  # one `sbatch`
     journal_bytes: float = 232.0
     row_bytes: float = 2450.0
@@ -57,7 +57,7 @@ class Fleet:
     nodes: int
     runs: int
     run_seconds: float
-    failures_a_hour: float = 1 / 1000.0  # of one node
+    failures_per_hour: float = 1 / 1000.0  # of one node
     threshold: float = 30.0
     queue: float = 300.0  # until a replacement has a node
 
@@ -125,7 +125,7 @@ def simulate(fleet: Fleet, costs: Costs, seed: int = 1, group: bool = False) -> 
             sync = 0.0  # whoever is being served syncs for us too
         sent = driver.served(now, costs.cpu + sync)
         start = interchange.served(sent, costs.interchange) + costs.travel
-        fails = start + chance.expovariate(fleet.failures_a_hour / HOURS) if fleet.failures_a_hour else float("inf")
+        fails = start + chance.expovariate(fleet.failures_per_hour / HOURS) if fleet.failures_per_hour else float("inf")
         end = start + seconds[run]
         if fails < end:
             heapq.heappush(events, (fails + fleet.threshold, node, "lost", run))
@@ -137,7 +137,7 @@ def simulate(fleet: Fleet, costs: Costs, seed: int = 1, group: bool = False) -> 
 
 def measured(folder: Path, costs: Costs = TIMED) -> Costs:
     """The costs with the driver's own share timed on a folder's disk, by the code the driver runs."""
-    row = _a_row()
+    row = _example_row()
     answer = json.dumps({"node": "n1", "job": "1", "refused": None, "row": row_to_json(row)})
     order = run_to_json(row.run)
     store, journal = Store(folder / "timed"), Journal(folder / "journal")
@@ -158,7 +158,7 @@ def measured(folder: Path, costs: Costs = TIMED) -> Costs:
     return replace(costs, cpu=median(cpu), sync=median(syncs))
 
 
-def _a_row() -> Row:
+def _example_row() -> Row:
     from tests.pretend import first_run, row
 
     return replace(row(first_run(), step_seconds=(0.1,) * 60), machine=Machine("n1", "a processor", "x86_64", "6", "f"))
@@ -177,7 +177,7 @@ HEADERS = (
 
 
 def print_tables(costs: Costs, seed: int) -> None:
-    """Sweeps of a hundred runs a node, what failures do to them, and where they stop scaling."""
+    """Sweeps of a hundred runs per node, the effect of failures, and the limits of the driver."""
     _print_row(*HEADERS)
     _print_row(*["---:"] * len(HEADERS))
     for run_seconds in (5.0, 20.0, 60.0):
@@ -188,7 +188,7 @@ def print_tables(costs: Costs, seed: int) -> None:
     _print_row("mean time between failures of a node", *HEADERS[2:4], "lost")
     _print_row(*["---:"] * 4)
     for hours in (1000, 100, 10):
-        fleet = Fleet(1000, 100_000, 20.0, failures_a_hour=1 / hours)
+        fleet = Fleet(1000, 100_000, 20.0, failures_per_hour=1 / hours)
         outcome = simulate(fleet, costs, seed)
         _print_row(f"{hours} h", _minutes(outcome), _percent(outcome.efficiency), outcome.lost)
     print()
@@ -236,7 +236,7 @@ def print_beside(results: Path, costs: Costs, seed: int) -> None:
         planned = next(_time(entry.at) for entry in of_kind if entry.what == "planned")
         last = max(_time(entry.at) for entry in of_kind if entry.what == "result")
         nodes = len({row.machine.host for row in rows})
-        fleet = Fleet(nodes, len(rows), sum(walls) / len(walls), failures_a_hour=0.0)
+        fleet = Fleet(nodes, len(rows), sum(walls) / len(walls), failures_per_hour=0.0)
         simulated = simulate(fleet, replace(costs, pilot=0.0, submit=0.0), seed).wall
         _print_row(kind, len(rows), nodes, f"{last - planned:.1f} s", f"{simulated:.1f} s")
 
@@ -255,7 +255,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         costs = measured(Path(folder))
     print(
-        f"driver, a run: {1000 * costs.cpu:.2f} ms of CPU and {costs.lines} lines of {1000 * costs.sync:.2f} ms each\n"
+        f"driver, per run: {1000 * costs.cpu:.2f} ms of CPU and {costs.lines} lines of {1000 * costs.sync:.2f} ms each\n"
     )
     if arguments.of:
         print_beside(arguments.of, costs, arguments.seed)

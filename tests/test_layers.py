@@ -1,4 +1,4 @@
-"""Which way the doors open: `cli` sees everything, `errors` sees nothing, and nobody looks back."""
+"""Layers: a package imports only from packages below it, from `cli` at the top to `errors` at the bottom."""
 
 import ast
 import subprocess
@@ -37,20 +37,20 @@ def sources() -> list[Path]:
 
 def imported(path: Path) -> set[str]:
     """The modules a file names in any import, wherever in it."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            modules |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return modules
 
 
 @pytest.mark.parametrize("path", sorted(sources()), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_room_imports_one_that_comes_after_it(path):
-    room = path.relative_to(ROOT / "scaling").parts[0].removesuffix(".py")
-    rooms = {name.split(".")[1] for name in imported(path) if name.startswith("scaling.")}
-    assert rooms - {room} <= MAY_IMPORT.get(room, set())
+def test_a_package_imports_only_from_packages_below_it(path):
+    package = path.relative_to(ROOT / "scaling").parts[0].removesuffix(".py")
+    packages = {name.split(".")[1] for name in imported(path) if name.startswith("scaling.")}
+    assert packages - {package} <= MAY_IMPORT.get(package, set())
 
 
 @pytest.mark.parametrize("module", PURE)
@@ -85,5 +85,7 @@ def test_starting_up_imports_no_heavy_library(code):
     heavy = (
         "[m for m in ('tensorflow', 'keras', 'pandas', 'matplotlib', 'seaborn', 'scipy', 'numpy') if m in sys.modules]"
     )
-    told = subprocess.run([sys.executable, "-c", f"import sys; {code}; print({heavy})"], capture_output=True, text=True)
-    assert told.stdout.strip() == "[]", told.stderr
+    completed = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}; print({heavy})"], capture_output=True, text=True
+    )
+    assert completed.stdout.strip() == "[]", completed.stderr

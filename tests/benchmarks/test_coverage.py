@@ -31,7 +31,7 @@ def test_every_cell_has_a_name_of_its_own():
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.name in CHEAP], ids=lambda cell: cell.name)
-def test_a_promise_holds_on_a_few_simulated_sets(cell):
+def test_a_cell_meets_its_band_on_a_few_simulated_sets(cell):
     sets = 12 if cell.name[0] in "SN" else SETS
     slack = 0.3 if cell.name.startswith("C5") else SLACK
     value = cell.measure(sets, np.random.default_rng(2))

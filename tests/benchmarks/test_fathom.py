@@ -7,7 +7,7 @@ SMALL = Path(__file__).parents[2] / "docs" / "examples" / "profiles-small"
 
 def test_the_tables_of_the_document_are_made_from_a_folder_of_profiles(capsys):
     main(SMALL)
-    told = capsys.readouterr().out
-    assert "| centroid | residual – vgg 0.003 | residual – vgg 0.00" in told
-    assert told.count("### ") == 8
-    assert "what limits vgg train at 2 threads" in told
+    printed = capsys.readouterr().out
+    assert "| centroid | residual – vgg 0.003 | residual – vgg 0.00" in printed
+    assert printed.count("### ") == 8
+    assert "what limits vgg train at 2 threads" in printed
