@@ -69,6 +69,11 @@ class SeriesFit:
         """The law the launches speak for, or the one asked for."""
         return self.law(self.choice.law)
 
+    @property
+    def figures(self) -> tuple[LawFigures, ...]:
+        """The figures of every law fitted."""
+        return tuple(law.figures for law in self.laws)
+
     def law(self, name: LawName) -> LawFit:
         """One of the laws fitted."""
         return next(each for each in self.laws if each.law == name)
@@ -103,12 +108,14 @@ def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed
     )
 
 
-def fit_each(found: Iterable[Series], *, resamples: int = RESAMPLES) -> tuple[list[SeriesFit], list[FitError]]:
+def fit_each(
+    found: Iterable[Series], law: Asked = "best", *, resamples: int = RESAMPLES
+) -> tuple[list[SeriesFit], list[FitError]]:
     """Every series that can be fitted, and for each that cannot the reason."""
     fits, complaints = [], []
     for series in found:
         try:
-            fits.append(fit(series, resamples=resamples))
+            fits.append(fit(series, law, resamples=resamples))
         except FitError as error:
             complaints.append(error)
     return fits, complaints

@@ -15,10 +15,10 @@ LAW_NAMES = {"amdahl": "Amdahl's law", "usl": "universal scalability law"}
 REACH = 4.0
 
 
-def fit_sentence(fit: SeriesFit, figures: tuple[LawFigures, ...]) -> str:
+def fit_sentence(fit: SeriesFit) -> str:
     """What a series turned out to be, in one sentence."""
     name, verdict = fit.series.label, fit.verdict
-    chosen = next((each for each in figures if each.law == fit.choice.law), figures[0])
+    chosen = fit.chosen.figures
     if verdict.word == "ok":
         return f"{name}: {_law_sentence(chosen, max(fit.series.cores))}"
     reasons = "; ".join(verdict.reasons)
@@ -74,15 +74,15 @@ def karp_flatt_words(value: KarpFlatt) -> str:
     return with_interval(value.fraction, lambda number: f"{number:.3f}")
 
 
-def fits_table(fits: Sequence[tuple[SeriesFit, tuple[LawFigures, ...]]]) -> Table:
+def fits_table(fits: Sequence[SeriesFit]) -> Table:
     """Every law of every series, the chosen one marked."""
     rows = []
-    for fit, figures in fits:
-        for each in figures:
+    for fit in fits:
+        for each in fit.figures:
             chosen = each.law == fit.choice.law
             rows.append(
                 (
-                    *(fit.series.label if each is figures[0] else "", "*" if chosen else ""),
+                    *(fit.series.label if each is fit.figures[0] else "", "*" if chosen else ""),
                     *(each.law, with_interval(each.contention, percent)),
                     "-" if each.coherency is None else with_interval(each.coherency, small),
                     *(with_interval(each.rate_at_1, figure), _end(each)),
@@ -141,16 +141,15 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     ]
 
 
-def fit_facts(fit: SeriesFit, figures: tuple[LawFigures, ...], method: str) -> dict[str, object]:
+def fit_facts(fit: SeriesFit) -> dict[str, object]:
     """A series with its laws, unrounded; rates are in `unit` a second."""
     choice, misfit = fit.choice, fit.misfit
     return {
         "name": fit.series.name,
-        "method": method,
         "unit": fit.series.unit,
         "cores": [_whole(each.cores + each.siblings) for each in fit.series.observations],
         "launches": list(fit.series.launches),
-        "laws": {each.law: _law(each) for each in figures},
+        "laws": {each.law: _law(each) for each in fit.figures},
         "chosen": choice.law,
         "verdict": fit.verdict.word,
         "reasons": list(fit.verdict.reasons),

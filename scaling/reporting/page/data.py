@@ -19,7 +19,7 @@ def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
         "points": [point_facts(each) for each in result.points],
-        "series": [fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in result.fits],
+        "series": [fit_facts(each) for each in result.fits],
         "outlook": [outlook_facts(each) for each in result.outlooks],
         "planner": _planner(result),
     }

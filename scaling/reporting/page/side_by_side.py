@@ -97,9 +97,7 @@ def side_by_side_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence
         {
             "kind": kind.name,
             "core_hour": kind.core_hour,
-            "series": [
-                fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in kind.evaluation.fits
-            ],
+            "series": [fit_facts(each) for each in kind.evaluation.fits],
             "outlook": [outlook_facts(each) for each in kind.evaluation.outlooks],
             "between_machines": [between_facts(each) for each in kind.between],
         }

@@ -28,10 +28,9 @@ def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target)
         found = fit(measured, resamples=20)
     except FitError:
         return
-    figures = tuple(each.figures for each in found.laws)
     told = answer(found, Question("throughput", target), draws=50)
-    facts = [fit_facts(found, figures, "log"), answer_facts(told), outlook_facts(outlook(found, draws=50))]
+    facts = [fit_facts(found), answer_facts(told), outlook_facts(outlook(found, draws=50))]
     assert json.dumps(facts, allow_nan=False)
-    assert fit_sentence(found, figures)
+    assert fit_sentence(found)
     assert answer_sentence(told)
-    assert fits_table([(found, figures)]).rows
+    assert fits_table([found]).rows

@@ -54,13 +54,6 @@ def test_fit_of_a_folder_finds_the_law_it_was_made_from(folder):
     assert serial["value"] == pytest.approx(0.1, abs=1e-3)  # its launches are 0.1 % apart
 
 
-def test_fit_by_another_method_says_so(csv):
-    (series,) = facts("fit", csv(RAYTRACER), "--method", "ls")["series"]
-    assert series["laws"]["usl"]["coherency"]["stderr"] is None
-    assert series["laws"]["usl"]["coherency"]["high"] == pytest.approx(9.6e-5, rel=0.02)
-    assert "to compare with other tools" in scaling("fit", csv(RAYTRACER), "--method", "ls").stderr
-
-
 def test_fit_of_one_law(csv):
     (series,) = facts("fit", csv(RAYTRACER), "--law", "usl")["series"]
     assert (list(series["laws"]), series["chosen"]) == (["usl"], "usl")

@@ -13,40 +13,39 @@ from scaling.reporting.words import figure, label, percent, with_interval
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 
-def told(measured):
-    found = fit(measured, resamples=0)
-    return found, tuple(each.figures for each in found.laws)
+def fitted(measured):
+    return fit(measured, resamples=0)
 
 
 def test_the_answer_comes_first_in_words():
-    sentence = fit_sentence(*told(rates("rays", RAYTRACER)))
+    sentence = fit_sentence(fitted(rates("rays", RAYTRACER)))
     assert sentence == (
         "rays: Amdahl's law, serial fraction 5.66 % (4.83 % to 6.6 %): at most 17.7 (15.2 to 20.7) times one core"
     )
-    assert "fastest on 33.2 (31 to 36) cores" in fit_sentence(*told(rates("cisco", CISCO)))
+    assert "fastest on 33.2 (31 to 36) cores" in fit_sentence(fitted(rates("cisco", CISCO)))
 
 
 def test_no_law_and_no_number():
-    sentence = fit_sentence(*told(rates("odd", NO_SINGLE)))
+    sentence = fit_sentence(fitted(rates("odd", NO_SINGLE)))
     assert sentence.startswith("odd: no law fits: the best law misses the measured values by 7.6 %")
     assert "times one core" not in sentence
 
 
 def test_two_cores_show_their_karp_flatt_value():
     two = Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552))))
-    sentence = fit_sentence(*told(two))
+    sentence = fit_sentence(fitted(two))
     assert "not identifiable: only 2 core counts were measured" in sentence
     assert "2 cores mean(s) a serial fraction of 0.102 (0.0" in sentence
 
 
 def test_a_ceiling_that_is_not_known_leaves_what_is():
-    sentence = fit_sentence(*told(series(Truth(0.0003), np.random.default_rng(3))))
+    sentence = fit_sentence(fitted(series(Truth(0.0003), np.random.default_rng(3))))
     assert "not identifiable" in sentence
     assert "the parallel part is 99.9 %" in sentence
 
 
 def test_a_table_marks_the_chosen_law():
-    lines = text_lines(fits_table([told(rates("rays", RAYTRACER))]))
+    lines = text_lines(fits_table([fitted(rates("rays", RAYTRACER))]))
     assert lines[0].split()[:2] == ["series", "law"]
     assert "φ" not in lines[0]
     assert lines[1].split()[:3] == ["rays", "*", "amdahl"]
@@ -55,7 +54,7 @@ def test_a_table_marks_the_chosen_law():
 
 def test_a_yield_of_second_threads_gets_a_column():
     truth = Truth(0.02, grid=(1, 2, 4, 8, 12, 16, 24, 32), physical=16, smt_yield=0.25)
-    lines = text_lines(fits_table([told(series(truth, np.random.default_rng(3)))]))
+    lines = text_lines(fits_table([fitted(series(truth, np.random.default_rng(3)))]))
     assert "φ" in lines[0]
 
 
@@ -99,8 +98,8 @@ def test_figures_are_rounded_as_people_write_them():
 
 
 def test_facts_are_the_contract():
-    found, figures = told(rates("rays", RAYTRACER))
-    facts = fit_facts(found, figures, "log")
+    found = fitted(rates("rays", RAYTRACER))
+    facts = fit_facts(found)
     assert facts["cores"] == [1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64]
     assert facts["launches"] == [1] * 11
     assert set(facts["laws"]["amdahl"]) >= {"serial_fraction", "rate_at_1", "speedup_limit"}

@@ -56,7 +56,7 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     facts = facts_of(shown)
     printed = json.loads(json.dumps([point_facts(each) for each in found.points]))
     assert facts["points"] == printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
-    fitted = [fit_facts(each, tuple(law.figures for law in each.laws), "log") for each in found.fits]
+    fitted = [fit_facts(each) for each in found.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))
     assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
     assert facts["outlook"] == json.loads(json.dumps([outlook_facts(each) for each in found.outlooks]))

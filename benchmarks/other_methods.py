@@ -1,4 +1,4 @@
-"""The laws as other tools fit them, to compare with; each labelled, none of them our answer. Pure.
+"""The laws as other tools fit them, to compare with; each labelled, none of them our answer.
 
     ls          least squares on throughput, T(1) fitted: R's usl 3, lmfit, curve_fit
     linearised  n / S - 1 as a polynomial in n, throughput divided by the measured X(1): R's usl 1.8, spreadsheets
@@ -47,7 +47,7 @@ class Rates:
         return int(self.launches.sum())
 
 
-def rival_figures(series: Series, method: Method, laws: tuple[LawName, ...] = LAWS) -> tuple[LawFigures, ...]:
+def figures_by(series: Series, method: Method, laws: tuple[LawName, ...] = LAWS) -> tuple[LawFigures, ...]:
     """The laws by another method; those with more parameters than counts are left out."""
     rates = _rates(series.without_siblings())
     wanted = [law for law in laws if len(rates.cores) >= (2 if law == "amdahl" else 3)]
@@ -56,7 +56,7 @@ def rival_figures(series: Series, method: Method, laws: tuple[LawName, ...] = LA
     if 1.0 not in rates.cores:
         raise FitError(
             f"series '{series.name}' has no measurement on one core (the fewest is {rates.cores.min():g}), which "
-            f"--method {method} divides by; measure it, or take --method log or ls"
+            f"method {method} divides by; measure it, or take ls"
         )
     by = {"linearised": _linearised, "normalised": _normalised, "reciprocal": _reciprocal}[method]
     return tuple(by(rates, law) for law in wanted)

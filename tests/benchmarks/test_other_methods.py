@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.rivals import rival_figures
+from benchmarks.other_methods import figures_by
 from scaling.errors import FitError
 from tests.published import CARPENTRY, CISCO, EXACT, NO_SINGLE, RAYTRACER, SDM91, rates, times
 
@@ -11,11 +11,11 @@ ESTIMATE, ERROR = 1e-4, 1e-3
 
 
 def usl(points, method):
-    return rival_figures(rates("x", points), method)[1]
+    return figures_by(rates("x", points), method)[1]
 
 
 def amdahl(points, method):
-    return rival_figures(rates("x", points), method)[0]
+    return figures_by(rates("x", points), method)[0]
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_amdahls_law_alone_by_least_squares():
 
 @pytest.mark.parametrize("method", ["ls", "linearised", "normalised", "reciprocal"])
 def test_a_program_with_a_known_serial_fraction_gives_it_back(method):
-    found = rival_figures(times("carpentry", CARPENTRY), method)[0]
+    found = figures_by(times("carpentry", CARPENTRY), method)[0]
     assert found.contention.value == pytest.approx(0.150, abs=1e-3)
 
 
 def test_dividing_by_one_core_needs_one_core():
-    with pytest.raises(FitError, match=r"'x' has no measurement on one core \(the fewest is 2\).*--method normalised"):
+    with pytest.raises(FitError, match=r"'x' has no measurement on one core \(the fewest is 2\).*method normalised"):
         usl(NO_SINGLE, "normalised")
