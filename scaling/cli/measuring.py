@@ -13,7 +13,7 @@ from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.reporting.words import count
 from scaling.results.jsonl import Lines
-from scaling.results.store import read_machine_differences
+from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.running.signals import StopRequests
 
 T = TypeVar("T")
@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 def refuse_another_machine(folder: Path, machine: Machine, topology: Topology) -> None:
     """Refuse to go on in a folder that was begun elsewhere."""
-    differences = read_machine_differences(folder, machine, topology)
+    begun_on = read_machine_facts(folder)
+    if begun_on is None:
+        return
+    differences = machine_differences(begun_on, machine_facts(machine, topology), same_host=True)
     if differences:
         raise StoreError(
             f"{folder} holds the results of another machine: {', '.join(differences)}; choose another folder with -o"

@@ -6,15 +6,12 @@ DIR/spool/KIND.KEY.ATTEMPT.json                         answers that a node left
 DIR/parsl/                                              batch scripts and logs
 """
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scaling.errors import StoreError
-from scaling.results.jsonl import replace_file
-from scaling.results.store import COMPARED, COMPARED_FACTS, MACHINE, ROWS
+from scaling.results.store import ROWS
 from scaling.study.cluster import Cluster, cluster_from_toml
 
 CLUSTER, SPOOL, PARSL = "cluster.toml", "spool", "parsl"
@@ -76,28 +73,6 @@ def rows_kept(folder: Path) -> int:
         return 0
     with path.open("rb") as lines:
         return sum(line.endswith(b"\n") for line in lines)
-
-
-def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Keep what the first node of a kind is."""
-    replace_file(folder / MACHINE, json.dumps(facts, indent=1) + "\n")
-
-
-def read_machine_facts(folder: Path) -> dict[str, Any] | None:
-    """What the first node of a kind was; None before there was one."""
-    path = folder / MACHINE
-    try:
-        return dict(json.loads(path.read_text())) if path.exists() else None
-    except ValueError as error:
-        raise StoreError(f"{path} is not JSON: {error}; restore it or choose another folder") from error
-
-
-def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """What makes two nodes no longer of one kind; their names may differ."""
-    pairs = [(name, first.get(name), other.get(name)) for name in COMPARED if name != "host"]
-    told, found = first.get("topology", {}), other.get("topology", {})
-    pairs += [(name, told.get(name), found.get(name)) for name in COMPARED_FACTS]
-    return [f"{name} is {there!r} instead of {was!r}" for name, was, there in pairs if was != there]
 
 
 @dataclass(frozen=True, slots=True)

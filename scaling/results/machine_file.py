@@ -1,20 +1,31 @@
-"""What `machine.json` of a results folder says: which machine it was, what it is made of, which core counts it has."""
+"""`machine.json` of a results folder: which machine it was begun on, what that is made of, and how another differs.
+
+The only place that reads, writes or compares the file.
+"""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from scaling.analysis.sizing.sizes import Sizes, machine_sizes
 from scaling.errors import StoreError
 from scaling.machine.cpulist import parse_list
-from scaling.machine.topology import Cpus
-from scaling.results.store import MACHINE
+from scaling.machine.identity import Machine
+from scaling.machine.topology import Cpus, Topology
+from scaling.results.jsonl import replace_file
+
+MACHINE = "machine.json"
+
+# What must not change under a folder, because points would no longer mean the same; the rest is in every row.
+COMPARED = ("cpu_model", "arch", "fingerprint")
+COMPARED_TOPOLOGY = ("online", "allowed", "isolated", "quota_cpus")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFile:
-    """The machine of a folder as it was when the folder was begun; groups of CPUs are sorted, None is not told."""
+    """The machine of a folder as it was when the folder was begun; groups of CPUs are sorted, None is unknown."""
 
     host: str
     cpu_model: str | None
@@ -29,16 +40,28 @@ class MachineFile:
     quota_cpus: float | None
 
     def sizes(self) -> Sizes:
-        """The core counts on offer."""
-        found = machine_sizes(self.cores, self.l3s, self.nodes, self.allowed, self.host)
+        """The core counts to choose from, as far as the CPU quota goes."""
+        sizes = machine_sizes(self.cores, self.l3s, self.nodes, self.allowed, self.host)
         if self.quota_cpus is None:
-            return found
-        counts = tuple(count for count in found.counts if count <= self.quota_cpus)
-        return Sizes(counts or (1,), found.machine, found.threads)
+            return sizes
+        counts = tuple(count for count in sizes.counts if count <= self.quota_cpus)
+        return Sizes(counts or (1,), sizes.machine, sizes.threads)
 
 
-def read_machine_file(folder: Path) -> MachineFile | None:
-    """The machine of a folder; None where it does not say what that is made of."""
+def machine_facts(machine: Machine, topology: Topology) -> dict[str, Any]:
+    """A machine as `machine.json` has it."""
+    return {**asdict(machine), "topology": topology.facts()}
+
+
+def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Store the machine beside what is measured on it, unless the folder was begun earlier and has one."""
+    path = folder / MACHINE
+    if not path.exists():
+        replace_file(path, json.dumps(facts, indent=1) + "\n")
+
+
+def read_machine_facts(folder: Path) -> dict[str, Any] | None:
+    """The machine a folder was begun on; None in a new folder."""
     path = folder / MACHINE
     if not path.exists():
         return None
@@ -46,13 +69,30 @@ def read_machine_file(folder: Path) -> MachineFile | None:
         facts = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: {error}; restore it or choose another folder") from error
-    topology = facts.get("topology") if isinstance(facts, dict) else None
+    return facts if isinstance(facts, dict) else {}
+
+
+def machine_differences(first: Mapping[str, Any], other: Mapping[str, Any], *, same_host: bool) -> list[str]:
+    """What makes results of two machines not comparable; their names differ on the nodes of a cluster."""
+    names = ("host", *COMPARED) if same_host else COMPARED
+    pairs = [(name, first.get(name), other.get(name)) for name in names]
+    topologies = first.get("topology", {}), other.get("topology", {})
+    pairs += [(name, *(topology.get(name) for topology in topologies)) for name in COMPARED_TOPOLOGY]
+    return [f"{name} is {now!r} instead of {before!r}" for name, before, now in pairs if before != now]
+
+
+def read_machine_file(folder: Path) -> MachineFile | None:
+    """The machine of a folder; None where it does not say what that is made of."""
+    facts = read_machine_facts(folder) or {}
+    topology = facts.get("topology")
     if not isinstance(topology, dict) or not topology.get("core_cpus"):
         return None
     try:
         return _machine(facts, topology)
     except (TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"{path} does not describe a machine: {error}; restore it or take it away") from error
+        raise StoreError(
+            f"{folder / MACHINE} does not describe a machine: {error}; restore it or take it away"
+        ) from error
 
 
 def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:

@@ -18,8 +18,8 @@ from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.results.jsonl import Kind, Lines, read_lines, replace_file
+from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import Row, first_wrong, row_facts, row_from_json
-from scaling.results.store import write_machine
 
 PROFILE = "profile.toml"
 
@@ -140,5 +140,5 @@ class TraceStore(Lines[TracedRow]):
         replace_file(self.folder / PROFILE, toml)
 
     def write_machine(self, machine: Machine, topology: Topology) -> None:
-        """Keep the machine beside its traces, as it was when the folder was begun."""
-        write_machine(self.folder, machine, topology)
+        """Store the machine beside its traces, as it was when the folder was begun."""
+        write_machine_facts(self.folder, machine_facts(machine, topology))

@@ -12,9 +12,9 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from scaling.errors import ScalingError
-from scaling.results.cluster_folder import read_machine_facts, write_machine_facts
 from scaling.results.journal import Journal
 from scaling.results.ledger import run_key
+from scaling.results.machine_file import read_machine_facts, write_machine_facts
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running.engines.parsl import ParslEngine, Question, StoppedError

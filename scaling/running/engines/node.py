@@ -19,9 +19,8 @@ from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology
-from scaling.results.cluster_folder import unlike
+from scaling.results.machine_file import machine_differences, machine_facts
 from scaling.results.rows import row_from_json, row_to_json, run_from_json, run_to_json
-from scaling.results.store import machine_facts
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.messages import (
@@ -112,7 +111,8 @@ def _describe(request: DescribeRequest) -> NodeDescription:
 
 def _make(request: NodeRunRequest) -> NodeRow | NodeRefusal:
     engine = session(request.study, request.source).engine
-    differences = unlike(request.machine, machine_facts(engine.machine, engine.topology))
+    here = machine_facts(engine.machine, engine.topology)
+    differences = machine_differences(request.machine, here, same_host=False)
     if differences:
         return _refusal(
             f"the node is not like the first of its node type: {', '.join(differences)}; make it another node type"

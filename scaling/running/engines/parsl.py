@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.identity import Machine
-from scaling.results.cluster_folder import Spooled, read_spool, spool_path, unlike
+from scaling.results.cluster_folder import Spooled, read_spool, spool_path
 from scaling.results.journal import Journal
 from scaling.results.ledger import What, run_key
+from scaling.results.machine_file import machine_differences
 from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json
 from scaling.running.engines import node
 from scaling.running.engines.pilots import LONGEST_WORDS, NodeLostError, Pilots, WorkerLostError
@@ -312,7 +313,7 @@ def _unfit(reply: NodeDescription | NodeRefusal, machine: Mapping[str, Any] | No
     """Why a node can make no runs of a kind that other nodes may make; None where it can, or no other could."""
     if isinstance(reply, NodeRefusal):
         return reply.reason if reply.sick else None
-    if machine is not None and (differences := unlike(machine, reply.machine)):
+    if machine is not None and (differences := machine_differences(machine, reply.machine, same_host=False)):
         return (
             f"it is not like the nodes whose results the folder holds: {', '.join(differences)}; make it another node "
             "type in the cluster file, or choose another folder with -o"

@@ -1,10 +1,17 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.machine_file import read_machine_file
-from tests.pretend import machine
+from scaling.results.machine_file import (
+    machine_differences,
+    machine_facts,
+    read_machine_facts,
+    read_machine_file,
+    write_machine_facts,
+)
+from tests.pretend import HOST, machine
 
 
 def written(folder, topology, **facts):
@@ -31,3 +38,25 @@ def test_a_file_that_is_no_json_is_refused(tmp_path):
     (tmp_path / "machine.json").write_text("{")
     with pytest.raises(StoreError, match=r"machine\.json cannot be read"):
         read_machine_file(tmp_path)
+
+
+def test_a_folder_keeps_the_machine_it_was_begun_on(tmp_path):
+    assert read_machine_facts(tmp_path) is None
+    write_machine_facts(tmp_path, machine_facts(HOST, machine(4)))
+    write_machine_facts(tmp_path, machine_facts(HOST, machine(2)))
+    assert read_machine_facts(tmp_path) == machine_facts(HOST, machine(4))
+
+
+def test_another_machine_is_told_by_its_differences():
+    begun = machine_facts(HOST, machine(4))
+    assert machine_differences(begun, machine_facts(HOST, machine(4)), same_host=True) == []
+    assert machine_differences(begun, machine_facts(HOST, machine(2)), same_host=True) == [
+        "online is '0-1' instead of '0-3'",
+        "allowed is '0-1' instead of '0-3'",
+    ]
+
+
+def test_nodes_of_one_type_have_names_of_their_own():
+    begun, other = (machine_facts(replace(HOST, host=name), machine(4)) for name in ("n1", "n2"))
+    assert machine_differences(begun, other, same_host=True) == ["host is 'n2' instead of 'n1'"]
+    assert machine_differences(begun, other, same_host=False) == []

@@ -6,10 +6,10 @@ import pytest
 
 from scaling.errors import StoreError
 from scaling.results.rows import row_to_json
-from scaling.results.store import Store, read_machine_differences, read_rows
+from scaling.results.store import Store, read_rows
 from scaling.study.planning import plan
 from tests.conftest import need
-from tests.pretend import HOST, machine, row, study
+from tests.pretend import machine, row, study
 
 ROWS = [row(run) for run in plan(study(), machine(4)).runs]
 
@@ -127,15 +127,6 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot be written: .*; choose another with -o"):
         Store(tmp_path / "file" / "results")
-
-
-def test_another_machine_is_refused_with_the_difference(store):
-    store.write_machine(HOST, machine(4))
-    assert read_machine_differences(store.folder, HOST, machine(4)) == []
-    assert read_machine_differences(store.folder, HOST, machine(2)) == [
-        "online was '0-3' and is now '0-1'",
-        "allowed was '0-3' and is now '0-1'",
-    ]
 
 
 def test_failures_set_aside_are_kept_beside_the_rows(store):

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from scaling.errors import ClusterError, StoreError
-from scaling.results.cluster_folder import read_machine_facts
 from scaling.results.journal import Journal
+from scaling.results.machine_file import read_machine_facts
 from scaling.results.rows import run_to_json
 from scaling.results.store import read_rows
 from scaling.running.engines.cluster_sweep import Ended, Lane, Made, Planned, carry_out
