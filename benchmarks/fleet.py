@@ -254,9 +254,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         costs = measured(Path(folder))
-    print(
-        f"driver per run: {1000 * costs.cpu:.2f} ms of CPU, {costs.lines} lines of {1000 * costs.sync:.2f} ms each\n"
-    )
+    print(f"driver per run: {1000 * costs.cpu:.2f} ms of CPU, {costs.lines} lines of {1000 * costs.sync:.2f} ms each\n")
     if arguments.of:
         print_beside(arguments.of, costs, arguments.seed)
     else:
