@@ -27,7 +27,7 @@ from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running import loop
 from scaling.running.engines.local import LocalEngine
-from scaling.running.engines.parsl import Question
+from scaling.running.engines.parsl import StudyText
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
 from scaling.study import compatibility
@@ -121,9 +121,9 @@ def _on_cluster(
     """Carry a study out on a cluster; the status is 1 where something is missing at the end."""
     text = read_study_text(name)
     study = study_from_toml(text, name, settings)
-    question = Question(_with_settings(study, text, name, settings), name)
+    study_text = StudyText(_with_settings(study, text, name, settings), name)
     folder = output or DEFAULT_FOLDER / study.name
-    left = sweep_cluster(study, question, cluster, folder, retry_failed)
+    left = sweep_cluster(study, study_text, cluster, folder, retry_failed)
     if not no_report and node_type_folders(folder):
         print_note(_report_note(folder))
     if left:

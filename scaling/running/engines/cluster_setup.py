@@ -1,4 +1,4 @@
-"""Gathers what a study on a cluster needs before its first run: the folder, what earlier drivers left, and pilots."""
+"""Sets up what a study on a cluster needs before its first run: the folder, what earlier drivers left, and pilots."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +12,8 @@ from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL
 from scaling.results.journal import Journal
 from scaling.results.jsonl import replace_file
 from scaling.results.store import ROWS, STUDY
-from scaling.running.engines.cluster_sweep import Lane
-from scaling.running.engines.parsl import ParslEngine, Question
+from scaling.running.engines.cluster_sweep import NodeTypeSweep
+from scaling.running.engines.parsl import ParslEngine, StudyText
 from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
 from scaling.running.engines.schedulers import cancel_jobs, read_jobs
 from scaling.running.engines.watch import Watch
@@ -28,10 +28,10 @@ SECONDS_BETWEEN_LOOKS = 0.5
 # What a run may take beside its own time limit: to be started, and to be ended when that limit is over.
 START_AND_END_SECONDS = 30.0
 
-# Says a sentence about a kind of node.
-Say = Callable[[str, str], None]
+# Takes the name of a node type and a sentence about it.
+Notify = Callable[[str, str], None]
 
-# Raises what has been asked of the program meanwhile.
+# Raises a request to stop that has come meanwhile.
 Check = Callable[[], None]
 
 
@@ -40,7 +40,7 @@ class ClusterJob:
     """A study on a cluster, and the folder its results go to."""
 
     study: Study
-    question: Question
+    study_text: StudyText
     cluster: Cluster
     cluster_toml: str
     folder: Path
@@ -48,10 +48,10 @@ class ClusterJob:
 
 
 @contextmanager
-def mustered(job: ClusterJob, say: Say, check: Check) -> Iterator[list[Lane]]:
-    """The kinds that have runs to make, their pilots submitted; whatever happens then, those are cancelled."""
+def set_up_cluster(job: ClusterJob, notify: Notify, check: Check) -> Iterator[list[NodeTypeSweep]]:
+    """Submit the pilots of every node type that has runs to make; whatever happens then, they are cancelled."""
     check_parsl()
-    for scheduler in sorted({kind.scheduler for kind in job.cluster.node_types}):
+    for scheduler in sorted({node_type.scheduler for node_type in job.cluster.node_types}):
         read_jobs(scheduler, [])
     if (job.folder / ROWS.file).exists():
         raise StoreError(f"{job.folder} holds the results of one machine; choose another folder with -o")
@@ -60,59 +60,62 @@ def mustered(job: ClusterJob, say: Say, check: Check) -> Iterator[list[Lane]]:
         undo.callback(journal.close)
         _refuse_another(job)
         replace_file(job.folder / CLUSTER, job.cluster_toml)
-        replace_file(job.folder / STUDY, job.question.toml)
+        replace_file(job.folder / STUDY, job.study_text.toml)
         start_log(job.folder / PARSL)
-        for kind in job.cluster.node_types:
-            _clear_away(kind, journal, say, check)
+        for node_type in job.cluster.node_types:
+            _cancel_earlier_pilots(node_type, journal, notify, check)
         journal.write("begun")
         undo.callback(journal.write, "ended")
-        lanes = []
-        for kind in job.cluster.node_types:
-            lane = _lane(job, kind, journal, partial(say, kind.name))
-            undo.callback(lane.close)
-            if lane.prepare(job.retry_failed):
-                lanes.append(lane)
+        sweeps = []
+        for node_type in job.cluster.node_types:
+            sweep = _node_type_sweep(job, node_type, journal, partial(notify, node_type.name))
+            undo.callback(sweep.close)
+            if sweep.prepare(job.retry_failed):
+                sweeps.append(sweep)
             else:
-                say(kind.name, "all runs are there already")
-        for lane in lanes:
+                notify(node_type.name, "all runs are there already")
+        # Every port is open before the first job is submitted: a port that is taken then costs no queue time.
+        for sweep in sweeps:
             check()
-            lane.engine.open()
-        for lane in lanes:
+            sweep.engine.open()
+        for sweep in sweeps:
             check()
-            lane.engine.begin()
-        yield lanes
+            sweep.engine.submit_pilots()
+        yield sweeps
 
 
 def _refuse_another(job: ClusterJob) -> None:
-    """Refuse a folder of which a kind, of this cluster file or an earlier one, was begun with another study."""
+    """Refuse a folder in which a node type, of this cluster file or an earlier one, was begun with another study."""
     for path in sorted(job.folder.glob(f"*/{STUDY}")):
-        why = compatibility.refusal_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
-        if why:
-            raise StoreError(f"{path.parent} holds another study: {why}; choose another folder with -o")
+        reason = compatibility.refusal_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
+        if reason:
+            raise StoreError(f"{path.parent} holds another study: {reason}; choose another folder with -o")
 
 
-def _lane(job: ClusterJob, kind: NodeType, journal: Journal, say: Callable[[str], None]) -> Lane:
+def _node_type_sweep(
+    job: ClusterJob, node_type: NodeType, journal: Journal, notify: Callable[[str], None]
+) -> NodeTypeSweep:
     cluster = job.cluster
     spool = job.folder.resolve() / SPOOL if cluster.shared else None
     if spool is not None:
         spool.mkdir(exist_ok=True)
     longest = job.study.timeout_seconds + START_AND_END_SECONDS
-    place = job.folder.resolve() / PARSL / f"{time.strftime('%Y%m%d-%H%M%S')}-{kind.name}"
-    pilots = ParslPilots(kind, cluster, place, kind.drain_seconds(longest))
-    watch = Watch(kind, pilots, journal, cluster.poll_seconds, cluster.patience_seconds, say)
-    engine = ParslEngine(kind, job.question, pilots, journal, spool, watch)
-    return Lane(engine, job.study, job.folder / kind.name, journal)
+    log_folder = job.folder.resolve() / PARSL / f"{time.strftime('%Y%m%d-%H%M%S')}-{node_type.name}"
+    pilots = ParslPilots(node_type, cluster, log_folder, node_type.drain_seconds(longest))
+    watch = Watch(node_type, pilots, journal, cluster.poll_seconds, cluster.patience_seconds, notify)
+    engine = ParslEngine(node_type, job.study_text, pilots, journal, spool, watch)
+    return NodeTypeSweep(engine, job.study, job.folder / node_type.name, journal)
 
 
-def _clear_away(kind: NodeType, journal: Journal, say: Say, check: Check) -> None:
+def _cancel_earlier_pilots(node_type: NodeType, journal: Journal, notify: Notify, check: Check) -> None:
     """Cancel pilots of an earlier driver, and wait until nothing more can come from them."""
-    numbers = journal.ledger.jobs(kind.name)
-    there = read_jobs(kind.scheduler, numbers) if numbers else {}
-    cancel_jobs(kind.scheduler, list(there))
-    give_up = time.monotonic() + SECONDS_TO_LEAVE
-    while there and time.monotonic() < give_up:
+    numbers = journal.ledger.jobs(node_type.name)
+    remaining = read_jobs(node_type.scheduler, numbers) if numbers else {}
+    cancel_jobs(node_type.scheduler, list(remaining))
+    deadline = time.monotonic() + SECONDS_TO_LEAVE
+    while remaining and time.monotonic() < deadline:
         check()
         time.sleep(SECONDS_BETWEEN_LOOKS)
-        there = read_jobs(kind.scheduler, list(there))
-    if there:
-        say(kind.name, f"earlier jobs {', '.join(there)} do not end; their answers will be refused")
+        remaining = read_jobs(node_type.scheduler, list(remaining))
+    if remaining:
+        notify(node_type.name, f"earlier jobs {', '.join(remaining)} do not end; their answers will be refused")

@@ -1,6 +1,6 @@
-"""A sweep of several kinds of node at once: a thread a kind, each the same loop as on one machine.
+"""A sweep of several node types at once: one thread per node type, each with the same loop as on one machine.
 
-The caller is told what happens and decides what to show. Whatever ends it, every pilot is cancelled.
+The caller is handed events and decides what to show. Whatever ends the sweep, every pilot is cancelled.
 """
 
 import hashlib
@@ -17,103 +17,104 @@ from scaling.results.ledger import run_key
 from scaling.results.machine_file import read_machine_facts, write_machine_facts
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store, read_rows, read_study_toml
-from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
-from scaling.running.engines.watch import KindLeftError
+from scaling.running.engines.parsl import ParslEngine, StoppedError, StudyText
+from scaling.running.engines.watch import NodeTypeError
 from scaling.running.loop import measure
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
 from scaling.study.spec import Study
 
-# Whoever is asked to stop may be in the middle of a question to the scheduler.
+# A thread that is to stop may be waiting for the scheduler's reply.
 SECONDS_TO_STOP = 70.0
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A kind's plan is known: so many runs, of which so many are there, and what was remarked."""
+class NodeTypePlanned:
+    """The plan of a node type is known: how many runs, how many of them are complete, and notes on it."""
 
-    kind: str
-    made: int
+    node_type: str
+    completed: int
     total: int
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A row has been kept: the so-manieth of so many of its kind."""
+class RowStored:
+    """A row has been stored; so many of the node type's runs are complete with it."""
 
-    kind: str
+    node_type: str
     row: Row
-    made: int
+    completed: int
     total: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A kind has come to its end: complete, or left for now and why."""
+class NodeTypeEnded:
+    """A node type has ended: complete or, where there is a reason, not."""
 
-    kind: str
-    left: str | None
-
-
-Event = Planned | Made | Ended
+    node_type: str
+    reason: str | None
 
 
-class Lane:
-    """One kind of node on its way through a study, in a results folder of its own."""
+Event = NodeTypePlanned | RowStored | NodeTypeEnded
+OnEvent = Callable[[Event], None]
+
+
+class NodeTypeSweep:
+    """A study on one node type, in a results folder of its own."""
 
     def __init__(self, engine: ParslEngine, study: Study, folder: Path, journal: Journal) -> None:
         self.engine = engine
-        self.name = engine.kind.name
+        self.name = engine.node_type.name
         self.study = study
         self.folder = folder
         self.journal = journal
         self.store = Store(folder)
-        self._closing = ExitStack()
-        self._closing.callback(self.store.close)
-        self._closing.callback(engine.close)
+        self._cleanup = ExitStack()
+        self._cleanup.callback(self.store.close)
+        self._cleanup.callback(engine.close)
 
     def prepare(self, retry_failed: bool) -> bool:
-        """Take in what nodes have left for an earlier driver; whether runs are missing, as far as is known."""
+        """Store the rows that nodes have left for an earlier driver; whether runs are missing, as far as is known."""
         if retry_failed:
             self.store.set_failures_aside()
-        made = {run_key(row.run) for row in read_rows(self.folder)}
-        for row in self.engine.recovered(made):
+        completed = {run_key(row.run) for row in read_rows(self.folder)}
+        for row in self.engine.recover(completed):
             self.store.append(row)
-            made.add(run_key(row.run))
+            completed.add(run_key(row.run))
         runs, study = self.journal.ledger.plans.get(self.name, (0, None))
-        return study != _digest(self.engine.question) or len(made) < runs
+        return study != _digest(self.engine.study_text) or len(completed) < runs
 
-    def carry_out(self, tell: Callable[[Event], None]) -> None:
-        """Make what is missing."""
+    def run(self, on_event: OnEvent) -> None:
+        """Make the runs that are missing."""
         begun, machine = read_study_toml(self.folder), read_machine_facts(self.folder)
-        site = self.engine.site(begun, machine)
-        if site.another:
-            raise KindLeftError(f"{self.folder} holds another study: {site.another}; choose another folder with -o")
-        self.store.write_study(self.engine.question.toml)
+        plan = self.engine.plan(begun, machine)
+        if plan.another:
+            raise NodeTypeError(f"{self.folder} holds another study: {plan.another}; choose another folder with -o")
+        self.store.write_study(self.engine.study_text.toml)
         if machine is None:
-            write_machine_facts(self.folder, site.machine)
-        self.store.write_findings(site.findings)
-        self.journal.write("planned", self.name, runs=len(site.runs), study=_digest(self.engine.question))
-        schedule = Schedule(self.study, site.runs, map(launch_of, read_rows(self.folder)))
+            write_machine_facts(self.folder, plan.machine)
+        self.store.write_findings(plan.findings)
+        self.journal.write("planned", self.name, runs=len(plan.runs), study=_digest(self.engine.study_text))
+        schedule = Schedule(self.study, plan.runs, map(launch_of, read_rows(self.folder)))
         total = schedule.total
-        tell(Planned(self.name, schedule.completed, total, site.notes))
-        measure(
-            schedule,
-            self.engine,
-            self.store,
-            lambda row: tell(Made(self.name, row, schedule.completed, total)),
-        )
+        on_event(NodeTypePlanned(self.name, schedule.completed, total, plan.notes))
+
+        def on_row(row: Row) -> None:
+            on_event(RowStored(self.name, row, schedule.completed, total))
+
+        # No check for a request to stop: this thread is stopped through its engine, between two of its steps.
+        measure(schedule, self.engine, self.store, on_row)
 
     def close(self) -> None:
-        """Cancel the pilots, and let go; once is enough."""
-        self._closing.close()
+        """Cancel the pilots and close everything; a second call does nothing."""
+        self._cleanup.close()
 
 
-def carry_out(lanes: Sequence[Lane], requests: StopRequests, tell: Callable[[Event], None]) -> None:
-    """Have every kind make its runs, all at once, and tell what happens."""
+def run_cluster_sweep(sweeps: Sequence[NodeTypeSweep], requests: StopRequests, on_event: OnEvent) -> None:
+    """Make the runs of every node type, all at once; `on_event` is called from this thread."""
     events: SimpleQueue[Event | BaseException] = SimpleQueue()
-    threads = [threading.Thread(target=_follow, args=(lane, events), daemon=True) for lane in lanes]
+    threads = [threading.Thread(target=_run_in_thread, args=(sweep, events), daemon=True) for sweep in sweeps]
     requests.wake = lambda: events.put(KeyboardInterrupt())
     requests.check()
     for thread in threads:
@@ -124,49 +125,50 @@ def carry_out(lanes: Sequence[Lane], requests: StopRequests, tell: Callable[[Eve
             event = events.get()
             if isinstance(event, BaseException):
                 raise event
-            ended += isinstance(event, Ended)
-            tell(event)
+            ended += isinstance(event, NodeTypeEnded)
+            on_event(event)
     finally:
-        for lane in lanes:
-            lane.engine.stop()
+        # All are asked to stop before the first is waited for, so that they stop side by side.
+        for sweep in sweeps:
+            sweep.engine.stop()
         for thread in threads:
             thread.join(SECONDS_TO_STOP)
 
 
-def _follow(lane: Lane, events: "SimpleQueue[Event | BaseException]") -> None:
-    """Carry a lane to its end, in a thread of its own. Whatever happens, whoever waits for its end is told of it."""
+def _run_in_thread(sweep: NodeTypeSweep, events: "SimpleQueue[Event | BaseException]") -> None:
+    """Run a sweep to its end, in a thread of its own; whatever happens, the main thread gets an event or an error."""
     try:
-        events.put(Ended(lane.name, _why_left(lane, events.put)))
+        events.put(NodeTypeEnded(sweep.name, _run_to_end(sweep, events.put)))
     except BaseException as error:  # a full disk or a mistake of ours, which the main thread shows
         events.put(error)
 
 
-def _why_left(lane: Lane, tell: Callable[[Event], None]) -> str | None:
-    """Carry a lane to its end and send its pilots home; why it was left for now, None where it is complete."""
-    left = None
+def _run_to_end(sweep: NodeTypeSweep, on_event: OnEvent) -> str | None:
+    """Run a sweep and cancel its pilots; why it is not complete, None where it is."""
+    reason = None
     try:
-        lane.carry_out(tell)
+        sweep.run(on_event)
     except StoppedError:
-        left = "interrupted"
+        reason = "interrupted"
     except ScalingError as error:
-        left = str(error)
+        reason = str(error)
     finally:
-        stays = _refusal_to_close(lane)
-    if left is None and stays is None:
+        problem = _close(sweep)
+    if reason is None and problem is None:
         return None
-    why = "; ".join(filter(None, (left, stays)))
-    lane.journal.write("left", lane.name, note=why)
-    return why
+    note = "; ".join(filter(None, (reason, problem)))
+    sweep.journal.write("left", sweep.name, note=note)
+    return note
 
 
-def _refusal_to_close(lane: Lane) -> str | None:
-    """Cancel the pilots of a kind whose runs are made; what the scheduler says where it does not."""
+def _close(sweep: NodeTypeSweep) -> str | None:
+    """Cancel the pilots of a node type; what the scheduler says where it does not."""
     try:
-        lane.close()
+        sweep.close()
     except ScalingError as error:
         return f"its pilots may still hold nodes: {error}"
     return None
 
 
-def _digest(question: Question) -> str:
-    return hashlib.sha256(question.toml.encode()).hexdigest()[:16]
+def _digest(study_text: StudyText) -> str:
+    return hashlib.sha256(study_text.toml.encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""Makes runs on nodes of one kind, as many at a time as there are nodes: sends them, takes them back, counts attempts.
+"""Makes runs on nodes of one type, as many at a time as there are nodes: sends them, receives rows, counts attempts.
 
 A run that is lost with its node is sent again, under the next attempt. A run that fails by itself is a row like any
-other. The journal knows of every attempt before a node does, and an answer counts only while its attempt is waited for.
+other. The journal has every attempt before a node does, and a reply counts only while its attempt is in flight.
 """
 
 from collections import defaultdict, deque
@@ -22,8 +22,8 @@ from scaling.results.ledger import What, run_key
 from scaling.results.machine_file import machine_differences
 from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json
 from scaling.running.engines import node
-from scaling.running.engines.pilots import LONGEST_WORDS, NodeLostError, Pilots, WorkerLostError
-from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.running.engines.pilots import LONGEST_EXCERPT, NodeLostError, Pilots, WorkerLostError
+from scaling.running.engines.watch import NodeTypeError, Watch
 from scaling.running.messages import (
     DescribeRequest,
     MessageError,
@@ -38,7 +38,7 @@ from scaling.study.cluster import NodeType
 from scaling.study.planning import Run
 
 # How often a run may be lost with its node, and how often with the process that makes runs there: a run that takes that
-# process down twice does so by itself. So may the question what a node is.
+# process down twice does so by itself. The same holds for the request that describes a node.
 MOST_LOST = 4
 MOST_KILLED = 2
 
@@ -51,8 +51,8 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """What the first node of a kind has said: what it is, and what the study means there."""
+class NodePlan:
+    """What the first node of a type is, and what the study means there."""
 
     machine: Mapping[str, Any]
     runs: tuple[Run, ...]
@@ -62,70 +62,72 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A study as nodes are told of it."""
+class StudyText:
+    """A study as it is sent to nodes: its TOML, and where that is from."""
 
     toml: str
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Attempt:
+    """A run that was sent to a node, under a number, and the reply that will come."""
+
     run: Run
     key: str
-    attempt: int
+    number: int
     future: "Future[str]"
 
 
 class ParslEngine:
-    """Nodes of one kind; `make` is called by one thread, `stop` by any."""
+    """Nodes of one type; `make` is called by one thread, `stop` by any."""
 
     def __init__(
         self,
-        kind: NodeType,
-        question: Question,
+        node_type: NodeType,
+        study_text: StudyText,
         pilots: Pilots,
         journal: Journal,
         spool: Path | None,
         watch: Watch,
     ) -> None:
-        self.kind = kind
-        self.question = question
+        self.node_type = node_type
+        self.study_text = study_text
         self.pilots = pilots
         self.journal = journal
         self.ledger = journal.ledger
         self.spool = spool
         self.watch = watch
         self.machine: Mapping[str, Any] = {}
-        self._answers: SimpleQueue[_Answer | None] = SimpleQueue()
+        self._replies: SimpleQueue[_Attempt | None] = SimpleQueue()
         self._losses: defaultdict[str, list[type[Exception]]] = defaultdict(list)
-        self._waiting_for: set[str] = set()
+        self._in_flight: set[str] = set()
 
     def open(self) -> None:
-        """Open the door that pilots come in by; from the main thread."""
+        """Listen for pilots; from the main thread."""
         self.pilots.start()
 
-    def begin(self) -> None:
-        """Submit pilots."""
-        self.watch.ask(self.kind.node_count)
+    def submit_pilots(self) -> None:
+        """Submit as many pilots as there may be nodes."""
+        self.watch.submit(self.node_type.node_count)
 
     def close(self) -> None:
-        """Cancel the pilots, and let go of them."""
+        """Cancel the pilots and close the connection to them."""
         try:
-            self.watch.dismiss_all()
+            self.watch.cancel_all()
         finally:
             self.pilots.close()
 
     def stop(self) -> None:
-        """Have whoever waits in `site` or `make` come back with StoppedError."""
-        self._answers.put(None)
+        """Have `plan` or `make` raise StoppedError where it waits."""
+        self._replies.put(None)
 
-    def site(self, begun: str | None, machine: Mapping[str, Any] | None) -> Site:
-        """Ask a node what it is and what the study means there; nodes that are of no use are done without.
+    def plan(self, begun: str | None, machine: Mapping[str, Any] | None) -> NodePlan:
+        """Ask a node what it is and what the study means there; nodes that cannot be used are excluded.
 
-        `begun` is the study the folder already holds, `machine` the first node of the kind, where there was one.
+        `begun` is the study the folder already holds, `machine` the first node of the type, where there was one.
         """
-        request = DescribeRequest(self.question.toml, self.question.source, begun)
+        request = DescribeRequest(self.study_text.toml, self.study_text.source, begun)
         losses: list[type[Exception]] = []
         while True:
             try:
@@ -133,18 +135,18 @@ class ParslEngine:
             except (NodeLostError, WorkerLostError) as error:
                 losses.append(type(error))
                 if _too_many(losses):
-                    lost = self.watch.with_last_words(f"{error}, {len(losses)} times")
-                    raise KindLeftError(f"no node has said what it is: {lost}") from error
+                    lost = self.watch.with_log_tail(f"{error}, {len(losses)} times")
+                    raise NodeTypeError(f"no node has described itself: {lost}") from error
                 continue
             why = _unfit(reply, machine)
             if why is None:
                 break
-            self.watch.do_without(reply.job, f"{_node_name(reply)}: {why}")
+            self.watch.exclude_node(reply.job, f"{_node_name(reply)}: {why}")
         if isinstance(reply, NodeRefusal):
-            raise KindLeftError(f"{_node_name(reply)} refuses: {reply.reason}")
-        self.watch.made_something()
+            raise NodeTypeError(f"{_node_name(reply)} refuses: {reply.reason}")
+        self.watch.reset_failures()
         self.machine = machine or reply.machine
-        return Site(
+        return NodePlan(
             machine=reply.machine,
             runs=tuple(map(run_from_json, reply.runs)),
             notes=reply.notes,
@@ -153,115 +155,115 @@ class ParslEngine:
         )
 
     def _describe(self, request: DescribeRequest) -> "Future[str]":
-        """A node's reply to what it is, waited for; pilots are looked after meanwhile."""
+        """A node's reply to what it is, waited for; pilots are checked meanwhile."""
         future = self.pilots.submit(node.describe, encode(request))
-        future.add_done_callback(lambda _: self._answers.put(_NUDGE))
+        future.add_done_callback(lambda _: self._replies.put(_WAKE_UP))
         while not future.done():
             self._next()
         return future
 
-    def recovered(self, made: set[str]) -> Iterator[Row]:
-        """Rows that nodes have left in the spool for attempts an earlier driver was waiting for; the rest is lost.
+    def recover(self, completed: set[str]) -> Iterator[Row]:
+        """Rows that nodes have left in the spool for attempts that an earlier driver had in flight; the rest is lost.
 
-        `made` are the runs whose rows are kept already, even where the journal was not told.
+        `completed` are the runs whose rows are stored already, even where the journal does not say so.
         """
-        left = {(each.key, each.attempt): each.path for each in self._spooled()}
-        for key, attempt in self.ledger.open_attempts(self.kind.name).items():
-            path = left.get((key, attempt))
-            row = None if path is None or key in made else _spooled_row(path.read_text())
+        spooled = {(reply.key, reply.attempt): reply.path for reply in self._spooled()}
+        for key, attempt in self.ledger.open_attempts(self.node_type.name).items():
+            path = spooled.get((key, attempt))
+            row = None if path is None or key in completed else _spooled_row(path.read_text())
             if row is not None:
                 yield row
-            if key in made or row is not None:
+            if key in completed or row is not None:
                 self._write("result", key, attempt, note="after the driver had ended")
                 if path is not None:
                     path.unlink(missing_ok=True)
             else:
                 self._write("lost", key, attempt, note="the driver ended before its answer came")
-        self._refuse_late_answers()
+        self._discard_late_replies()
 
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Make each run and hand on its row; they come in the order in which they end."""
-        coming, again = iter(runs), deque[Run]()
+        """Make each run and yield its row; they come in the order in which they end."""
+        pending, again = iter(runs), deque[Run]()
         while True:
-            while len(self._waiting_for) < self.watch.wanted:
-                run = again.popleft() if again else next(coming, None)
+            while len(self._in_flight) < self.watch.wanted:
+                run = again.popleft() if again else next(pending, None)
                 if run is None:
                     break
                 self._send(run)
-            if not self._waiting_for:
+            if not self._in_flight:
                 break
-            answer = self._next()
-            if answer is None or not self._waited_for(answer):
+            sent = self._next()
+            if sent is None or not self._is_expected(sent):
                 continue
-            self._waiting_for.discard(answer.key)
-            row = self._row(answer)
+            self._in_flight.discard(sent.key)
+            row = self._row(sent)
             if row is None:
-                again.appendleft(answer.run)
+                again.appendleft(sent.run)
                 continue
-            yield row  # whoever asks for the next has kept this one
-            self._write("result", answer.key, answer.attempt, node=row.machine.host)
+            yield row  # the loop has stored it by the time it asks for the next
+            self._write("result", sent.key, sent.number, node=row.machine.host)
             if self.spool is not None:
-                spool_path(self.spool, self.kind.name, answer.key, answer.attempt).unlink(missing_ok=True)
-        self._refuse_late_answers()
+                spool_path(self.spool, self.node_type.name, sent.key, sent.number).unlink(missing_ok=True)
+        self._discard_late_replies()
 
     def _send(self, run: Run) -> None:
         key = run_key(run)
-        attempt = self.ledger.next_attempt(self.kind.name, key)
-        spool = None if self.spool is None else str(spool_path(self.spool, self.kind.name, key, attempt))
-        request = NodeRunRequest(self.question.toml, self.question.source, run_to_json(run), self.machine, spool)
+        attempt = self.ledger.next_attempt(self.node_type.name, key)
+        spool = None if self.spool is None else str(spool_path(self.spool, self.node_type.name, key, attempt))
+        request = NodeRunRequest(self.study_text.toml, self.study_text.source, run_to_json(run), self.machine, spool)
         self._write("sent", key, attempt)
-        self._waiting_for.add(key)
+        self._in_flight.add(key)
         future = self.pilots.submit(node.make, encode(request))
-        future.add_done_callback(lambda done: self._answers.put(_Answer(run, key, attempt, done)))
+        future.add_done_callback(lambda done: self._replies.put(_Attempt(run, key, attempt, done)))
 
-    def _next(self) -> _Answer | None:
-        """The next answer; None where only time has passed. Pilots are looked after meanwhile."""
+    def _next(self) -> _Attempt | None:
+        """The next attempt that was replied to; None where only time has passed. Pilots are checked meanwhile."""
         try:
-            answer = self._answers.get(timeout=self.watch.seconds_to_next_look())
+            sent = self._replies.get(timeout=self.watch.seconds_to_next_check())
         except Empty:
-            answer = _NUDGE
-        if answer is None:
+            sent = _WAKE_UP
+        if sent is None:
             raise StoppedError
-        if self.watch.seconds_to_next_look() == 0.0:
-            self._refuse_late_answers()
-            self.watch.look(max(1, len(self._waiting_for)))
-        return None if answer is _NUDGE else answer
+        if self.watch.seconds_to_next_check() == 0.0:
+            self._discard_late_replies()
+            self.watch.check_jobs(max(1, len(self._in_flight)))
+        return None if sent is _WAKE_UP else sent
 
-    def _waited_for(self, answer: _Answer) -> bool:
-        """Whether an answer counts; one that comes too late is noted and refused."""
-        if self.ledger.takes(self.kind.name, answer.key, answer.attempt):
+    def _is_expected(self, sent: _Attempt) -> bool:
+        """Whether the reply to an attempt counts; one that comes too late is journalled and discarded."""
+        if self.ledger.takes(self.node_type.name, sent.key, sent.number):
             return True
-        self._write("late", answer.key, answer.attempt)
+        self._write("late", sent.key, sent.number)
         return False
 
-    def _row(self, answer: _Answer) -> Row | None:
-        """The row of an answer; None where its run is to be sent again."""
+    def _row(self, sent: _Attempt) -> Row | None:
+        """The row of an attempt; None where its run is to be sent again."""
         try:
-            reply = _received(answer.future, NodeRow)
+            reply = _received(sent.future, NodeRow)
         except (NodeLostError, WorkerLostError) as error:
-            if self._lost(answer, error):
+            if self._lost(sent, error):
                 return None
-            return self._failed(answer.run, f"{error}, in attempt {answer.attempt}, which was the last")
+            return self._failed(sent.run, f"{error}, in attempt {sent.number}, which was the last")
         if isinstance(reply, NodeRefusal):
-            self._write("lost", answer.key, answer.attempt, node=reply.node, note=reply.reason)
-            self.watch.do_without(reply.job, f"{_node_name(reply)}: {reply.reason}")
+            self._write("lost", sent.key, sent.number, node=reply.node, note=reply.reason)
+            self.watch.exclude_node(reply.job, f"{_node_name(reply)}: {reply.reason}")
             return None
         row = row_from_json(reply.row)
-        # Whoever ends a job may end its run first, whose answer is then the last the node gives.
+        # Whoever ends a job may end its run first, whose reply is then the last of the node.
         ended = NodeLostError(f"{_node_name(reply)} was told to end its run")
-        if row.outcome.status == "interrupted" and self._lost(answer, ended):
+        if row.outcome.status == "interrupted" and self._lost(sent, ended):
             return None
-        self.watch.made_something()
+        self.watch.reset_failures()
         return row
 
-    def _lost(self, answer: _Answer, error: NodeLostError | WorkerLostError) -> bool:
-        """Note that an attempt was lost; whether its run is to be sent again, which it is not time and again."""
-        losses = self._losses[answer.key]
+    def _lost(self, sent: _Attempt, error: NodeLostError | WorkerLostError) -> bool:
+        """Journal that an attempt was lost; whether its run is to be sent again, which has a limit."""
+        losses = self._losses[sent.key]
         losses.append(type(error))
         if _too_many(losses):
             return False
-        self._write("lost", answer.key, answer.attempt, note=str(error))
-        self.watch.say(f"{error}; its run is sent again (attempt {answer.attempt + 1})")
+        self._write("lost", sent.key, sent.number, note=str(error))
+        self.watch.notify(f"{error}; its run is sent again (attempt {sent.number + 1})")
         return True
 
     def _failed(self, run: Run, reason: str) -> Row:
@@ -276,33 +278,33 @@ class ParslEngine:
             environment=(),
         )
 
-    def _refuse_late_answers(self) -> None:
-        """Put away answers in the spool that nobody waits for any more."""
-        for each in self._spooled():
-            if not self.ledger.takes(self.kind.name, each.key, each.attempt):
-                self._write("late", each.key, each.attempt, note="left in the spool")
-                each.path.unlink(missing_ok=True)
+    def _discard_late_replies(self) -> None:
+        """Delete replies in the spool that nobody waits for any more."""
+        for spooled in self._spooled():
+            if not self.ledger.takes(self.node_type.name, spooled.key, spooled.attempt):
+                self._write("late", spooled.key, spooled.attempt, note="left in the spool")
+                spooled.path.unlink(missing_ok=True)
 
     def _spooled(self) -> list[Spooled]:
-        return [] if self.spool is None else list(read_spool(self.spool, self.kind.name))
+        return [] if self.spool is None else list(read_spool(self.spool, self.node_type.name))
 
-    def _write(self, what: What, key: str, attempt: int, **told: Any) -> None:
-        self.journal.write(what, self.kind.name, key=key, attempt=attempt, **told)
+    def _write(self, what: What, key: str, attempt: int, **details: Any) -> None:
+        self.journal.write(what, self.node_type.name, key=key, attempt=attempt, **details)
 
 
-# What wakes the engine when only time has passed, or when a question that is no run was answered.
-_NUDGE: Any = object()
+# Wakes the engine when only time has passed, or when a node has described itself.
+_WAKE_UP: Any = object()
 
 
 def _received(future: "Future[str]", expected: type[M]) -> M | NodeRefusal:
-    """A node's reply; anything but a reply or a loss means that no node of the kind can be used."""
+    """A node's reply; anything but a reply or a loss means that no node of the type can be used."""
     try:
         return decode(future.result(), expected, NodeRefusal)
     except (NodeLostError, WorkerLostError):
         raise
     except Exception as error:  # what Parsl raises is not ours to list
-        words = " ".join(str(error).split())[:LONGEST_WORDS]
-        raise KindLeftError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
+        words = " ".join(str(error).split())[:LONGEST_EXCERPT]
+        raise NodeTypeError(f"its nodes cannot make runs: {type(error).__name__}: {words}") from error
 
 
 def _too_many(losses: list[type[Exception]]) -> bool:
@@ -310,7 +312,7 @@ def _too_many(losses: list[type[Exception]]) -> bool:
 
 
 def _unfit(reply: NodeDescription | NodeRefusal, machine: Mapping[str, Any] | None) -> str | None:
-    """Why a node can make no runs of a kind that other nodes may make; None where it can, or no other could."""
+    """Why a node can make no runs that other nodes of its type may make; None where it can, or no other could."""
     if isinstance(reply, NodeRefusal):
         return reply.reason if reply.sick else None
     if machine is not None and (differences := machine_differences(machine, reply.machine, same_host=False)):

@@ -1,4 +1,4 @@
-"""Pilots: batch jobs that each hold one node for itself and make runs there, started and spoken to through Parsl.
+"""Pilots: batch jobs that each hold one node for itself and make runs there, started and reached through Parsl.
 
 Parsl brings what is between driver and node: the batch script, the connection, dispatch, and heartbeats that tell when
 a node is lost. How many pilots there should be, and what a lost one means, is the engine's business.
@@ -27,9 +27,9 @@ from scaling.study.cluster import Cluster, NodeType
 POLL_MILLISECONDS = 200
 
 # What the scheduler's programs say when they refuse a job is worth this much of a sentence.
-LONGEST_WORDS = 300
+LONGEST_EXCERPT = 300
 
-# What Parsl remarks of all kinds, in the folder that those of the kinds are in.
+# Parsl's log of all node types, beside the folders of their own logs.
 DRIVER_LOG = "driver.log"
 
 
@@ -42,117 +42,120 @@ class WorkerLostError(Exception):
 
 
 class Pilots(Protocol):
-    """Nodes of one kind, as the engine sees them."""
+    """Nodes of one type, as the engine sees them."""
 
     def start(self) -> None:
-        """Open the door that pilots come in by."""
+        """Listen for pilots."""
 
-    def ask(self, host: str | None) -> str:
+    def submit_job(self, host: str | None) -> str:
         """Submit one more job, for a host where one is named; its number."""
 
     def jobs(self, numbers: list[str]) -> dict[str, Job]:
         """Those of these jobs that have not ended."""
 
-    def dismiss(self, numbers: list[str]) -> None:
+    def cancel(self, numbers: list[str]) -> None:
         """Cancel jobs."""
 
-    def submit(self, function: Callable[[str], str], order: str) -> "Future[str]":
-        """Have a node carry out an order; what it says, or NodeLostError, WorkerLostError or what else went wrong."""
+    def submit(self, function: Callable[[str], str], request: str) -> "Future[str]":
+        """Have a node answer a request: its reply, or NodeLostError, WorkerLostError or what else went wrong."""
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """The end of what the last job wrote to its log; empty where there is none."""
 
     def close(self) -> None:
-        """Let go of everything but the jobs."""
+        """Close everything but the jobs."""
 
 
 class ParslPilots:
-    """Nodes of one kind, on a Parsl executor of their own. Start it from the main thread: the interchange dies with
+    """Nodes of one type, on a Parsl executor of their own. Start it from the main thread: the interchange dies with
     the thread that started it."""
 
-    def __init__(self, kind: NodeType, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
-        self.kind = kind
+    def __init__(self, node_type: NodeType, cluster: Cluster, folder: Path, drain_seconds: int) -> None:
+        self.node_type = node_type
         self._log = folder.parent / DRIVER_LOG
         self._scripts = folder / "scripts"
         self._scripts.mkdir(parents=True, exist_ok=True)
-        self._executor = _executor(kind, cluster, folder, drain_seconds)
-        self._providers = {host: provider(kind, cluster.shared, host) for host in kind.hosts or (None,)}
-        for each in self._providers.values():
-            each.script_dir = str(self._scripts)
-        self._asked = 0
+        self._executor = _executor(node_type, cluster, folder, drain_seconds)
+        self._providers = {host: provider(node_type, cluster.shared, host) for host in node_type.hosts or (None,)}
+        for provider_of_host in self._providers.values():
+            provider_of_host.script_dir = str(self._scripts)
+        self._submitted = 0
 
     def start(self) -> None:
-        """Open the door that pilots come in by."""
+        """Listen for pilots."""
         address, ports = self._executor.address, self._executor.worker_port_range
-        check_door(address, ports)
+        check_ports(address, ports)
         try:
             self._executor.start()
         except Exception as error:  # what Parsl raises is not ours to list
             raise ClusterError(
-                f"kind '{self.kind.name}': Parsl does not start to listen on {address}, ports {ports[0]} to {ports[1]} "
-                f"({error}); what it said is in {self._log}; set address and ports in the cluster file to free ones"
+                f"node type '{self.node_type.name}': Parsl does not start to listen on {address}, "
+                f"ports {ports[0]} to {ports[1]} ({error}); what it said is in {self._log}; "
+                "set address and ports in the cluster file to free ones"
             ) from error
 
-    def ask(self, host: str | None) -> str:
+    def submit_job(self, host: str | None) -> str:
         """Submit one more job, for a host where one is named; its number."""
-        self._asked += 1
-        command = self._executor.launch_cmd.format(block_id=self._asked)
+        self._submitted += 1
+        command = self._executor.launch_cmd.format(block_id=self._submitted)
         try:
-            number = self._providers[host].submit(command, 1, f"scaling.{self.kind.name}")
+            number = self._providers[host].submit(command, 1, f"scaling.{self.node_type.name}")
         except Exception as error:  # every provider has errors of its own
-            words = " ".join((getattr(error, "stderr", None) or str(error)).split())[-LONGEST_WORDS:]
-            raise ClusterError(f"kind '{self.kind.name}': the scheduler refuses the job: {words}") from error
+            excerpt = " ".join((getattr(error, "stderr", None) or str(error)).split())[-LONGEST_EXCERPT:]
+            raise ClusterError(
+                f"node type '{self.node_type.name}': the scheduler refuses the job: {excerpt}"
+            ) from error
         if not number:
             raise ClusterError(
-                f"kind '{self.kind.name}': the scheduler refuses the job; what it said is in {self._log}"
+                f"node type '{self.node_type.name}': the scheduler refuses the job; what it said is in {self._log}"
             )
         return str(number)
 
     def jobs(self, numbers: list[str]) -> dict[str, Job]:
         """Those of these jobs that have not ended."""
-        return read_jobs(self.kind.scheduler, numbers)
+        return read_jobs(self.node_type.scheduler, numbers)
 
-    def dismiss(self, numbers: list[str]) -> None:
+    def cancel(self, numbers: list[str]) -> None:
         """Cancel jobs."""
-        cancel_jobs(self.kind.scheduler, numbers)
+        cancel_jobs(self.node_type.scheduler, numbers)
 
-    def submit(self, function: Callable[[str], str], order: str) -> "Future[str]":
-        """Have a node carry out an order."""
-        answer: Future[str] = Future()
+    def submit(self, function: Callable[[str], str], request: str) -> "Future[str]":
+        """Have a node answer a request."""
+        reply: Future[str] = Future()
         try:
-            sent = self._executor.submit(function, {}, order)
+            sent = self._executor.submit(function, {}, request)
         except Exception as error:  # the executor has given up, and says so with an error of its own
-            answer.set_exception(error)
-            return answer
-        sent.add_done_callback(lambda done: _hand_on(done, answer))
-        return answer
+            reply.set_exception(error)
+            return reply
+        sent.add_done_callback(lambda done: _forward(done, reply))
+        return reply
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """The end of what the last job wrote to its log."""
         logs = sorted(self._scripts.glob("*.stderr"), key=lambda path: path.stat().st_mtime)
         text = logs[-1].read_text(errors="replace") if logs else ""
-        return " ".join(text.split())[-LONGEST_WORDS:]
+        return " ".join(text.split())[-LONGEST_EXCERPT:]
 
     def close(self) -> None:
-        """End the interchange; pilots that are still there will leave when they hear nothing more."""
+        """End the interchange; pilots that are still there end once they receive nothing more."""
         self._executor.shutdown()
 
 
-def _hand_on(done: "Future[Any]", answer: "Future[str]") -> None:
-    """Give what came of a task to whoever waits for it, its errors as ours."""
+def _forward(done: "Future[Any]", reply: "Future[str]") -> None:
+    """Forward the result of a task to whoever waits for it, Parsl's errors as ours."""
     error = done.exception()
     if error is None:
-        answer.set_result(done.result())
+        reply.set_result(done.result())
     elif type(error).__name__ == "ManagerLost":
-        answer.set_exception(NodeLostError("the node stopped answering"))
+        reply.set_exception(NodeLostError("the node stopped answering"))
     elif type(error).__name__ == "WorkerLost":
-        answer.set_exception(WorkerLostError("the process that makes runs on the node was killed"))
+        reply.set_exception(WorkerLostError("the process that makes runs on the node was killed"))
     else:
-        answer.set_exception(error)
+        reply.set_exception(error)
 
 
 def start_log(folder: Path) -> None:
-    """Have Parsl's own remarks in a file, and none of them on stderr."""
+    """Write Parsl's log to a file, and none of it to stderr."""
     folder.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(folder / DRIVER_LOG)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
@@ -175,28 +178,28 @@ def check_parsl() -> None:
 def own_address() -> str:
     """The address under which others reach this machine, where there is only one to choose from."""
     states = psutil.net_if_stats()
-    found = {
+    addresses_of = {
         address.address: name
         for name, addresses in psutil.net_if_addrs().items()
         for address in addresses
         if address.family.name == "AF_INET" and states[name].isup and not address.address.startswith("127.")
     }
-    if len(found) > 1:
-        told = ", ".join(f"{address} ({name})" for address, name in found.items())
+    if len(addresses_of) > 1:
+        listed = ", ".join(f"{address} ({name})" for address, name in addresses_of.items())
         raise ClusterError(
-            f"this machine has several addresses, {told}; say in the cluster file which one nodes reach: address = …"
+            f"this machine has several addresses, {listed}; say in the cluster file which one nodes reach: address = …"
         )
-    return next(iter(found), "127.0.0.1")
+    return next(iter(addresses_of), "127.0.0.1")
 
 
-def check_door(address: str, ports: tuple[int, int]) -> None:
+def check_ports(address: str, ports: tuple[int, int]) -> None:
     """Refuse an address that this machine does not have, and a range of which every port is taken."""
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     for port in range(*ports):
         try:
-            with socket.socket(family) as door:
-                door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                door.bind((address, port))
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((address, port))
             return
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
@@ -210,17 +213,17 @@ def check_door(address: str, ports: tuple[int, int]) -> None:
     )
 
 
-def _executor(kind: NodeType, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:
+def _executor(node_type: NodeType, cluster: Cluster, folder: Path, drain_seconds: int) -> Any:
     from parsl.executors import HighThroughputExecutor
     from parsl.executors.high_throughput.executor import DEFAULT_LAUNCH_CMD
     from parsl.providers import LocalProvider
 
     name = f"{time.time_ns():x}"
-    python = shlex.quote(kind.python or sys.executable)
+    python = shlex.quote(node_type.python or sys.executable)
     pool = f"exec {python} -P -m parsl.executors.high_throughput.process_worker_pool"
     executor = HighThroughputExecutor(
-        label=kind.name,
-        provider=LocalProvider(init_blocks=0),  # jobs are submitted by the providers below, one a host
+        label=node_type.name,
+        provider=LocalProvider(init_blocks=0),  # jobs are submitted by the providers, one per host
         launch_cmd=DEFAULT_LAUNCH_CMD.replace("process_worker_pool.py", pool, 1),
         interchange_launch_cmd=interchange.command(),
         address=cluster.address or own_address(),

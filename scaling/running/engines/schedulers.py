@@ -63,22 +63,22 @@ class Job:
 
 def slurm_jobs(text: str) -> list[Job]:
     """Jobs as `squeue -o '%i|%T|%N|%r'` prints them."""
-    found = []
+    jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         number, state, node, reason = line.split("|", 3)
         if state in SLURM_STATES:
-            found.append(Job(number, SLURM_STATES[state], node, "" if reason == "None" else reason))
-    return found
+            jobs.append(Job(number, SLURM_STATES[state], node, "" if reason == "None" else reason))
+    return jobs
 
 
 def lsf_jobs(text: str) -> list[Job]:
     """Jobs as `bjobs -o "jobid stat exec_host pend_reason delimiter='|'"` prints them."""
-    found = []
+    jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         number, state, node, reason = [*line.split("|", 3), "", "", ""][:4]
         if state in LSF_STATES:
-            found.append(Job(number, LSF_STATES[state], node.strip("-"), reason.strip("- ")))
-    return found
+            jobs.append(Job(number, LSF_STATES[state], node.strip("-"), reason.strip("- ")))
+    return jobs
 
 
 def pbs_jobs(text: str) -> list[Job]:
@@ -97,10 +97,10 @@ def _comment(facts: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Commands:
-    question: Callable[[Sequence[str]], list[str]]
-    understand: Callable[[str], list[Job]]
+    query: Callable[[Sequence[str]], list[str]]
+    parse: Callable[[str], list[Job]]
     cancel: str
-    none_found: tuple[str, ...]
+    no_such_job: tuple[str, ...]
 
 
 _COMMANDS: Mapping[Scheduler, _Commands] = {
@@ -123,8 +123,8 @@ def read_jobs(scheduler: Scheduler, numbers: Iterable[str]) -> dict[str, Job]:
     """Those of these jobs that have not ended; without numbers, only whether the scheduler answers."""
     wanted = list(numbers)
     commands = _COMMANDS[scheduler]
-    told = _said(scheduler, commands.question(wanted), commands.none_found)
-    return {job.number: job for job in commands.understand(told) if job.number in wanted}
+    printed = _query(scheduler, commands.query(wanted), commands.no_such_job)
+    return {job.number: job for job in commands.parse(printed) if job.number in wanted}
 
 
 def cancel_jobs(scheduler: Scheduler, numbers: Sequence[str]) -> None:
@@ -134,9 +134,9 @@ def cancel_jobs(scheduler: Scheduler, numbers: Sequence[str]) -> None:
         _run(scheduler, [command, *numbers])
 
 
-def _said(scheduler: Scheduler, command: list[str], none_found: tuple[str, ...]) -> str:
+def _query(scheduler: Scheduler, command: list[str], no_such_job: tuple[str, ...]) -> str:
     done = _run(scheduler, command)
-    if done.returncode and not any(words in done.stderr for words in none_found):
+    if done.returncode and not any(words in done.stderr for words in no_such_job):
         words = " ".join(done.stderr.split()) or f"status {done.returncode}"
         raise ClusterError(
             f"{NAMES[scheduler]} cannot be reached: {command[0]} says '{words}'; "
@@ -159,58 +159,58 @@ def _run(scheduler: Scheduler, command: list[str]) -> subprocess.CompletedProces
         ) from error
 
 
-def provider(kind: NodeType, shared: bool, host: str | None) -> Any:
-    """What submits pilots of a kind, on one host where it is named."""
+def provider(node_type: NodeType, shared: bool, host: str | None) -> Any:
+    """What submits pilots of a node type, on one host where it is named."""
     from parsl.launchers import SimpleLauncher
 
-    told = {"worker_init": kind.setup, "walltime": _clock(kind.walltime), "launcher": SimpleLauncher()}
-    submit = {"slurm": _slurm, "lsf": _lsf, "pbs": _pbs}[kind.scheduler]
-    return submit(kind, shared, host, {**told, "cmd_timeout": COMMAND_SECONDS})
+    common = {"worker_init": node_type.setup, "walltime": _clock(node_type.walltime), "launcher": SimpleLauncher()}
+    submit = {"slurm": _slurm, "lsf": _lsf, "pbs": _pbs}[node_type.scheduler]
+    return submit(node_type, shared, host, {**common, "cmd_timeout": COMMAND_SECONDS})
 
 
-def _slurm(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+def _slurm(node_type: NodeType, shared: bool, host: str | None, common: dict[str, Any]) -> Any:
     from parsl.providers import SlurmProvider
 
-    lines = ["--mem=0", "--no-requeue", *([f"--nodelist={host}"] if host else []), *kind.options]
+    lines = ["--mem=0", "--no-requeue", *([f"--nodelist={host}"] if host else []), *node_type.options]
     lines += [] if shared else ["--output=/dev/null", "--error=/dev/null"]
     return SlurmProvider(
-        partition=kind.partition,
-        account=kind.account,
-        constraint=kind.constraint,
+        partition=node_type.partition,
+        account=node_type.account,
+        constraint=node_type.constraint,
         scheduler_options=_block("#SBATCH", lines),
         exclusive=True,
-        **told,
+        **common,
     )
 
 
-def _lsf(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+def _lsf(node_type: NodeType, shared: bool, host: str | None, common: dict[str, Any]) -> Any:
     from parsl.providers import LSFProvider
 
-    lines = ["-x", "-rn", *([f'-R "select[{kind.constraint}]"'] if kind.constraint else [])]
-    lines += [*([f"-m {host}"] if host else []), *kind.options]
+    lines = ["-x", "-rn", *([f'-R "select[{node_type.constraint}]"'] if node_type.constraint else [])]
+    lines += [*([f"-m {host}"] if host else []), *node_type.options]
     return LSFProvider(
-        queue=kind.partition,
-        project=kind.account,
+        queue=node_type.partition,
+        project=node_type.account,
         scheduler_options=_block("#BSUB", lines),
         # One slot on a host that nobody else gets: few LSF know `-nnodes`. And `bsub FILE` reads no #BSUB lines.
         request_by_nodes=False,
         cores_per_block=1,
         cores_per_node=1,
         bsub_redirection=True,
-        **told,
+        **common,
     )
 
 
-def _pbs(kind: NodeType, shared: bool, host: str | None, told: dict[str, Any]) -> Any:
+def _pbs(node_type: NodeType, shared: bool, host: str | None, common: dict[str, Any]) -> Any:
     from parsl.providers import PBSProProvider
 
-    chosen = [text for text in (kind.constraint, f"host={host}" if host else None) if text]
+    chosen = [text for text in (node_type.constraint, f"host={host}" if host else None) if text]
     return PBSProProvider(
-        queue=kind.partition,
-        account=kind.account,
-        scheduler_options=_block("#PBS", ["-l place=excl", "-r n", *kind.options]),
+        queue=node_type.partition,
+        account=node_type.account,
+        scheduler_options=_block("#PBS", ["-l place=excl", "-r n", *node_type.options]),
         select_options=":".join(chosen),
-        **told,
+        **common,
     )
 
 

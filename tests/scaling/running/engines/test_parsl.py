@@ -8,14 +8,14 @@ from scaling.results.cluster_folder import spool_path
 from scaling.results.journal import Journal, read_journal
 from scaling.results.ledger import run_key
 from scaling.results.rows import run_to_json
-from scaling.running.engines.parsl import ParslEngine, Question, StoppedError
+from scaling.running.engines.parsl import ParslEngine, StoppedError, StudyText
 from scaling.running.engines.pilots import NodeLostError, WorkerLostError
-from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.running.engines.watch import NodeTypeError, Watch
 from scaling.running.messages import NodeDescription, encode
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
 from tests.pretend import HOST, machine, study
-from tests.scaling.running.engines.pretend_pilots import PretendPilots, refusal, row_reply
+from tests.scaling.running.engines.fake_pilots import FakePilots, refusal, row_reply
 
 RUNS = plan(study(launches="2"), machine(4)).runs
 FACTS = {"host": "n1", "cpu_model": HOST.cpu_model, "arch": HOST.arch, "kernel": "6", "fingerprint": HOST.fingerprint}
@@ -28,12 +28,12 @@ def journal(tmp_path):
     opened.close()
 
 
-def engine(journal, pilots, nodes=2, spool=None, said=None):
-    (kind,) = cluster_from_toml(f'[[node_types]]\nname = "epyc"\nnodes = {nodes}', "test").node_types
-    watch = Watch(kind, pilots, journal, 60, 60, (said if said is not None else []).append)
-    built = ParslEngine(kind, Question("", "test"), pilots, journal, spool, watch)
+def engine(journal, pilots, nodes=2, spool=None, notes=None):
+    (node_type,) = cluster_from_toml(f'[[node_types]]\nname = "epyc"\nnodes = {nodes}', "test").node_types
+    watch = Watch(node_type, pilots, journal, 60, 60, (notes if notes is not None else []).append)
+    built = ParslEngine(node_type, StudyText("", "test"), pilots, journal, spool, watch)
     built.machine = FACTS
-    built.begin()
+    built.submit_pilots()
     return built
 
 
@@ -42,7 +42,7 @@ def entries(folder):
 
 
 def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, tmp_path):
-    pilots = PretendPilots(lambda request, _: row_reply(request.run))
+    pilots = FakePilots(lambda request, _: row_reply(request.run))
     rows = list(engine(journal, pilots).make(RUNS))
     assert sorted(run_key(row.run) for row in rows) == sorted(map(run_key, RUNS))
     assert entries(tmp_path).count(("sent", 1)) == entries(tmp_path).count(("result", 1)) == len(RUNS)
@@ -57,31 +57,31 @@ def test_no_more_runs_are_under_way_than_there_are_nodes(journal):
         for index in waiting if number == len(RUNS) else waiting[: len(waiting) == 3]:
             pilots.futures[index].set_result(row_reply(pilots.requests[index].run))
 
-    pilots = PretendPilots(verdict)
+    pilots = FakePilots(verdict)
     assert len(list(engine(journal, pilots, nodes=3).make(RUNS))) == len(RUNS)
     assert max(under_way) == 3
 
 
 def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(journal, tmp_path):
-    pilots = PretendPilots(
+    pilots = FakePilots(
         lambda request, number: NodeLostError("the node stopped answering") if number == 1 else row_reply(request.run)
     )
     rows = list(engine(journal, pilots).make(RUNS[:2]))
     assert len(rows) == 2
     lost = run_key(RUNS[0])
-    told = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == lost]
-    assert told == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
+    attempts = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == lost]
+    assert attempts == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
 
 
 def test_a_run_that_is_lost_again_and_again_becomes_a_failed_row(journal):
-    pilots = PretendPilots(lambda request, number: NodeLostError("the node stopped answering"))
+    pilots = FakePilots(lambda request, number: NodeLostError("the node stopped answering"))
     (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
     assert (row.outcome.status, len(pilots.requests)) == ("failed", 4)
     assert row.outcome.reason == "the node stopped answering, in attempt 4, which was the last"
 
 
 def test_a_run_that_kills_its_worker_twice_becomes_a_failed_row(journal):
-    pilots = PretendPilots(lambda request, number: WorkerLostError("the process was killed"))
+    pilots = FakePilots(lambda request, number: WorkerLostError("the process was killed"))
     (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
     assert (row.outcome.status, len(pilots.requests)) == ("failed", 2)
 
@@ -90,41 +90,41 @@ INTERRUPTED = {"status": "interrupted", "reason": "ended by SIGTERM", "step_seco
 
 
 def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
-    said = []
-    pilots = PretendPilots(lambda request, number: row_reply(request.run, **(INTERRUPTED if number == 1 else {})))
-    rows = list(engine(journal, pilots, said=said).make(RUNS[:2]))
+    notes = []
+    pilots = FakePilots(lambda request, number: row_reply(request.run, **(INTERRUPTED if number == 1 else {})))
+    rows = list(engine(journal, pilots, notes=notes).make(RUNS[:2]))
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
-    told = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
-    assert told == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
-    assert said == ["node n1 was told to end its run; its run is sent again (attempt 2)"]
+    attempts = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
+    assert attempts == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
+    assert notes == ["node n1 was told to end its run; its run is sent again (attempt 2)"]
 
 
 def test_a_run_that_is_ended_again_and_again_is_a_row_with_its_reason(journal):
-    pilots = PretendPilots(lambda request, number: row_reply(request.run, **INTERRUPTED))
+    pilots = FakePilots(lambda request, number: row_reply(request.run, **INTERRUPTED))
     (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
     assert (row.outcome.status, row.outcome.reason, len(pilots.requests)) == ("interrupted", "ended by SIGTERM", 4)
 
 
-def test_a_node_that_refuses_is_done_without_and_its_run_goes_to_another(journal):
-    said = []
-    pilots = PretendPilots(
+def test_a_node_that_refuses_is_excluded_and_its_run_goes_to_another(journal):
+    notes = []
+    pilots = FakePilots(
         lambda request, number: refusal("the node is not like the first") if number == 1 else row_reply(request.run)
     )
-    rows = list(engine(journal, pilots, nodes=2, said=said).make(RUNS[:3]))
+    rows = list(engine(journal, pilots, nodes=2, notes=notes).make(RUNS[:3]))
     assert len(rows) == 3
-    assert pilots.dismissed == ["1"]
-    assert "going on without it" in said[0]
+    assert pilots.cancelled == ["1"]
+    assert "going on without it" in notes[0]
 
 
-def test_a_kind_whose_last_node_refuses_is_left_with_the_reason(journal):
-    pilots = PretendPilots(lambda request, number: refusal("another sweep is measuring on this machine"))
-    with pytest.raises(KindLeftError, match="another sweep is measuring"):
+def test_a_node_type_whose_last_node_refuses_is_left_with_the_reason(journal):
+    pilots = FakePilots(lambda request, number: refusal("another sweep is measuring on this machine"))
+    with pytest.raises(NodeTypeError, match="another sweep is measuring"):
         list(engine(journal, pilots, nodes=1).make(RUNS))
 
 
-def test_an_error_that_is_neither_answer_nor_loss_leaves_the_kind_with_its_words(journal):
-    pilots = PretendPilots(lambda request, number: ModuleNotFoundError("No module named 'scaling'"))
-    with pytest.raises(KindLeftError, match="cannot make runs: ModuleNotFoundError: No module named 'scaling'"):
+def test_an_error_that_is_neither_reply_nor_loss_leaves_the_node_type_with_its_words(journal):
+    pilots = FakePilots(lambda request, number: ModuleNotFoundError("No module named 'scaling'"))
+    with pytest.raises(NodeTypeError, match="cannot make runs: ModuleNotFoundError: No module named 'scaling'"):
         list(engine(journal, pilots).make(RUNS))
 
 
@@ -134,7 +134,7 @@ def test_an_answer_left_for_a_driver_that_was_killed_is_taken_by_the_next(journa
     key = run_key(RUNS[0])
     journal.write("sent", "epyc", key=key, attempt=1)
     spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0])))
-    (row,) = engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered(set())
+    (row,) = engine(journal, FakePilots(lambda *_: None), spool=spool).recover(set())
     assert row.run == RUNS[0]
     assert entries(tmp_path) == [("sent", 1), ("result", 1)]
     assert not list(spool.iterdir())
@@ -146,17 +146,17 @@ def test_a_row_kept_just_before_the_driver_was_killed_is_not_taken_twice(journal
     key = run_key(RUNS[0])
     journal.write("sent", "epyc", key=key, attempt=1)
     spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0])))
-    assert list(engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered({key})) == []
+    assert list(engine(journal, FakePilots(lambda *_: None), spool=spool).recover({key})) == []
     assert entries(tmp_path) == [("sent", 1), ("result", 1)]
 
 
 def test_what_was_under_way_without_leaving_an_answer_is_lost(journal, tmp_path):
     journal.write("sent", "epyc", key="k", attempt=1)
-    assert list(engine(journal, PretendPilots(lambda *_: None), spool=tmp_path / "none").recovered(set())) == []
+    assert list(engine(journal, FakePilots(lambda *_: None), spool=tmp_path / "none").recover(set())) == []
     assert entries(tmp_path) == [("sent", 1), ("lost", 1)]
 
 
-def test_a_late_answer_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_path):
+def test_a_late_reply_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_path):
     spool = tmp_path / "spool"
     spool.mkdir()
     key = run_key(RUNS[0])
@@ -167,13 +167,13 @@ def test_a_late_answer_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_
         spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0]), node="thawed"))
         return row_reply(request.run)
 
-    (row,) = engine(journal, PretendPilots(thawed), nodes=1, spool=spool).make(RUNS[:1])
+    (row,) = engine(journal, FakePilots(thawed), nodes=1, spool=spool).make(RUNS[:1])
     assert row.machine.host != "thawed"
     assert entries(tmp_path) == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2), ("late", 1)]
     assert not list(spool.iterdir())
 
 
-def test_a_late_answer_by_the_socket_is_refused_too(journal, tmp_path):
+def test_a_late_reply_by_the_socket_is_refused_too(journal, tmp_path):
     def verdict(request, number):
         if number == 2:
             built.stop()
@@ -181,7 +181,7 @@ def test_a_late_answer_by_the_socket_is_refused_too(journal, tmp_path):
         journal.write("lost", "epyc", key=run_key(RUNS[0]), attempt=1)
         return row_reply(request.run)
 
-    built = engine(journal, PretendPilots(verdict))
+    built = engine(journal, FakePilots(verdict))
     with pytest.raises(StoppedError):
         list(built.make(RUNS[:2]))
     assert ("late", 1) in entries(tmp_path)
@@ -204,50 +204,50 @@ def described(**changed: object) -> str:
     return encode(replace(DESCRIPTION, **changed))
 
 
-def test_the_site_is_what_the_first_node_says(journal):
-    pilots = PretendPilots(lambda request, number: NodeLostError("gone") if number == 1 else described())
-    site = engine(journal, pilots).site(None, None)
-    assert (site.runs, site.notes, site.machine) == (RUNS, ("a note",), FACTS)
+def test_the_plan_is_what_the_first_node_says(journal):
+    pilots = FakePilots(lambda request, number: NodeLostError("gone") if number == 1 else described())
+    plan_there = engine(journal, pilots).plan(None, None)
+    assert (plan_there.runs, plan_there.notes, plan_there.machine) == (RUNS, ("a note",), FACTS)
 
 
-def test_a_node_that_cannot_do_the_study_leaves_the_kind_with_its_sentence(journal):
-    pilots = PretendPilots(lambda request, number: refusal("study 'x': 4 cores were asked for, but there are 2"))
-    with pytest.raises(KindLeftError, match="node n1 refuses: study 'x': 4 cores"):
-        engine(journal, pilots).site(None, None)
+def test_a_node_that_cannot_do_the_study_leaves_the_node_type_with_its_sentence(journal):
+    pilots = FakePilots(lambda request, number: refusal("study 'x': 4 cores were asked for, but there are 2"))
+    with pytest.raises(NodeTypeError, match="node n1 refuses: study 'x': 4 cores"):
+        engine(journal, pilots).plan(None, None)
 
 
-def test_a_sick_node_is_done_without_and_another_is_asked_what_it_is(journal):
-    said = []
+def test_a_sick_node_is_excluded_and_another_is_asked_what_it_is(journal):
+    notes = []
     answers = [
         refusal("OSError: No space left on device", job="1", sick=True),
         refusal("OSError: it has not gone yet", job="1", sick=True),
         described(node="n2", job="2"),
     ]
-    pilots = PretendPilots(lambda request, number: answers[number - 1])
-    assert engine(journal, pilots, said=said).site(None, None).runs == RUNS
-    assert said == ["node n1: OSError: No space left on device; going on without it"]
-    assert pilots.dismissed == ["1"]
+    pilots = FakePilots(lambda request, number: answers[number - 1])
+    assert engine(journal, pilots, notes=notes).plan(None, None).runs == RUNS
+    assert notes == ["node n1: OSError: No space left on device; going on without it"]
+    assert pilots.cancelled == ["1"]
 
 
-def test_a_kind_of_which_every_node_is_sick_is_left_with_the_last_ones_words(journal):
-    pilots = PretendPilots(lambda request, number: refusal("OSError: no space", job=str(number), sick=True))
-    with pytest.raises(KindLeftError, match="node n2: OSError: no space"):
-        engine(journal, pilots).site(None, None)
+def test_a_node_type_of_which_every_node_is_sick_is_left_with_the_last_ones_reason(journal):
+    pilots = FakePilots(lambda request, number: refusal("OSError: no space", job=str(number), sick=True))
+    with pytest.raises(NodeTypeError, match="node n2: OSError: no space"):
+        engine(journal, pilots).plan(None, None)
 
 
 @pytest.mark.parametrize(("error", "times"), [(NodeLostError, 4), (WorkerLostError, 2)])
-def test_a_kind_whose_nodes_are_lost_before_they_say_what_they_are_is_left(journal, error, times):
-    pilots = PretendPilots(lambda request, number: error("the node stopped answering"))
+def test_a_node_type_whose_nodes_are_lost_before_they_say_what_they_are_is_left(journal, error, times):
+    pilots = FakePilots(lambda request, number: error("the node stopped answering"))
     with pytest.raises(
-        KindLeftError, match=f"the node stopped answering, {times} times; .* python3: command not found"
+        NodeTypeError, match=f"the node stopped answering, {times} times; .* python3: command not found"
     ):
-        engine(journal, pilots).site(None, None)
+        engine(journal, pilots).plan(None, None)
     assert len(pilots.requests) == times
 
 
 def test_a_reply_that_cannot_be_used_leaves_the_node_type_with_what_is_wrong_with_it(journal):
-    pilots = PretendPilots(lambda request, number: '{"message": "NodeRow", "node": "n1"}')
-    with pytest.raises(KindLeftError, match="cannot make runs: MessageError: NodeRow lacks job, row"):
+    pilots = FakePilots(lambda request, number: '{"message": "NodeRow", "node": "n1"}')
+    with pytest.raises(NodeTypeError, match="cannot make runs: MessageError: NodeRow lacks job, row"):
         list(engine(journal, pilots).make(RUNS))
 
 
@@ -257,5 +257,5 @@ def test_what_was_cut_off_in_the_spool_is_lost(journal, tmp_path):
     key = run_key(RUNS[0])
     journal.write("sent", "epyc", key=key, attempt=1)
     spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0]))[:-9])
-    assert list(engine(journal, PretendPilots(lambda *_: None), spool=spool).recovered(set())) == []
+    assert list(engine(journal, FakePilots(lambda *_: None), spool=spool).recover(set())) == []
     assert entries(tmp_path)[:2] == [("sent", 1), ("lost", 1)]

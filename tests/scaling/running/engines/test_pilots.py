@@ -1,4 +1,4 @@
-"""What is refused before pilots are asked for; real ones are in `tests/scaling/cli/test_cluster.py`."""
+"""What is refused before pilots are submitted; real ones are in `tests/scaling/cli/test_cluster.py`."""
 
 import logging
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scaling.errors import ClusterError
-from scaling.running.engines.pilots import ParslPilots, check_door, start_log
+from scaling.running.engines.pilots import ParslPilots, check_ports, start_log
 from scaling.study.cluster import cluster_from_toml
 from tests.conftest import need
 
@@ -28,15 +28,15 @@ def pilots(tmp_path):
 
 def test_an_address_of_another_machine_is_refused_in_one_sentence():
     with pytest.raises(ClusterError, match=f"nothing can listen on address {NOBODYS} .*; give an address of this mach"):
-        check_door(NOBODYS, (54000, 55000))
+        check_ports(NOBODYS, (54000, 55000))
 
 
 def test_ports_that_are_all_taken_are_refused_and_one_free_is_enough():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ClusterError, match=f"every one of the ports {port} to {port} of 127.0.0.1 is taken"):
-            check_door("127.0.0.1", (port, port + 1))
-    check_door("127.0.0.1", (port, port + 1))
+            check_ports("127.0.0.1", (port, port + 1))
+    check_ports("127.0.0.1", (port, port + 1))
 
 
 def test_an_address_of_another_machine_is_refused_before_anything_is_started(pilots):
@@ -66,7 +66,7 @@ def test_the_log_that_a_refused_job_is_explained_in_is_there(pilots, tmp_path, m
     (handler,) = parsl_logger.handlers
     handler.close()
     pilots._executor.launch_cmd = ""
-    monkeypatch.setattr(pilots._providers[None], "submit", lambda *told: None)
+    monkeypatch.setattr(pilots._providers[None], "submit", lambda *_: None)
     with pytest.raises(ClusterError, match="the scheduler refuses the job; what it said is in") as refused:
-        pilots.ask(None)
+        pilots.submit_job(None)
     assert Path(str(refused.value).rpartition(" in ")[2]).is_file()

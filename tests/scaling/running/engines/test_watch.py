@@ -3,9 +3,9 @@ import pytest
 from scaling.errors import ClusterError
 from scaling.results.journal import Journal
 from scaling.running.engines.schedulers import Job
-from scaling.running.engines.watch import KindLeftError, Watch
+from scaling.running.engines.watch import NodeTypeError, Watch
 from scaling.study.cluster import cluster_from_toml
-from tests.scaling.running.engines.pretend_pilots import PretendPilots
+from tests.scaling.running.engines.fake_pilots import FakePilots
 
 DOWN = "ReqNodeNotAvail, UnavailableNodes:n1"
 
@@ -24,19 +24,19 @@ def clock():
 
 @pytest.fixture
 def keys():
-    """What the kind is told besides its name and two nodes."""
+    """What the node type has besides its name and two nodes."""
     return ""
 
 
 @pytest.fixture
 def watch(tmp_path, clock, keys):
     journal = Journal(tmp_path)
-    (kind,) = cluster_from_toml(f'[[node_types]]\nname = "epyc"\nnodes = 2\n{keys}', "test").node_types
-    said: list[str] = []
-    made = Watch(kind, PretendPilots(lambda *_: None), journal, 30, 100, said.append, clock)
-    made.said = said
-    made.ask(2)
-    yield made
+    (node_type,) = cluster_from_toml(f'[[node_types]]\nname = "epyc"\nnodes = 2\n{keys}', "test").node_types
+    notes: list[str] = []
+    built = Watch(node_type, FakePilots(lambda *_: None), journal, 30, 100, notes.append, clock)
+    built.notes = notes
+    built.submit(2)
+    yield built
     journal.close()
 
 
@@ -47,117 +47,117 @@ def pending(watch, reason):
 
 def test_a_pilot_that_has_ended_is_replaced_while_there_is_work(watch):
     del watch.pilots.jobs_there["1"]
-    watch.look(2)
+    watch.check_jobs(2)
     assert watch.jobs == ["2", "3"]
 
 
-def test_no_more_pilots_are_asked_for_than_there_is_work(watch):
+def test_no_more_pilots_are_submitted_than_there_is_work(watch):
     watch.pilots.jobs_there.clear()
-    watch.look(1)
+    watch.check_jobs(1)
     assert watch.jobs == ["3"]
 
 
 def test_a_pilot_that_is_ending_counts_as_gone(watch):
     watch.pilots.jobs_there["1"] = Job("1", "ending", "n1", "")
-    watch.look(2)
+    watch.check_jobs(2)
     assert watch.jobs == ["2", "3"]
 
 
-def test_pilots_that_come_and_go_without_making_a_run_are_given_up_with_their_last_words(watch):
+def test_pilots_that_come_and_go_without_making_a_run_are_given_up_with_the_tail_of_their_log(watch):
     watch.pilots.jobs_there.clear()
-    watch.look(2)
+    watch.check_jobs(2)
     watch.pilots.jobs_there.clear()
     with pytest.raises(
-        KindLeftError, match="without making a run; the last one's log ends: python3: command not found"
+        NodeTypeError, match="without making a run; the last one's log ends: python3: command not found"
     ):
-        watch.look(2)
+        watch.check_jobs(2)
 
 
 def test_a_run_that_was_made_shows_that_pilots_are_worth_having(watch):
     for _ in range(9):
         del watch.pilots.jobs_there[watch.jobs[0]]
-        watch.look(2)
-        watch.made_something()
-    assert watch.pilots.asked == 11
+        watch.check_jobs(2)
+        watch.reset_failures()
+    assert watch.pilots.submitted == 11
 
 
-def test_waiting_in_the_queue_is_said_once_and_borne_for_ever(watch, clock):
+def test_waiting_in_the_queue_is_reported_once_and_has_no_limit(watch, clock):
     pending(watch, "Priority")
     for _ in range(10):
         clock.seconds += 50
-        watch.look(2)
-    assert watch.said == ["no node yet: job 1 is pending (Priority)"]
+        watch.check_jobs(2)
+    assert watch.notes == ["no node yet: job 1 is pending (Priority)"]
 
 
-def test_nodes_that_are_down_are_said_with_the_reason_and_given_up_in_the_end(watch, clock):
+def test_nodes_that_are_down_are_reported_with_the_reason_and_given_up_in_the_end(watch, clock):
     pending(watch, DOWN)
-    watch.look(2)
-    assert watch.said == [f"no node yet: job 1 is pending ({DOWN})"]
+    watch.check_jobs(2)
+    assert watch.notes == [f"no node yet: job 1 is pending ({DOWN})"]
     clock.seconds = 99
-    watch.look(2)
+    watch.check_jobs(2)
     clock.seconds = 100
-    with pytest.raises(KindLeftError, match=f"none of its nodes can be had: job 1 is pending \\({DOWN}\\)"):
-        watch.look(2)
+    with pytest.raises(NodeTypeError, match=f"none of its nodes can be had: job 1 is pending \\({DOWN}\\)"):
+        watch.check_jobs(2)
 
 
 def test_a_node_that_comes_back_starts_the_waiting_anew(watch, clock):
     pending(watch, DOWN)
-    watch.look(2)
+    watch.check_jobs(2)
     clock.seconds = 99
     watch.pilots.jobs_there["2"] = Job("2", "running", "n2", "")
-    watch.look(2)
+    watch.check_jobs(2)
     pending(watch, DOWN)
     clock.seconds = 150
-    watch.look(2)
+    watch.check_jobs(2)
 
 
-def test_a_scheduler_that_does_not_answer_for_a_while_is_borne(watch):
+def test_a_scheduler_may_leave_queries_unanswered_for_a_while(watch):
     def silent(numbers):
         raise ClusterError("Slurm cannot be reached")
 
     watch.pilots.jobs = silent
-    watch.look(2)
-    watch.look(2)
-    assert watch.said == ["Slurm cannot be reached"]
+    watch.check_jobs(2)
+    watch.check_jobs(2)
+    assert watch.notes == ["Slurm cannot be reached"]
     assert watch.jobs == ["1", "2"]
 
 
 def takes_no_job(host):
-    raise ClusterError("kind 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation")
+    raise ClusterError("node type 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation")
 
 
 def test_a_job_that_the_scheduler_does_not_take_costs_no_healthy_pilot_and_is_asked_for_again(watch, monkeypatch):
     del watch.pilots.jobs_there["1"]
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(watch.pilots, "ask", takes_no_job)
+        meanwhile.setattr(watch.pilots, "submit_job", takes_no_job)
         for _ in range(9):
-            watch.look(2)
-    assert watch.said == ["kind 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation"]
-    assert (watch.jobs, watch.pilots.dismissed) == (["2"], [])
-    watch.look(2)
+            watch.check_jobs(2)
+    assert watch.notes == ["node type 'epyc': the scheduler refuses the job: Socket timed out on send/recv operation"]
+    assert (watch.jobs, watch.pilots.cancelled) == (["2"], [])
+    watch.check_jobs(2)
     assert watch.jobs == ["2", "3"]
 
 
 def test_a_scheduler_that_takes_no_job_again_and_again_is_given_up_when_no_pilot_is_left(watch, monkeypatch):
     watch.pilots.jobs_there.clear()
-    monkeypatch.setattr(watch.pilots, "ask", takes_no_job)
-    watch.look(2)
-    watch.look(2)
+    monkeypatch.setattr(watch.pilots, "submit_job", takes_no_job)
+    watch.check_jobs(2)
+    watch.check_jobs(2)
     with pytest.raises(ClusterError, match="Socket timed out"):
-        watch.look(2)
+        watch.check_jobs(2)
 
 
 @pytest.mark.parametrize("keys", ['hosts = ["n1", "n2", "n3"]'])
 def test_a_pilot_is_replaced_on_a_host_that_has_none_and_not_on_one_that_was_refused(watch):
     assert watch.pilots.hosts == ["n1", "n2"]
     del watch.pilots.jobs_there["1"]
-    watch.look(2)
+    watch.check_jobs(2)
     assert watch.pilots.hosts == ["n1", "n2", "n1"]
-    watch.do_without("2", "node n2: not like the first")
-    watch.look(2)
+    watch.exclude_node("2", "node n2: not like the first")
+    watch.check_jobs(2)
     assert watch.pilots.hosts == ["n1", "n2", "n1", "n3"]
-    watch.do_without("3", "node n1: no space")
-    watch.look(2)
+    watch.exclude_node("3", "node n1: no space")
+    watch.check_jobs(2)
     assert (watch.pilots.hosts, watch.jobs) == (["n1", "n2", "n1", "n3"], ["4"])
-    with pytest.raises(KindLeftError, match="node n3: no space"):
-        watch.do_without("4", "node n3: no space")
+    with pytest.raises(NodeTypeError, match="node n3: no space"):
+        watch.exclude_node("4", "node n3: no space")

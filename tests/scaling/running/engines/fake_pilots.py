@@ -1,4 +1,4 @@
-"""Pilots that hold no node: every answer is decided by a test."""
+"""Pilots that hold no node: every reply is decided by a test."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,7 +24,7 @@ def refusal(reason: str, job: str = "1", sick: bool = False) -> str:
     return encode(NodeRefusal(f"n{job}", job, reason, sick))
 
 
-class PretendPilots:
+class FakePilots:
     """Answers every request as told, at once; `jobs_there` is what the scheduler knows."""
 
     def __init__(self, verdict: Verdict) -> None:
@@ -32,25 +32,25 @@ class PretendPilots:
         self.requests: list[Request] = []
         self.futures: list[Future[str]] = []
         self.jobs_there: dict[str, Job] = {}
-        self.dismissed: list[str] = []
-        self.asked = 0
+        self.cancelled: list[str] = []
+        self.submitted = 0
         self.hosts: list[str | None] = []
 
     def start(self) -> None:
         pass
 
-    def ask(self, host: str | None) -> str:
-        self.asked += 1
+    def submit_job(self, host: str | None) -> str:
+        self.submitted += 1
         self.hosts.append(host)
-        number = str(self.asked)
+        number = str(self.submitted)
         self.jobs_there[number] = Job(number, "running", f"n{number}", "")
         return number
 
     def jobs(self, numbers: list[str]) -> dict[str, Job]:
         return {number: job for number, job in self.jobs_there.items() if number in numbers}
 
-    def dismiss(self, numbers: list[str]) -> None:
-        self.dismissed += numbers
+    def cancel(self, numbers: list[str]) -> None:
+        self.cancelled += numbers
 
     def submit(self, function: Callable[[str], str], request: str) -> "Future[str]":
         future: Future[str] = Future()
@@ -63,7 +63,7 @@ class PretendPilots:
             future.set_result(verdict)
         return future
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         return "python3: command not found"
 
     def close(self) -> None:
