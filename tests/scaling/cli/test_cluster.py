@@ -460,7 +460,7 @@ def test_an_unknown_feature_is_refused_at_once_with_the_schedulers_words(sweep, 
     done = sweep.run()
     assert done.returncode == 2
     (said,) = done.stderr.splitlines()
-    assert said.startswith("scaling: kind 'kindZ': the scheduler refuses the job: ")
+    assert said.startswith("scaling: node type 'kindZ': the scheduler refuses the job: ")
     assert said.endswith("Invalid feature specification")
     until(lambda: not slurm.jobs(), 20, slurm.jobs)
 
