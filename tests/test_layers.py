@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "cli": {"running", "results", "reporting", "analysis", "study", "machine", "errors"},
 }
 PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
-PURE += [f"machine/doctor/{name}" for name in ("counters", "vitals", "findings", "subjects", "activity", "health")]
+PURE += [f"machine/doctor/{name}" for name in ("readings", "findings", "checks")]
 PURE += [
     "study/compatibility",
     "study/cluster",

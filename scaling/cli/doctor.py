@@ -9,8 +9,8 @@ import typer
 
 from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json
+from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding, verdict
-from scaling.machine.doctor.health import findings
 from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.machine.topology import Topology

@@ -30,7 +30,7 @@ def cpuset(root: Path) -> CpuSet | None:
 
 
 def throttled_periods(root: Path) -> int | None:
-    """How often our group has run into its quota so far; None where it is not told."""
+    """How often our group has run into its quota so far; None where it is unknown."""
     for folder in _folders(root, "cpu"):
         for line in (read_text(folder / "cpu.stat") or "").splitlines():
             name, _, value = line.partition(" ")

@@ -19,5 +19,5 @@ def numbered_folders(folder: Path, name: str) -> dict[int, Path]:
     """The folders below one that are called name0, name1, …, by number."""
     if not folder.is_dir():
         return {}
-    found = ((re.fullmatch(name + r"(\d+)", path.name), path) for path in folder.iterdir())
-    return dict(sorted((int(match[1]), path) for match, path in found if match))
+    matches = ((re.fullmatch(name + r"(\d+)", path.name), path) for path in folder.iterdir())
+    return dict(sorted((int(match[1]), path) for match, path in matches if match))

@@ -15,7 +15,7 @@ Cpus = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CpuMasks:
-    """What the kernel says of one CPU: which CPUs share its core, socket, die, cluster and L3 (None: not told)."""
+    """What the kernel says of one CPU: which CPUs share its core, socket, die, cluster and L3 (None: unknown)."""
 
     cpu: int
     core: CpuSet | None = None

@@ -9,8 +9,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scaling.machine.cgroups import throttled_periods
-from scaling.machine.doctor.counters import CpuInterrupts, CpuTicks, Moment, since_boot, span
-from scaling.machine.doctor.vitals import Clock, Memory, Pressure, Sensor, Settings, Vitals
+from scaling.machine.doctor.readings import (
+    Clock,
+    CpuInterrupts,
+    CpuTicks,
+    Memory,
+    Moment,
+    Pressure,
+    Sensor,
+    Settings,
+    Vitals,
+    since_boot,
+    span,
+)
 from scaling.machine.files import numbered_folders, read_text
 
 CPU_FOLDER = "sys/devices/system/cpu"
@@ -41,7 +52,7 @@ def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals
         pressure=Pressure(_waiting(root / "proc/pressure/cpu"), _waiting(root / "proc/pressure/memory")),
         memory=_memory(root),
         sensors=(*_zones(root), *_monitors(root)),
-        lately=span("just now", before, now) if before else since_boot(now),
+        recent=span("just now", before, now) if before else since_boot(now),
         since_boot=since_boot(now),
     )
 
@@ -55,9 +66,9 @@ def _settings(root: Path) -> Settings:
         numa_balancing=_number(root / "proc/sys/kernel/numa_balancing"),
         address_randomness=_number(root / "proc/sys/kernel/randomize_va_space"),
         virtual=_virtual(root),
-        tells_isolated=(root / CPU_FOLDER / "isolated").exists(),
-        tells_mask=(root / "proc/self/status").exists(),
-        tells_groups=(root / "proc/self/cgroup").exists(),
+        reports_isolated=(root / CPU_FOLDER / "isolated").exists(),
+        reports_mask=(root / "proc/self/status").exists(),
+        reports_cgroups=(root / "proc/self/cgroup").exists(),
     )
 
 
@@ -124,8 +135,8 @@ def _interrupts(root: Path) -> Iterator[CpuInterrupts]:
     header, *lines = (read_text(root / "proc/interrupts") or "").splitlines() or [""]
     cpus = [int(word[3:]) for word in header.split() if re.fullmatch(r"CPU\d+", word)]
     devices = [line.split()[1:] for line in lines if re.match(r" *\d+:", line) and "timer" not in line]
-    for place, cpu in enumerate(cpus):
-        counts = [int(words[place]) for words in devices if len(words) > place and words[place].isdecimal()]
+    for column, cpu in enumerate(cpus):
+        counts = [int(words[column]) for words in devices if len(words) > column and words[column].isdecimal()]
         yield CpuInterrupts(cpu, sum(counts))
 
 
@@ -175,7 +186,7 @@ def _named_lines(path: Path, separator: str) -> dict[str, str]:
     """The lines of a file that give a name and a value; where a name comes again, the first one counts."""
     lines = reversed((read_text(path) or "").splitlines())
     parted = (line.partition(separator) for line in lines)
-    return {name.strip(): value.strip() for name, found, value in parted if found}
+    return {name.strip(): value.strip() for name, present, value in parted if present}
 
 
 def _chosen(path: Path) -> str | None:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from scaling.errors import BusyError, ScalingError
-from scaling.machine.doctor.health import findings
+from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import HERE, read_topology

@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scaling.machine.cpulist import parse_list
+from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
-from scaling.machine.doctor.health import findings
 from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.sysfs import read_topology
 from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, Machine, files, write

@@ -2,9 +2,8 @@
 
 import pytest
 
-from scaling.machine.doctor.counters import Activity
 from scaling.machine.doctor.procfs import read_vitals
-from scaling.machine.doctor.vitals import Clock, Memory, Pressure, Sensor, Settings
+from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Settings
 from scaling.machine.sysfs import HERE
 from tests.scaling.machine.doctor.examined import HEALTHY
 from tests.scaling.machine.invented import CPU_FOLDER, write
@@ -20,8 +19,8 @@ def test_an_empty_folder_tells_nothing(tmp_path):
     read = read_vitals(tmp_path)
     assert read.settings == Settings()
     assert (read.load, read.pressure, read.memory, read.sensors) == (None, Pressure(None, None), None, ())
-    assert (read.lately.activity, read.lately.interrupts) == ((), ())
-    assert (read.lately.swapped_pages_per_second, read.lately.throttled_periods) == (None, None)
+    assert (read.recent.activity, read.recent.interrupts) == ((), ())
+    assert (read.recent.swapped_pages_per_second, read.recent.throttled_periods) == (None, None)
 
 
 def test_a_healthy_machine_is_read_in_full(tmp_path):
@@ -32,21 +31,21 @@ def test_a_healthy_machine_is_read_in_full(tmp_path):
     assert (read.load, read.pressure) == (0.02, Pressure(0.001, 0.0))
     assert read.memory == Memory(64 * 2**30, 60 * 2**30, 8 * 2**30, 0)
     assert read.sensors == (Sensor("x86_pkg_temp", 45, 95),)
-    assert [each.cpu for each in read.lately.on(range(8))] == list(range(8))
-    assert read.lately.swapped_pages_per_second == 12 / 3600
+    assert [each.cpu for each in read.recent.on(range(8))] == list(range(8))
+    assert read.recent.swapped_pages_per_second == 12 / 3600
 
 
 def test_a_recorded_machine_is_read_once_and_a_moving_one_twice(tmp_path):
     root = write(tmp_path, {"proc/uptime": "10.0", "proc/vmstat": "pswpin 5\npswpout 5\n"})
-    assert read_vitals(root).lately == read_vitals(root).since_boot
+    assert read_vitals(root).recent == read_vitals(root).since_boot
     read = read_vitals(root, lambda: write(root, {"proc/uptime": "12.0", "proc/vmstat": "pswpin 9\npswpout 5\n"}))
-    assert (read.lately.words, read.lately.swapped_pages_per_second) == ("just now", 2)
+    assert (read.recent.words, read.recent.swapped_pages_per_second) == ("just now", 2)
     assert (read.since_boot.words, read.since_boot.swapped_pages_per_second) == ("since boot", 14 / 12)
 
 
 def test_ticks_of_a_guest_are_counted_once_and_waiting_for_a_disk_is_idle(tmp_path):
     root = write(tmp_path, {"proc/stat": "cpu  9 9 9\ncpu3 10 20 30 400 50 6 4 80 10 20\ncpufreq 1 2\n"})
-    assert read_vitals(root).lately.activity == (Activity(3, busy=70 / 600, stolen=80 / 600),)
+    assert read_vitals(root).recent.activity == (Activity(3, busy=70 / 600, stolen=80 / 600),)
 
 
 def test_interrupts_of_devices_are_summed_by_the_cpu_in_the_header(tmp_path):
@@ -57,7 +56,7 @@ def test_interrupts_of_devices_are_summed_by_the_cpu_in_the_header(tmp_path):
  LOC:       9999       9999  Local timer interrupts
  ERR:          0"""
     read = read_vitals(write(tmp_path, {"proc/interrupts": text, "proc/uptime": "1.0"}))
-    assert [(each.cpu, each.per_second) for each in read.lately.interrupts] == [(0, 301), (4, 4020)]
+    assert [(each.cpu, each.per_second) for each in read.recent.interrupts] == [(0, 301), (4, 4020)]
 
 
 @pytest.mark.parametrize(
@@ -124,13 +123,13 @@ def test_only_thermometers_of_the_processor_are_read(tmp_path):
 
 def test_throttled_periods_of_our_group_are_read(tmp_path):
     texts = {"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.stat": "nr_periods 9\nnr_throttled 4\n"}
-    assert read_vitals(write(tmp_path, texts)).lately.throttled_periods == 4
+    assert read_vitals(write(tmp_path, texts)).recent.throttled_periods == 4
     texts = {"sys/fs/cgroup/job/cpu.stat": "nr_throttled many\n"}
-    assert read_vitals(write(tmp_path, texts)).lately.throttled_periods is None
+    assert read_vitals(write(tmp_path, texts)).recent.throttled_periods is None
 
 
 def test_this_machine_can_be_read():
     read = read_vitals(HERE, lambda: None)
     assert read.load is not None
     assert read.since_boot.activity
-    assert read.lately.words == "just now"
+    assert read.recent.words == "just now"

@@ -1,6 +1,7 @@
-"""What the kernel counts from boot on, and what went on between two looks at it. Pure.
+"""A machine's readings as values: how it is set up, what it is doing, and what its counters rose by. Pure.
 
-A counter that is not told, or that began anew between the looks, makes a figure that is not known, never a zero.
+What is not known is None, or an empty tuple. A counter that is missing, or that began anew between two readings,
+makes a figure that is not known, never a zero. What a reading does to a measurement is the part of `checks`.
 """
 
 from collections.abc import Collection
@@ -50,7 +51,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class InterruptRate:
-    """The device interrupts one CPU served, a second."""
+    """The device interrupts one CPU served per second."""
 
     cpu: int
     per_second: float
@@ -68,7 +69,72 @@ class Span:
 
     def on(self, cpus: Collection[int]) -> tuple[Activity, ...]:
         """The activity of some CPUs only."""
-        return tuple(each for each in self.activity if each.cpu in cpus)
+        return tuple(share for share in self.activity if share.cpu in cpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Who sets the clock of one CPU: the governor, and the driver it works through."""
+
+    cpu: int
+    governor: str
+    driver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the kernel is set up, and which of its lists it shows at all."""
+
+    clocks: tuple[Clock, ...] = ()
+    turbo: bool | None = None
+    smt_control: str | None = None
+    huge_pages: str | None = None
+    numa_balancing: int | None = None
+    address_randomness: int | None = None
+    virtual: bool | None = None
+    reports_isolated: bool = False
+    reports_mask: bool = False
+    reports_cgroups: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory and swap space; available is what programs can still have without swapping."""
+
+    total_bytes: int
+    available_bytes: int | None
+    swap_total_bytes: int
+    swap_used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """The shares of the last ten seconds in which some task waited for a CPU, and for memory."""
+
+    cpu: float | None
+    memory: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """A thermometer of the processor, and where its limit lies if it says."""
+
+    name: str
+    celsius: float
+    limit_celsius: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """A machine under examination. A recorded one does not move: its latest span is the one since boot."""
+
+    settings: Settings
+    load: float | None
+    pressure: Pressure
+    memory: Memory | None
+    sensors: tuple[Sensor, ...]
+    recent: Span
+    since_boot: Span
 
 
 def span(words: str, before: Moment, after: Moment) -> Span:
@@ -85,11 +151,11 @@ def span(words: str, before: Moment, after: Moment) -> Span:
 
 
 def since_boot(now: Moment) -> Span:
-    """What went on since every counter stood at zero: all that one look at a machine can tell."""
+    """What went on since every counter stood at zero: all that one reading of a machine gives."""
     start = Moment(
         uptime_seconds=0.0,
-        ticks=tuple(CpuTicks(each.cpu, 0, 0, 0) for each in now.ticks),
-        interrupts=tuple(CpuInterrupts(each.cpu, 0) for each in now.interrupts),
+        ticks=tuple(CpuTicks(ticks.cpu, 0, 0, 0) for ticks in now.ticks),
+        interrupts=tuple(CpuInterrupts(served.cpu, 0) for served in now.interrupts),
         swapped_pages=0,
         throttled_periods=0,
     )
@@ -98,7 +164,7 @@ def since_boot(now: Moment) -> Span:
 
 def _activity(before: tuple[CpuTicks, ...], after: tuple[CpuTicks, ...]) -> tuple[Activity, ...]:
     """Shares of the ticks that passed; a CPU that was not there both times, or saw no tick pass, is left out."""
-    earlier = {each.cpu: each for each in before}
+    earlier = {ticks.cpu: ticks for ticks in before}
     pairs = ((earlier[now.cpu], now) for now in after if now.cpu in earlier)
     return tuple(
         Activity(now.cpu, _share(then.busy, now.busy, passed), _share(then.stolen, now.stolen, passed))
@@ -115,7 +181,7 @@ def _share(before: int, after: int, passed: int) -> float:
 def _interrupt_rates(
     before: tuple[CpuInterrupts, ...], after: tuple[CpuInterrupts, ...], seconds: float | None
 ) -> tuple[InterruptRate, ...]:
-    earlier = {each.cpu: each.count for each in before}
+    earlier = {served.cpu: served.count for served in before}
     rises = ((now.cpu, _rise(earlier.get(now.cpu), now.count)) for now in after)
     return tuple(InterruptRate(cpu, rise / seconds) for cpu, rise in rises if seconds and rise is not None)
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaling.machine.doctor.counters import CpuInterrupts, CpuTicks, Moment, since_boot, span
+from scaling.machine.doctor.readings import CpuInterrupts, CpuTicks, Moment, since_boot, span
 
 counts = st.integers(0, 10**6)
 ticks = st.builds(CpuTicks, st.integers(0, 3), counts, counts, counts)

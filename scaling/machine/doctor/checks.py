@@ -1,0 +1,377 @@
+"""What about a machine would spoil a measurement: what goes on in it, how much of it is ours, how it is set up. Pure.
+
+One function per subject, from readings to a finding. All thresholds stand at the top, each with its reason.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from scaling.machine.cpulist import CpuSet, format_list
+from scaling.machine.doctor.findings import (
+    ADDRESSES,
+    BUSY_CPUS,
+    BUSY_SIBLINGS,
+    CORE_TYPES,
+    CPUSET,
+    GOVERNOR,
+    HUGE_PAGES,
+    INTERRUPTS,
+    ISOLATED,
+    LOAD,
+    NUMA_BALANCING,
+    OFFLINE,
+    PRESSURE,
+    QUOTA,
+    SMT,
+    STEAL,
+    SWAP,
+    TEMPERATURE,
+    THREAD_VARIABLES,
+    TURBO,
+    VIRTUAL,
+    Finding,
+    Subject,
+)
+from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Span, Vitals
+from scaling.machine.topology import Topology
+
+# In tasks. One that always ran took a core from every point that used all of them; a quarter of one is more than the
+# housekeeping of an idle system, and what moved two-thread steps visibly.
+LOAD_CAUTION, LOAD_SPOILS = 0.25, 1.0
+
+# Shares of one CPU's time. Idle systems stay below five percent on every CPU; a quarter gone is a third more time.
+BUSY_CAUTION, BUSY_SPOILS = 0.05, 0.25
+
+# Shares of all allowed CPUs' time. One percent is the precision a launch is measured to by default.
+STEAL_CAUTION, STEAL_SPOILS = 0.01, 0.05
+
+# Shares of ten seconds. Below one percent is an idle system again; from ten on a run is among those that wait.
+PRESSURE_CAUTION, PRESSURE_SPOILS = 0.01, 0.10
+
+# Device interrupts per second on one CPU. Each costs some five microseconds: half a percent of it, and five percent.
+INTERRUPTS_CAUTION, INTERRUPTS_SPOILS = 1_000, 10_000
+
+# Degrees below the limit. A package warms by ten or more from idle to all cores; within five it is throttling already.
+HEADROOM_CAUTION, HEADROOM_SPOILS = 15, 5
+
+# The lowest limit in common use, for thermometers that do not report theirs.
+LIMIT_CELSIUS = 95
+
+# Pages per second. None move on a system whose memory suffices.
+SWAPPING = 1
+
+# The share of memory below which the kernel soon has to swap to serve a run.
+LITTLE_MEMORY = 0.10
+
+# With these drivers 'powersave' leaves the clock to the processor, which raises it within milliseconds of work.
+SELF_CLOCKED = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
+
+# Variables that take a number of threads, and others that decide where threads go.
+THREAD_COUNTS = (
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "BLIS_NUM_THREADS"),
+    *("NUMEXPR_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
+)
+THREAD_HABITS = (
+    *("OMP_PROC_BIND", "OMP_PLACES", "OMP_DYNAMIC", "OMP_THREAD_LIMIT", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY"),
+    *("KMP_AFFINITY", "KMP_HW_SUBSET", "KMP_BLOCKTIME", "MKL_DYNAMIC"),
+)
+NUMBERS = r" *\d{1,9} *(, *\d{1,9} *)*"
+
+
+def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Everything that is looked at, whatever its state."""
+    settings, recent = vitals.settings, vitals.recent
+    return (
+        load(vitals.load),
+        busy_cpus(machine, recent),
+        busy_siblings(machine, recent),
+        pressure(vitals.pressure),
+        steal(machine.allowed, recent, vitals.since_boot),
+        swap(vitals.memory, recent),
+        interrupts(machine.allowed, recent),
+        temperature(vitals.sensors),
+        quota(machine, settings.reports_cgroups, recent),
+        cpuset(machine, settings.reports_mask),
+        offline(machine, settings.smt_control),
+        isolated(machine, settings.reports_isolated),
+        thread_variables(machine.allowed, variables),
+        governor(machine.allowed, settings.clocks),
+        turbo(settings.turbo),
+        smt(machine),
+        core_types(machine),
+        huge_pages(settings.huge_pages),
+        numa_balancing(machine, settings.numa_balancing),
+        addresses(settings.address_randomness),
+        virtual(settings.virtual),
+    )
+
+
+# --- what goes on in the machine ---
+
+
+def load(tasks: float | None) -> Finding:
+    """The tasks that ran or waited over the last minute."""
+    if tasks is None:
+        return LOAD.not_available("no /proc/loadavg")
+    value = f"{tasks:.2f} tasks running or waiting over the last minute"
+    return LOAD.grade(tasks, LOAD_CAUTION, LOAD_SPOILS, value)
+
+
+def busy_cpus(machine: Topology, recent: Span) -> Finding:
+    """The CPUs that runs are put on first: one of each core."""
+    return _busy(BUSY_CPUS, recent, _first_threads(machine))
+
+
+def busy_siblings(machine: Topology, recent: Span) -> Finding:
+    """The other hardware threads of the cores that runs are put on, whether or not they are ours to use."""
+    first = _first_threads(machine)
+    core_of = machine.core_of()
+    siblings = frozenset(cpu for thread in first for cpu in core_of[thread]) - first
+    if not siblings:
+        return BUSY_SIBLINGS.ok("none: one thread per core")
+    return _busy(BUSY_SIBLINGS, recent, siblings)
+
+
+def _first_threads(machine: Topology) -> CpuSet:
+    ours = (machine.allowed.intersection(core) for core in machine.cores)
+    return frozenset(min(cpus) for cpus in ours if cpus)
+
+
+def _busy(subject: Subject, recent: Span, cpus: CpuSet) -> Finding:
+    shares = recent.on(cpus)
+    if not shares:
+        return subject.not_available("no ticks of these CPUs in /proc/stat")
+    most = max(cpu.busy for cpu in shares)
+    busy = format_list(cpu.cpu for cpu in shares if cpu.busy >= BUSY_CAUTION)
+    value = f"{f'CPU {busy}, up to' if busy else 'none, at most'} {_percent(most)} {recent.words}"
+    return subject.grade(most, BUSY_CAUTION, BUSY_SPOILS, value)
+
+
+def pressure(waiting: Pressure) -> Finding:
+    """How much of the last ten seconds tasks waited for CPUs or memory."""
+    known = {"CPUs": waiting.cpu, "memory": waiting.memory}
+    shares = {what: share for what, share in known.items() if share is not None}
+    if not shares:
+        return PRESSURE.not_available("no /proc/pressure")
+    waits = ", ".join(f"for {what} {_percent(share)}" for what, share in shares.items())
+    value = f"waiting {waits} of the last ten seconds"
+    return PRESSURE.grade(max(shares.values()), PRESSURE_CAUTION, PRESSURE_SPOILS, value)
+
+
+def steal(allowed: CpuSet, recent: Span, since_boot: Span) -> Finding:
+    """What the hypervisor took of the allowed CPUs; a habit of it is a caution, even while it is quiet."""
+    now, ever = _stolen(recent.on(allowed)), _stolen(since_boot.on(allowed))
+    if now is None or ever is None:
+        return STEAL.not_available("no ticks of the allowed CPUs in /proc/stat")
+    shares = {recent.words: now, since_boot.words: ever}
+    value = ", ".join(f"{_percent(share)} {words}" for words, share in shares.items())
+    if ever >= STEAL_CAUTION > now:
+        return STEAL.caution(value)
+    return STEAL.grade(now, STEAL_CAUTION, STEAL_SPOILS, value)
+
+
+def _stolen(activity: tuple[Activity, ...]) -> float | None:
+    return sum(cpu.stolen for cpu in activity) / len(activity) if activity else None
+
+
+def swap(memory: Memory | None, recent: Span) -> Finding:
+    """Whether pages move to and fro, or soon will."""
+    if memory is None:
+        return SWAP.not_available("no /proc/meminfo")
+    if memory.swap_total_bytes == 0:
+        return SWAP.ok("no swap space")
+    moving = recent.swapped_pages_per_second or 0
+    value = f"{_gib(memory.swap_used_bytes)} of {_gib(memory.swap_total_bytes)} in use"
+    if moving >= SWAPPING:
+        return SWAP.spoiler(f"{value}, {moving:.0f} pages per second moving {recent.words}")
+    if memory.available_bytes is not None and memory.available_bytes < LITTLE_MEMORY * memory.total_bytes:
+        left = f"{_gib(memory.available_bytes)} of {_gib(memory.total_bytes)} memory left"
+        return SWAP.spoiler(f"{value}, {left}")
+    return SWAP.caution(value) if memory.swap_used_bytes else SWAP.ok(value)
+
+
+def interrupts(allowed: CpuSet, recent: Span) -> Finding:
+    """How often devices interrupt the allowed CPU they interrupt most."""
+    rates = [rate for rate in recent.interrupts if rate.cpu in allowed]
+    if not rates:
+        return INTERRUPTS.not_available("no counts of the allowed CPUs in /proc/interrupts")
+    worst = max(rates, key=lambda rate: rate.per_second)
+    value = f"at most {worst.per_second:.0f} per second, on CPU {worst.cpu}, {recent.words}"
+    return INTERRUPTS.grade(worst.per_second, INTERRUPTS_CAUTION, INTERRUPTS_SPOILS, value)
+
+
+def temperature(sensors: tuple[Sensor, ...]) -> Finding:
+    """How far the processor is from slowing itself down."""
+    if not sensors:
+        return TEMPERATURE.not_available("no thermometer of a processor below /sys/class")
+    nearest = min(sensors, key=_headroom)
+    limit = nearest.limit_celsius
+    beside = f"slows down at {limit:.0f} °C" if limit else f"limit unknown, {LIMIT_CELSIUS} °C taken for it"
+    value = f"{nearest.celsius:.0f} °C ({nearest.name}, {beside})"
+    return TEMPERATURE.grade(-_headroom(nearest), -HEADROOM_CAUTION, -HEADROOM_SPOILS, value)
+
+
+def _headroom(sensor: Sensor) -> float:
+    return (sensor.limit_celsius or LIMIT_CELSIUS) - sensor.celsius
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"
+
+
+# --- what we are given of the machine ---
+
+
+def quota(machine: Topology, reported: bool, recent: Span) -> Finding:
+    """CPU time that a control group rations."""
+    cpus, count = machine.quota_cpus, len(machine.allowed)
+    if cpus is None:
+        return QUOTA.ok("none") if reported else QUOTA.not_available("no /proc/self/cgroup")
+    value = f"{cpus:g} CPUs' worth of time for {count} allowed CPU(s)"
+    if recent.throttled_periods:
+        value += f", ran out in {recent.throttled_periods} periods {recent.words}"
+    return QUOTA.spoiler(value) if cpus < count else QUOTA.ok(value)
+
+
+def cpuset(machine: Topology, reported: bool) -> Finding:
+    """Online CPUs that are not ours; isolated ones nobody gets unasked, and they are a subject of their own."""
+    missing = machine.online - machine.allowed - machine.isolated
+    if not missing:
+        whole = f"all online CPUs, {format_list(machine.allowed)}"
+        return CPUSET.ok(whole) if reported else CPUSET.not_available("no /proc/self/status")
+    value = f"{format_list(machine.allowed)} of {format_list(machine.online)}, without {format_list(missing)}"
+    divided = [core for core in machine.cores if missing.intersection(core) and machine.allowed.intersection(core)]
+    if divided:
+        some = "; ".join(map(format_list, divided[:4])) + ("; …" if len(divided) > 4 else "")
+        return CPUSET.spoiler(f"{value}, which divides {len(divided)} core(s): {some}")
+    return CPUSET.caution(value)
+
+
+def offline(machine: Topology, smt_control: str | None) -> Finding:
+    """CPUs that are there and off, unless they are off because SMT is."""
+    missing = machine.present - machine.online
+    if not missing:
+        return OFFLINE.ok("none")
+    siblings = smt_control in ("off", "forceoff") and machine.widest_smt == 1
+    if siblings and len(missing) % len(machine.online) == 0:
+        return OFFLINE.ok(f"{format_list(missing)}, the second threads of cores, with SMT off")
+    return OFFLINE.caution(f"{format_list(missing)} of {format_list(machine.present)}")
+
+
+def isolated(machine: Topology, reported: bool) -> Finding:
+    """CPUs that the scheduler keeps off."""
+    if not machine.isolated:
+        return ISOLATED.ok("none") if reported else ISOLATED.not_available("no list of them below /sys")
+    cpus = format_list(machine.isolated)
+    if len(machine.allowed & machine.isolated) > 1:
+        return ISOLATED.spoiler(f"{cpus}, and this process may use no others")
+    return ISOLATED.caution(cpus)
+
+
+def thread_variables(allowed: CpuSet, variables: Mapping[str, str]) -> Finding:
+    """Variables of the shell that decide how many threads a program starts, and where."""
+    counts = {name: variables[name] for name in THREAD_COUNTS if name in variables}
+    wrong = [words for name, text in counts.items() if (words := _misfit(name, text, len(allowed)))]
+    if wrong:
+        return THREAD_VARIABLES.spoiler("; ".join(wrong))
+    habits = {name: variables[name] for name in THREAD_HABITS if name in variables}
+    present = ", ".join(f"{name}={text[:40]!r}" for name, text in (counts | habits).items())
+    return THREAD_VARIABLES.caution(present) if present else THREAD_VARIABLES.ok("none set")
+
+
+def _misfit(name: str, text: str, cpus: int) -> str | None:
+    """What is wrong with a number of threads; OpenMP takes one per nesting level ('4,2'), TensorFlow 0 for its own."""
+    if not re.fullmatch(NUMBERS, text) or (prod(map(int, text.split(","))) == 0 and not name.startswith("TF_")):
+        return f"{name}={text[:40]!r} is no number of threads"
+    if prod(map(int, text.split(","))) > cpus:
+        return f"{name}={text[:40]!r} asks for more threads than the {cpus} allowed CPU(s)"
+    return None
+
+
+# --- how the machine is set up ---
+
+
+def governor(allowed: CpuSet, clocks: Iterable[Clock]) -> Finding:
+    """Who sets the clocks of the allowed CPUs."""
+    ours = [clock for clock in clocks if clock.cpu in allowed]
+    if not ours:
+        return GOVERNOR.not_available("no cpufreq below /sys, as in most virtual machines")
+    manners = sorted({(clock.governor, clock.driver or "") for clock in ours})
+    value = "; ".join(_governed(*manner, ours) for manner in manners)
+    if all(governor == "performance" for governor, _ in manners):
+        return GOVERNOR.ok(value)
+    if len(manners) == 1 and (steady := _steady(*manners[0])):
+        return GOVERNOR.caution(f"{value}: {steady}")
+    return GOVERNOR.spoiler(value)
+
+
+def _governed(governor: str, driver: str, clocks: Iterable[Clock]) -> str:
+    cpus = format_list(clock.cpu for clock in clocks if (clock.governor, clock.driver or "") == (governor, driver))
+    return f"{governor} on CPUs {cpus}" + (f" ({driver})" if driver else "")
+
+
+def _steady(governor: str, driver: str) -> str | None:
+    """Why a clock not set for performance still does little harm."""
+    if governor == "powersave" and driver in SELF_CLOCKED:
+        return "the processor sets its clock itself, thriftily"
+    return "fixed by hand, if at the same clock everywhere" if governor == "userspace" else None
+
+
+def turbo(on: bool | None) -> Finding:
+    """Clocks above the nominal one."""
+    if on is None:
+        return TURBO.not_available("no switch for it below /sys")
+    return TURBO.caution("on") if on else TURBO.ok("off")
+
+
+def smt(machine: Topology) -> Finding:
+    """Hardware threads of a core."""
+    if machine.widest_smt == 1:
+        return SMT.ok("one thread per core")
+    return SMT.caution(f"on, up to {machine.widest_smt} threads per core")
+
+
+def core_types(machine: Topology) -> Finding:
+    """Whether the allowed cores are of one make."""
+    ours = {core_type.name: machine.allowed.intersection(core_type.cpus) for core_type in machine.core_types}
+    value = "; ".join(f"{name}: {format_list(cpus)}" for name, cpus in ours.items() if cpus)
+    mixed = sum(map(bool, ours.values())) > 1
+    return CORE_TYPES.caution(value) if mixed else CORE_TYPES.ok(value or "one")
+
+
+def huge_pages(mode: str | None) -> Finding:
+    """Who gets huge pages."""
+    if mode is None:
+        return HUGE_PAGES.not_available("no /sys/kernel/mm/transparent_hugepage")
+    return HUGE_PAGES.caution(mode) if mode == "always" else HUGE_PAGES.ok(mode)
+
+
+def numa_balancing(machine: Topology, mode: int | None) -> Finding:
+    """Whether the kernel moves memory between nodes by itself, where there is more than one."""
+    if mode is None:
+        return NUMA_BALANCING.not_available("no /proc/sys/kernel/numa_balancing")
+    nodes = len(machine.nodes)
+    if mode and nodes > 1:
+        return NUMA_BALANCING.caution(f"on, with {nodes} nodes")
+    return NUMA_BALANCING.ok("on, but there is one node" if mode else "off")
+
+
+def addresses(mode: int | None) -> Finding:
+    """Whether every launch gets a layout of its own."""
+    if mode is None:
+        return ADDRESSES.not_available("no /proc/sys/kernel/randomize_va_space")
+    if mode == 0:
+        return ADDRESSES.caution("off: every launch has the same addresses")
+    return ADDRESSES.ok("on: launches average over addresses" if mode == 2 else "on, but for the heap")
+
+
+def virtual(guest: bool | None) -> Finding:
+    """Whether a hypervisor stands between us and the processor."""
+    if guest is None:
+        return VIRTUAL.not_available("neither processor nor firmware says")
+    return VIRTUAL.caution("yes") if guest else VIRTUAL.ok("no")
