@@ -11,7 +11,7 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import StoreError
 from scaling.reporting.workloads import workloads_table
-from scaling.running.describing import counts, pass_counts
+from scaling.running.workload_counts import counts, pass_counts
 from scaling.study.catalogue import read_catalogue
 
 if TYPE_CHECKING:

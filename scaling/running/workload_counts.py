@@ -18,7 +18,7 @@ from typing import Any
 from scaling.errors import WorkloadError
 from scaling.running.environment import QUIET_CPU
 
-CODE = "from scaling.running.describing import {0}; {0}()"
+CODE = "from scaling.running.workload_counts import {0}; {0}()"
 
 Counts = dict[str, dict[str, Any]]
 
