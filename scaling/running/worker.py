@@ -31,6 +31,9 @@ from scaling.running.messages import (
 # Packages whose version explains a result, where a workload has imported them.
 NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax")
 
+# Packages that come with an extra of this package.
+EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow"}
+
 
 def main(started_ns: int) -> None:
     """Make the run of the request on the command line."""
@@ -209,7 +212,10 @@ def _versions() -> dict[str, str]:
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line, with where in the user's code it came from."""
+    """An error in one line, with where in the user's code it came from or, for a missing extra, how to install it."""
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if missing in EXTRAS:
+        return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{EXTRAS[missing]}]'"
     frame = traceback.extract_tb(error.__traceback__)[-1]
     words = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {words} ({os.path.basename(frame.filename)} line {frame.lineno})"

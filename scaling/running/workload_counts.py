@@ -1,7 +1,7 @@
-"""What a workload is, counted and not typed in: parameters, multiply-adds, memory of its weights, memory traffic.
+"""The size of a workload, counted: parameters, multiply-adds, memory of its weights, memory traffic.
 
 Counting builds every network and passes an item or two through it, operation by operation, which takes a while: it is
-done in a child process, and kept until a workload or the framework changes.
+done in a child process, and the counts are cached until a workload or the framework changes.
 """
 
 import hashlib
@@ -17,6 +17,8 @@ from typing import Any
 
 from scaling.errors import WorkloadError
 from scaling.running.environment import QUIET_CPU
+from scaling.running.processes import ending
+from scaling.study.catalogue import is_installed, missing_extra_sentence
 
 CODE = "from scaling.running.workload_counts import {0}; {0}()"
 
@@ -24,38 +26,43 @@ Counts = dict[str, dict[str, Any]]
 
 
 def counts(names: Sequence[str]) -> Counts:
-    """Parameters, forward GMACs an item and bytes of weights of each of these networks at published size, by name."""
-    return _kept_or_told("tell", "workloads", names)
+    """Parameters, forward GMACs per item and bytes of weights of each of these networks at published size, by name."""
+    return _cached_counts("count_networks", "workloads", names)
 
 
 def pass_counts(names: Sequence[str], size: str, mode: str) -> Counts:
-    """A network's size and its step: GMACs and bytes moved for an item, and bytes moved however many there are."""
-    return _kept_or_told("tell_passes", f"passes-{size}-{mode}", names, size, mode)
+    """A network's size and its step: GMACs and bytes moved per item, and bytes moved per step beside those."""
+    return _cached_counts("count_steps", f"passes-{size}-{mode}", names, size, mode)
 
 
-def _kept_or_told(function: str, subject: str, names: Sequence[str], *arguments: str) -> Counts:
-    kept = _cache(subject)
-    known: Counts = json.loads(kept.read_text()) if kept.exists() else {}
+def _cached_counts(function: str, subject: str, names: Sequence[str], *arguments: str) -> Counts:
+    if not names:
+        return {}
+    if not is_installed("tensorflow"):
+        raise WorkloadError(missing_extra_sentence(names, "tensorflow"))
+    cache = _cache_path(subject)
+    known: Counts = json.loads(cache.read_text()) if cache.exists() else {}
     missing = [name for name in names if name not in known]
     if missing:
-        known |= _told(function, [*arguments, *missing])
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(known))
+        known |= _count_in_child(function, [*arguments, *missing])
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.write_text(json.dumps(known))
     return {name: known[name] for name in names}
 
 
-def _told(function: str, arguments: Sequence[str]) -> Counts:
+def _count_in_child(function: str, arguments: Sequence[str]) -> Counts:
     environment = {**os.environ, **QUIET_CPU, "KERAS_BACKEND": "tensorflow"}
     command = [sys.executable, "-P", "-c", CODE.format(function), *arguments]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if told.returncode:
-        raise WorkloadError(f"the networks cannot be counted: {told.stderr.strip().splitlines()[-1]}")
-    counted: Counts = json.loads(told.stdout.splitlines()[-1])
+    child = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if child.returncode:
+        last = (child.stderr.strip().splitlines() or [ending(child.returncode)])[-1]
+        raise WorkloadError(f"the networks cannot be counted: {last}")
+    counted: Counts = json.loads(child.stdout.splitlines()[-1])
     return counted
 
 
-def _cache(subject: str) -> Path:
-    """Where counts are kept: under a name that changes with the workloads and the framework."""
+def _cache_path(subject: str) -> Path:
+    """Where counts are cached: under a name that changes with the workloads and the framework."""
     sources = sorted(files("scaling.workloads").iterdir(), key=lambda entry: entry.name)
     digest = hashlib.sha256(version("tensorflow").encode() + version("keras").encode())
     for source in sources:
@@ -65,7 +72,7 @@ def _cache(subject: str) -> Path:
     return Path(base, "cpu-scaling", f"{subject}-{digest.hexdigest()[:16]}.json")
 
 
-def tell() -> None:
+def count_networks() -> None:
     """In the child: count the networks named on the command line and print them as one line of JSON."""
     from scaling.running.frameworks.counting import inference
 
@@ -76,7 +83,7 @@ def tell() -> None:
     print(json.dumps(counted))
 
 
-def tell_passes() -> None:
+def count_steps() -> None:
     """In the child: the same for steps of a size and mode, from a batch of one item and a batch of two."""
     from scaling.running.frameworks.counting import inference, training
 

@@ -112,6 +112,14 @@ def test_a_file_that_cannot_be_imported_is_a_row_with_a_reason(row_of, tmp_path)
     assert "ModuleNotFoundError: No module named 'nowhere_at_all'" in row_of(f"{tmp_path}/bad.py:build").outcome.reason
 
 
+def test_a_file_that_needs_a_package_of_an_extra_says_which_to_install(row_of, tmp_path):
+    code = "raise ModuleNotFoundError(\"No module named 'tensorflow'\", name='tensorflow.keras')"
+    (tmp_path / "bad.py").write_text(code)
+    outcome = row_of(f"{tmp_path}/bad.py:build").outcome
+    needs = "it needs tensorflow, which is not installed; give: pip install 'cpu-scaling[tensorflow]'"
+    assert (outcome.status, outcome.reason) == ("failed", needs)
+
+
 @pytest.mark.parametrize("call", ["hangs", "hangs_deaf"])
 def test_a_run_that_hangs_is_ended_at_its_time(row_of, call):
     outcome = row_of(faulty(call), timeout_seconds=0.5).outcome

@@ -100,6 +100,10 @@ def test_runs_of_a_launch_share_a_server_and_the_next_launch_has_another(tmp_pat
     ("code", "reason"),
     [
         ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all' (planted.py line 1)"),
+        (
+            "raise ModuleNotFoundError('', name='keras')",
+            "it needs keras, which is not installed; give: pip install 'cpu-scaling[tensorflow]'",
+        ),
         ("import os; os._exit(3)", "exited with status 3"),
         ("import os; os.kill(os.getpid(), 4)", "killed by signal 4 (SIGILL)"),
         ("import signal; signal.pause()", "it said nothing for 1 s"),
