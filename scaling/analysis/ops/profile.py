@@ -74,6 +74,11 @@ class Profile:
         return sum(op.seconds for op in self.ops)
 
     @property
+    def busy_seconds(self) -> float:
+        """Time during which at least one op ran, per step."""
+        return self.op_seconds - self.overlap_seconds
+
+    @property
     def stretch(self) -> float | None:
         """How much longer a step takes for being traced: 1.1 is a tenth longer."""
         return self.wall_seconds / self.plain_seconds if self.plain_seconds else None

@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
+from scaling.analysis.ops.profile import profile
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.reporting.tables import text_lines
-from scaling.reporting.traces import mean_step, ops_table, trace_facts, trace_remarks, trace_words
+from scaling.reporting.traces import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.results.traces import TracedRow, trace_of
 from tests.pretend import first_run, row
 
@@ -41,7 +42,16 @@ def test_launches_of_a_point_are_one_table():
 
 def test_a_type_that_is_not_in_every_step_is_a_mean_over_all_of_them():
     trace = replace(trace_of(TRACED), steps=(STEP, replace(STEP, ops=STEP.ops[:2])))
-    assert {name: executions for name, _, executions in mean_step(trace).ops}["Mul"] == 2.5
+    assert {op.type: op.executions for op in profile([trace]).ops}["Mul"] == 2.5
+
+
+def test_a_disturbed_step_moves_neither_the_profile_nor_the_trace():
+    disturbed = replace(STEP, wall_seconds=0.100, overhead_seconds=0.0915)
+    traced = replace(TRACED, steps=(STEP, STEP, STEP, disturbed))
+    step = profile([trace_of(traced)])
+    assert step.wall_seconds == pytest.approx(0.010)
+    assert trace_facts(traced)["wall_seconds"] == step.wall_seconds
+    assert ": 10 ms a step over 4 traced steps" in trace_words(trace_of(traced))
 
 
 def test_facts_have_every_type_and_parts_that_add_up():
