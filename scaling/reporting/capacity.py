@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isfinite, isinf
+from math import floor, isfinite, isinf
 
 from scaling.analysis.capacity import farthest
 from scaling.analysis.estimates import Estimate, finite
@@ -23,7 +23,7 @@ def _fleet_words(answer: Answer) -> str:
         return ""
     least = "cheapest" if offer else "together"
     size = f"{count(fleet.replicas, 'replica')} of {count(fleet.cores, 'core')}"
-    sure = f"{figure(fleet.hourly_cost)} an hour, {100 * fleet.assurance:.0f} % sure"
+    sure = f"{figure(fleet.hourly_cost)} an hour, {sureness(fleet.assurance)} sure"
     return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
 
 
@@ -47,7 +47,12 @@ def _promise(answer: Answer, offer: Offer) -> str:
     if question.kind == "cheapest":
         return f"{figure(offer.cost_per_million)} per million {unit}, the lowest"
     assert offer.assurance is not None
-    return f"{100 * offer.assurance:.0f} % sure of {_wanted(question, unit)}"
+    return f"{sureness(offer.assurance)} sure of {_wanted(question, unit)}"
+
+
+def sureness(assurance: float) -> str:
+    """A probability in whole percent, rounded down; what lies above 99 % is not called certain."""
+    return "more than 99 %" if assurance > 0.99 else f"{floor(100.0 * assurance + 1e-9)} %"
 
 
 def _hourly(question: Question, offer: Offer) -> str:

@@ -88,7 +88,7 @@ const planner = (() => {
 
   function markWords(offer) {
     if (!offer) return "";
-    const sure = offer.assurance === null ? [] : [`${fixed(100 * offer.assurance, 0)} % sure`];
+    const sure = offer.assurance === null ? [] : [`${sureness(offer.assurance)} sure`];
     return [...sure, ...(offer.extrapolated ? ["extrapolated"] : [])].join(", ");
   }
 
@@ -107,7 +107,7 @@ const planner = (() => {
     }
     if (fleet) {
       told.push(["cheapest replicas", `${fleet.replicas} × ${counted(fleet.cores, "core")}`]);
-      told.push(["their cost an hour", `${figure(fleet.hourly_cost)}, ${fixed(100 * fleet.assurance, 0)} % sure`]);
+      told.push(["their cost an hour", `${figure(fleet.hourly_cost)}, ${sureness(fleet.assurance)} sure`]);
     }
     return told;
   }

@@ -10,12 +10,17 @@ function wantedWords(question, unit) {
   }[question.kind]();
 }
 
+// A probability in whole percent, rounded down; what lies above 99 % is not called certain.
+function sureness(assurance) {
+  return assurance > 0.99 ? "more than 99 %" : `${Math.floor(100 * assurance + 1e-9)} %`;
+}
+
 function promiseWords(question, offer, unit) {
   if (question.kind === "budget") {
     return `${figure(hourly(question.price, offer.cores))} an hour buys ${spreadWords(offer.rate)} ${unit}/s`;
   }
   if (question.kind === "cheapest") return `${figure(offer.cost_per_million)} per million ${unit}, the lowest`;
-  return `${fixed(100 * offer.assurance, 0)} % sure of ${wantedWords(question, unit)}`;
+  return `${sureness(offer.assurance)} sure of ${wantedWords(question, unit)}`;
 }
 
 function oneSizeWords(series, question, found) {
@@ -36,7 +41,7 @@ function fleetWords(question, found) {
   const { fleet, offer } = found;
   if (fleet === null || (offer !== null && fleet.hourly_cost >= hourly(question.price, offer.cores))) return "";
   const size = `${counted(fleet.replicas, "replica")} of ${counted(fleet.cores, "core")}`;
-  const sure = `${figure(fleet.hourly_cost)} an hour, ${fixed(100 * fleet.assurance, 0)} % sure`;
+  const sure = `${figure(fleet.hourly_cost)} an hour, ${sureness(fleet.assurance)} sure`;
   return `; ${offer ? "cheapest" : "together"}: ${size} (${sure}), if replicas do not disturb each other`;
 }
 

@@ -74,7 +74,7 @@ def test_known_truth_through_the_command(csv):
 def test_capacity_answers_in_counts_the_machine_has(folder):
     told = scaling("capacity", folder, "--throughput", 4.9)
     assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("give calibrated train 9 cores: 100 % sure of 4.9 items/s")
+    assert told.stdout.startswith("give calibrated train 9 cores: more than 99 % sure of 4.9 items/s")
     (answer,) = facts("capacity", folder, "--throughput", 7)["answers"]
     assert (answer["status"], answer["cores"]) == ("not reachable", None)
 

@@ -18,6 +18,7 @@ from scaling.reporting.capacity import (
     outlook_sentence,
     outlooks_table,
     spread_words,
+    sureness,
 )
 from scaling.reporting.tables import text_lines
 from tests.published import NO_SINGLE, rates
@@ -29,8 +30,8 @@ ODD = fit(rates("odd", NO_SINGLE), resamples=0)
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (Question("throughput", 6.0), r"give simulated 9 cores: (9[5-9]|100) % sure of 6 items/s"),
-        (Question("latency", 0.2), r"give simulated [67] cores: (9[5-9]|100) % sure of a step within 200 ms"),
+        (Question("throughput", 6.0), r"give simulated 9 cores: (9[5-9]|more than 99) % sure of 6 items/s"),
+        (Question("latency", 0.2), r"give simulated [67] cores: (9[5-9]|more than 99) % sure of a step within 200 ms"),
         (Question("efficiency", 0.7), r"give simulated at most 9 cores: .* % sure of an efficiency of 70 % or more"),
         (Question("budget", 8.0), r"give simulated 8 cores: 8 an hour buys 5.9\d \(.*\) items/s"),
         (
@@ -79,6 +80,11 @@ def test_facts_are_unrounded_and_complete():
     assert facts["assurance"] >= 0.95
     refused = answer_facts(answer(ODD, Question("throughput", 6.0)))
     assert (refused["status"], refused["cores"], refused["offer"]) == ("refused", None, None)
+
+
+def test_sureness_is_rounded_down_and_never_certain():
+    words = [sureness(assurance) for assurance in (0.95, 0.9496, 0.99, 0.996, 1.0)]
+    assert words == ["95 %", "94 %", "99 %", "more than 99 %", "more than 99 %"]
 
 
 def test_spreads_in_words():
