@@ -126,15 +126,26 @@ def _usable(series: Series) -> tuple[Series, bool, tuple[str, ...]]:
     physical = series.without_siblings()
     shared = len(series.observations) - len(physical.observations)
     if len(set(physical.cores)) < 2:
-        only_count = ", ".join(f"{each:g}" for each in sorted(set(series.cores))) or "none"
-        raise FitError(
-            f"series '{series.name}' was measured at one core count only ({only_count}); a law needs at least two, "
-            "and four to be told from another"
-        )
+        raise FitError(_too_few_counts(series))
     if shared >= 2:
         return series, True, ()
     left_out = "φ not identifiable: fewer than two counts share a core between threads, so those were left out"
     return physical, False, (left_out,) if shared else ()
+
+
+def _too_few_counts(series: Series) -> str:
+    """Why a series has no law: it was measured at one count, or all but one are not valid."""
+    only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores))) or "none"
+    needs = "a law needs at least two, and four to be told from another"
+    if not series.left_out:
+        return f"series '{series.name}' was measured at one core count only ({only_count}); {needs}"
+    broken = ", ".join(dict.fromkeys(rule for out in series.left_out for rule in out.rules))
+    cores = ", ".join(map(str, sorted({out.cores for out in series.left_out})))
+    points = "1 point was" if len(series.left_out) == 1 else f"{len(series.left_out)} points were"
+    return (
+        f"series '{series.name}' is valid at one core count only ({only_count}); {points} left out as not valid "
+        f"({cores} cores: {broken}); {needs}"
+    )
 
 
 def _fitted_laws(seen: Counts, law: Asked, smt_free: bool) -> tuple[FittedLaw, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
 from math import fsum
 
-from scaling.analysis.summary import Launch
+from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
@@ -57,11 +57,20 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A point that was measured and left out of its series as not valid, with the names of the rules it broke."""
+
+    cores: int
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """One program with everything but its cores held fixed.
 
     `own_name` tells it from the other series of its folder, and `short_name`, where there is one, is the same without
-    what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for.
+    what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for. `left_out` are the
+    points of the same settings that are not valid.
     """
 
     own_name: str
@@ -70,6 +79,7 @@ class Series:
     work: float = 1.0
     key: SeriesKey = SeriesKey()
     short_name: str | None = None
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def name(self) -> str:
@@ -123,15 +133,21 @@ def series_key(point: Point) -> SeriesKey:
     return SeriesKey(replace(point, cores=1, smt=1), (point.smt,))
 
 
-def series_of(launches: Iterable[Launch]) -> list[Series]:
-    """A series for every workload, placement and other setting; where threads share cores, one more with both."""
+def series_of(launches: Iterable[Launch], left_out: Iterable[Summary] = ()) -> list[Series]:
+    """A series for every workload, placement and other setting; where threads share cores, one more with both.
+
+    `left_out` are the points whose launches were not taken as they are not valid: their series remember them.
+    """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         if launch.seconds is not None:
             by_settings[replace(launch.point, cores=1, smt=1)].append(launch)
     varied = _varied(by_settings)
+    excluded = _left_out_by_key(left_out)
     return [
-        series
+        replace(
+            series, left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ()))
+        )
         for settings, measured in by_settings.items()
         for series in _with_smt(settings, _settings_name(settings, varied), measured)
     ]
@@ -142,6 +158,14 @@ def without_parts(series: Iterable[Series]) -> list[Series]:
     series = list(series)
     parts = {part for each in series for part in each.key.parts}
     return [each for each in series if each.key not in parts]
+
+
+def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftOut]]:
+    by_key: dict[SeriesKey, list[LeftOut]] = defaultdict(list)
+    for summary in summaries:
+        broken = tuple(doubt.rule.name for doubt in summary.doubts if doubt.rule.spoils)
+        by_key[series_key(summary.point)].append(LeftOut(summary.point.cores, broken))
+    return by_key
 
 
 def _varied(points: Collection[Point]) -> list[str]:

@@ -108,7 +108,7 @@ def _folder_series(folder: Path, include_invalid: bool) -> "list[Series]":
         raise StoreError(f"{folder}: {note}")
     if note:
         print_note(note)
-    return series_of(chosen.launches)
+    return series_of(chosen.launches, chosen.left_out)
 
 
 def read_machine_sizes(source: Path) -> "Sizes | None":

@@ -37,7 +37,7 @@ def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
     """Evaluate a folder; points that are not valid stay out of the fits unless they are included."""
     points = tuple(scaled(by_point(map(launch_of, folder.rows))))
     selection = trusted((point.summary for point in points), include_invalid)
-    series = series_of(selection.launches)
+    series = series_of(selection.launches, selection.left_out)
     fits, complaints = fit_each(series)
     whole = {one.key for one in without_parts(series)}
     sizes = folder.machine.sizes() if folder.machine else None
