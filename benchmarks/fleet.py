@@ -229,12 +229,12 @@ def print_beside(results: Path, costs: Costs, seed: int) -> None:
     entries = list(read_journal(results))
     _print_row("kind", "runs", "nodes", "plan to last row, real", "simulated")
     _print_row("---", *["---:"] * 4)
-    for kind in sorted({entry.kind for entry in entries if entry.kind}):
-        of_kind = [entry for entry in entries if entry.kind == kind]
+    for kind in sorted({entry.node_type for entry in entries if entry.node_type}):
+        of_kind = [entry for entry in entries if entry.node_type == kind]
         rows = list(read_rows(results / kind))
         walls = [row.outcome.sections.wall or 0.0 for row in rows]
-        planned = next(_time(entry.at) for entry in of_kind if entry.what == "planned")
-        last = max(_time(entry.at) for entry in of_kind if entry.what == "result")
+        planned = next(_time(entry.at) for entry in of_kind if entry.event == "planned")
+        last = max(_time(entry.at) for entry in of_kind if entry.event == "result")
         nodes = len({row.machine.host for row in rows})
         fleet = Fleet(nodes, len(rows), sum(walls) / len(walls), failures_per_hour=0.0)
         simulated = simulate(fleet, replace(costs, pilot=0.0, submit=0.0), seed).wall

@@ -34,7 +34,7 @@ def refuse_another_machine(folder: Path, machine: Machine, topology: Topology) -
 def tell_what_is_made_again(lines: Lines[T], retry_failed: bool) -> None:
     """Set failed runs aside if asked to; say which runs are made again although the folder has something of them."""
     if lines.set_aside:
-        print_note(f"a torn last line of {lines.folder / lines.kind.file} was set aside; its run is made again")
+        print_note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")
     if retry_failed:
         print_note(f"{count(lines.set_failures_aside(), 'failed run')} set aside to be made again")
 

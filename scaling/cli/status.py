@@ -10,9 +10,9 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import ClusterError
 from scaling.reporting.cluster import Pilot, Standing, pilots_table, standing_facts, standing_table
-from scaling.results.cluster_folder import read_cluster, rows_kept
-from scaling.results.journal import being_written, read_journal
-from scaling.results.ledger import Ledger, Tally
+from scaling.results.cluster_folder import count_rows, read_cluster
+from scaling.results.journal import is_being_written, read_journal
+from scaling.results.ledger import Ledger, Progress
 from scaling.running.engines.schedulers import read_jobs
 from scaling.study.cluster import NodeType
 
@@ -27,7 +27,7 @@ def status(
     """
     cluster = read_cluster(folder)
     ledger = Ledger(read_journal(folder))
-    running = being_written(folder)
+    running = is_being_written(folder)
     standings = [
         Standing(kind.name, _tally(folder, kind, ledger, running), _pilots(kind, ledger)) for kind in cluster.node_types
     ]
@@ -43,11 +43,11 @@ def status(
         print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
 
 
-def _tally(folder: Path, kind: NodeType, ledger: Ledger, running: bool) -> Tally:
+def _tally(folder: Path, kind: NodeType, ledger: Ledger, running: bool) -> Progress:
     """How far a kind has come: the rows say what is done, since failed ones may have been set aside; and what a driver
     had under way when it was killed is under way no more."""
-    told = ledger.tally(kind.name)
-    return replace(told, done=rows_kept(folder / kind.name), running=told.running if running else 0)
+    told = ledger.progress(kind.name)
+    return replace(told, done=count_rows(folder / kind.name), running=told.running if running else 0)
 
 
 def _pilots(kind: NodeType, ledger: Ledger) -> tuple[Pilot, ...] | None:

@@ -8,7 +8,7 @@ from scaling.analysis.sizing.question import Offer
 from scaling.reporting.capacity import size_words
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, figure, label, point_words, share
-from scaling.results.ledger import Tally
+from scaling.results.ledger import Progress
 from scaling.results.node_types import NodeTypeAnswer, cheapest, fewest_cores, offers_by_series
 
 
@@ -27,7 +27,7 @@ class Standing:
     """How a kind stands: its runs, and its pilots where the scheduler could be asked."""
 
     kind: str
-    tally: Tally
+    tally: Progress
     pilots: tuple[Pilot, ...] | None
 
 

@@ -64,7 +64,10 @@ def _position(machine: Topology, cpu: int) -> list[str]:
 
 def examination_facts(findings: Sequence[Finding]) -> dict[str, object]:
     """The verdict and every finding, for JSON."""
-    return {"verdict": verdict(findings), "findings": [asdict(finding) for finding in worst_first(findings)]}
+    return {
+        "verdict": verdict(findings),
+        "findings": [{"code": finding.code, **asdict(finding)} for finding in worst_first(findings)],
+    }
 
 
 def headline(findings: Sequence[Finding]) -> str:

@@ -1,8 +1,8 @@
-"""The results folder of a cluster: for every kind of node a folder like any other, and beside them what they share.
+"""The results folder of a cluster: for every node type a folder like any other, and beside them what they share.
 
 DIR/cluster.toml  DIR/study.toml  DIR/journal.jsonl     what was asked for, and what was sent where
-DIR/KIND/rows.jsonl, study.toml, machine.json, …        an ordinary results folder, so that every command reads it
-DIR/spool/KIND.KEY.ATTEMPT.json                         answers that a node left while no driver was there
+DIR/NODE_TYPE/rows.jsonl, study.toml, machine.json, …   an ordinary results folder, so that every command reads it
+DIR/spool/NODE_TYPE.KEY.ATTEMPT.json                    answers that a node left while no driver was there
 DIR/parsl/                                              batch scripts and logs
 """
 
@@ -18,7 +18,7 @@ CLUSTER, SPOOL, PARSL = "cluster.toml", "spool", "parsl"
 
 
 def is_cluster_folder(folder: Path) -> bool:
-    """Whether a folder holds kinds of node rather than rows of its own."""
+    """Whether a folder holds node types rather than rows of its own."""
     return (folder / CLUSTER).is_file()
 
 
@@ -35,39 +35,39 @@ def read_cluster(folder: Path) -> Cluster:
 
 
 def node_type_folders(folder: Path) -> dict[str, Path]:
-    """The folders of a cluster's kinds that have results, by name, in the order of the cluster file."""
-    found = {kind.name: folder / kind.name for kind in read_cluster(folder).node_types}
-    return {name: path for name, path in found.items() if _has_rows(path / ROWS.file)}
+    """The folders of node types that have results, by name, in the order of the cluster file."""
+    folders = {node_type.name: folder / node_type.name for node_type in read_cluster(folder).node_types}
+    return {name: path for name, path in folders.items() if _has_rows(path / ROWS.file)}
 
 
 def measured_node_types(folder: Path) -> dict[str, Path]:
     """The same, refused where there is none yet."""
-    found = node_type_folders(folder)
-    if not found:
+    folders = node_type_folders(folder)
+    if not folders:
         raise StoreError(f"no rows in {folder} yet; run the sweep that writes there")
-    return found
+    return folders
 
 
 def refuse_cluster_folder(folder: Path) -> None:
-    """Refuse a cluster's folder where the rows of one machine are asked for, and name the folders of its kinds."""
+    """Refuse a cluster's folder where the rows of one machine are asked for, and name the folders of its node types."""
     if is_cluster_folder(folder):
-        kinds = " or ".join(str(path) for path in measured_node_types(folder).values())
-        raise StoreError(f"{folder} holds the results of a cluster, whose kinds are never joined; give {kinds}")
+        folders = " or ".join(str(path) for path in measured_node_types(folder).values())
+        raise StoreError(f"{folder} holds the results of a cluster, whose node types are never joined; give {folders}")
 
 
 def unmeasured_node_types(folder: Path) -> list[str]:
-    """The names of a cluster's kinds that have no results yet."""
-    found = node_type_folders(folder)
-    return [kind.name for kind in read_cluster(folder).node_types if kind.name not in found]
+    """The names of node types that have no results yet."""
+    measured = node_type_folders(folder)
+    return [node_type.name for node_type in read_cluster(folder).node_types if node_type.name not in measured]
 
 
 def _has_rows(path: Path) -> bool:
-    """Whether a file of rows is there and not empty, as it is while its kind has no node."""
+    """Whether a file of rows is there and not empty, as it is while its type has no node."""
     return path.exists() and path.stat().st_size > 0
 
 
-def rows_kept(folder: Path) -> int:
-    """How many runs of a kind have a row: whole lines, for the last may just be written."""
+def count_rows(folder: Path) -> int:
+    """How many runs of a node type have a row: whole lines, for the last may just be written."""
     path = folder / ROWS.file
     if not path.exists():
         return 0
@@ -79,19 +79,19 @@ def rows_kept(folder: Path) -> int:
 class Spooled:
     """An answer that a node has left: to which attempt at which run, and where."""
 
-    kind: str
+    node_type: str
     key: str
     attempt: int
     path: Path
 
 
-def spool_path(folder: Path, kind: str, key: str, attempt: int) -> Path:
+def spool_path(folder: Path, node_type: str, key: str, attempt: int) -> Path:
     """Where the answer to an attempt is left."""
-    return folder / f"{kind}.{key}.{attempt}.json"
+    return folder / f"{node_type}.{key}.{attempt}.json"
 
 
-def read_spool(folder: Path, kind: str) -> Iterator[Spooled]:
-    """The answers of a kind that have been left."""
-    for path in sorted(folder.glob(f"{kind}.*.json")):
+def read_spool(folder: Path, node_type: str) -> Iterator[Spooled]:
+    """The answers of a node type that have been left."""
+    for path in sorted(folder.glob(f"{node_type}.*.json")):
         _, key, attempt, _ = path.name.split(".")
-        yield Spooled(kind, key, int(attempt), path)
+        yield Spooled(node_type, key, int(attempt), path)

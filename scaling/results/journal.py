@@ -1,7 +1,7 @@
 """The journal of a cluster's results folder, `journal.jsonl`: what was sent where, appended and synced before it is.
 
-Only the driver writes it; anybody may read it meanwhile. `rows.jsonl` of a kind says what has been measured, and where
-the two differ because a driver was killed between them, it is the rows that are right.
+Only the driver writes it; anybody may read it meanwhile. `rows.jsonl` of a node type says what has been measured, and
+where the two differ because a driver was killed between them, it is the rows that are right.
 """
 
 import fcntl
@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scaling.results.jsonl import Kind, Lines, read_lines
-from scaling.results.ledger import Entry, Ledger, What, entry_from_json, entry_to_json
+from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.ledger import Entry, Event, Ledger, entry_from_json, entry_to_json
 
-JOURNAL = Kind("journal", "journal entry", "a cluster sweep", entry_to_json, entry_from_json, lambda entry: True)
+JOURNAL = RecordFormat(
+    "journal", "journal entry", "a cluster sweep", entry_to_json, entry_from_json, lambda entry: True
+)
 
 
 def read_journal(folder: Path) -> Iterator[Entry]:
@@ -31,19 +33,19 @@ class Journal:
         self._lock = threading.Lock()
         self.ledger = Ledger(read_journal(folder))
 
-    def write(self, what: What, kind: str | None = None, **told: Any) -> None:
-        """Put an entry on the disk."""
-        entry = Entry(what, datetime.now(UTC).isoformat(timespec="milliseconds"), kind, **told)
+    def write(self, event: Event, node_type: str | None = None, **details: Any) -> None:
+        """Append an entry; it is on the disk before this returns."""
+        entry = Entry(event, datetime.now(UTC).isoformat(timespec="milliseconds"), node_type, **details)
         with self._lock:
             self._lines.append(entry)
-            self.ledger.note(entry)
+            self.ledger.apply(entry)
 
     def close(self) -> None:
         """Let another driver write."""
         self._lines.close()
 
 
-def being_written(folder: Path) -> bool:
+def is_being_written(folder: Path) -> bool:
     """Whether a driver is at work on a folder: the lock is the kernel's, so one that died holds it no more."""
     try:
         fd = os.open(folder / JOURNAL.file, os.O_RDONLY | os.O_CLOEXEC)

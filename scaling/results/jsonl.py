@@ -1,4 +1,4 @@
-"""A file of JSON lines, one a run: appended and synced as they come, whole or not at all.
+"""A file of JSON lines, one per run: appended and synced as they come, whole or not at all.
 
 Nothing is lost: a line is on the disk before the next run begins. Nothing is half there: a line torn by a crash or a
 full disk is set aside in a file of its own, and its run is made again.
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class RecordFormat(Generic[T]):
     """What the lines of a file are: its name, what one of them is called, who writes them, and how they are read."""
 
     stem: str
@@ -43,36 +43,38 @@ class Kind(Generic[T]):
         return f"{self.stem}.retried.jsonl"
 
 
-def read_lines(folder: Path, kind: Kind[T]) -> Iterator[T]:
+def read_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
     """What the lines of a folder say, one after another; a torn last line is passed over, any other is refused."""
-    path = folder / kind.file
+    path = folder / record_format.file
     try:
         lines = path.open("rb")
     except OSError as error:
         raise StoreError(
-            f"no results in {folder}: {kind.file} cannot be read ({error.strerror}); "
-            f"give a folder that {kind.writer} has written"
+            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); "
+            f"give a folder that {record_format.writer} has written"
         ) from error
     with lines:
         number = 0
         for number, line in enumerate(lines, 1):
             try:
-                yield kind.from_json(line)
+                yield record_format.from_json(line)
             except StoreError as error:
                 if lines.read(1) == b"":
                     return
-                raise StoreError(f"{path} line {number} is not a {kind.noun}: {error}; take that line out") from error
+                raise StoreError(
+                    f"{path} line {number} is not a {record_format.noun}: {error}; take that line out"
+                ) from error
 
 
 class Lines(Generic[T]):
     """The lines of a folder, open for appending by one process at a time."""
 
-    def __init__(self, folder: Path, kind: Kind[T]) -> None:
+    def __init__(self, folder: Path, record_format: RecordFormat[T]) -> None:
         self.folder = folder
-        self.kind = kind
+        self.format = record_format
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(folder / kind.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(folder / record_format.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(
                 f"the results folder {folder} cannot be written: {error.strerror}; choose another with -o"
@@ -81,7 +83,7 @@ class Lines(Generic[T]):
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._fd)
-            another = kind.writer.replace("a ", "another ", 1)
+            another = record_format.writer.replace("a ", "another ", 1)
             raise StoreError(f"{another} is writing to {folder}; wait for it or choose another with -o") from None
         sync_folder(folder)
         self.set_aside = self._set_torn_line_aside()
@@ -93,30 +95,31 @@ class Lines(Generic[T]):
     def append(self, item: T) -> None:
         """Put a line on the disk, whole or not at all."""
         end = os.lseek(self._fd, 0, os.SEEK_END)
-        line = self.kind.to_json(item).encode() + b"\n"
+        line = self.format.to_json(item).encode() + b"\n"
         try:
             _write_all(self._fd, line)
             os.fsync(self._fd)
         except OSError as error:
             os.ftruncate(self._fd, end)
             raise StoreError(
-                f"{self.folder / self.kind.file} cannot be written: {error.strerror}; every earlier {self.kind.noun} "
-                "is safe, the run just made will be measured again: make room and give the same command"
+                f"{self.folder / self.format.file} cannot be written: {error.strerror}; every earlier "
+                f"{self.format.noun} is safe, the run just made will be measured again: make room and give the "
+                "same command"
             ) from error
 
     def set_failures_aside(self) -> int:
         """Move every line that did not end well out of the way, so that its run is made again; how many there were."""
-        items = list(read_lines(self.folder, self.kind))
-        failed = [item for item in items if not self.kind.ended_well(item)]
+        items = list(read_lines(self.folder, self.format))
+        failed = [item for item in items if not self.format.ended_well(item)]
         if failed:
-            with (self.folder / self.kind.retried).open("a") as retried:
-                retried.writelines(self.kind.to_json(item) + "\n" for item in failed)
+            with (self.folder / self.format.retried).open("a") as retried:
+                retried.writelines(self.format.to_json(item) + "\n" for item in failed)
                 retried.flush()
                 os.fsync(retried.fileno())
-            kept = "".join(self.kind.to_json(item) + "\n" for item in items if self.kind.ended_well(item))
-            replace_file(self.folder / self.kind.file, kept)
+            kept = "".join(self.format.to_json(item) + "\n" for item in items if self.format.ended_well(item))
+            replace_file(self.folder / self.format.file, kept)
             os.close(self._fd)
-            self._fd = os.open(self.folder / self.kind.file, os.O_RDWR | os.O_CLOEXEC)
+            self._fd = os.open(self.folder / self.format.file, os.O_RDWR | os.O_CLOEXEC)
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return len(failed)
 
@@ -125,7 +128,7 @@ class Lines(Generic[T]):
         start, last = _last_line(self._fd)
         if not last or (last.endswith(b"\n") and self._is_whole(last)):
             return False
-        with (self.folder / self.kind.torn).open("ab") as torn:
+        with (self.folder / self.format.torn).open("ab") as torn:
             torn.write(last.rstrip(b"\n") + b"\n")
             torn.flush()
             os.fsync(torn.fileno())
@@ -135,7 +138,7 @@ class Lines(Generic[T]):
 
     def _is_whole(self, line: bytes) -> bool:
         try:
-            self.kind.from_json(line)
+            self.format.from_json(line)
         except StoreError:
             return False
         return True

@@ -9,12 +9,12 @@ from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
-from scaling.results.jsonl import Kind, Lines, read_lines, replace_file
+from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import Row, row_from_json, row_to_json
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
-ROWS = Kind("rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok")
+ROWS = RecordFormat("rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok")
 
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 

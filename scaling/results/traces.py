@@ -1,6 +1,6 @@
-"""Traced runs beside rows: `traces.jsonl`, a line a run, which is its row and the steps that were traced in it.
+"""Traced runs beside rows: `traces.jsonl`, one line per run, which is its row and the steps that were traced in it.
 
-What every op type took is stored a step a list, under one list of the types, so that a line stays short.
+What every op type took is stored as one list per step, under one list of the types, so that a line stays short.
 """
 
 import json
@@ -17,7 +17,7 @@ from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
-from scaling.results.jsonl import Kind, Lines, read_lines, replace_file
+from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import Row, first_wrong, row_facts, row_from_json
 
@@ -79,8 +79,8 @@ def _traced_facts(steps: tuple[TracedStep, ...]) -> dict[str, object]:
         "wall_seconds": [step.wall_seconds for step in steps],
         "overhead_seconds": [step.overhead_seconds for step in steps],
         "overlap_seconds": [step.overlap_seconds for step in steps],
-        "op_seconds": [[ops.get(each, absent).seconds for each in types] for ops in by_type],
-        "op_executions": [[ops.get(each, absent).executions for each in types] for ops in by_type],
+        "op_seconds": [[ops.get(type_, absent).seconds for type_ in types] for ops in by_type],
+        "op_executions": [[ops.get(type_, absent).executions for type_ in types] for ops in by_type],
     }
 
 
@@ -109,7 +109,7 @@ def trace_of(traced: TracedRow) -> Trace | None:
     )
 
 
-TRACES = Kind(
+TRACES = RecordFormat(
     "traces",
     "traced run",
     "a profile",
@@ -136,7 +136,7 @@ class TraceStore(Lines[TracedRow]):
         super().__init__(folder, TRACES)
 
     def write_profile(self, toml: str) -> None:
-        """Keep what was last asked for, as a study."""
+        """Store what was last asked for, as a study."""
         replace_file(self.folder / PROFILE, toml)
 
     def write_machine(self, machine: Machine, topology: Topology) -> None:

@@ -18,7 +18,7 @@ from scaling.machine.doctor.findings import Finding
 from scaling.machine.identity import Machine
 from scaling.results.cluster_folder import Spooled, read_spool, spool_path
 from scaling.results.journal import Journal
-from scaling.results.ledger import What, run_key
+from scaling.results.ledger import Event, run_key
 from scaling.results.machine_file import machine_differences
 from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json
 from scaling.running.engines import node
@@ -231,7 +231,7 @@ class ParslEngine:
 
     def _is_expected(self, sent: _Attempt) -> bool:
         """Whether the reply to an attempt counts; one that comes too late is journalled and discarded."""
-        if self.ledger.takes(self.node_type.name, sent.key, sent.number):
+        if self.ledger.accepts(self.node_type.name, sent.key, sent.number):
             return True
         self._write("late", sent.key, sent.number)
         return False
@@ -281,15 +281,15 @@ class ParslEngine:
     def _discard_late_replies(self) -> None:
         """Delete replies in the spool that nobody waits for any more."""
         for spooled in self._spooled():
-            if not self.ledger.takes(self.node_type.name, spooled.key, spooled.attempt):
+            if not self.ledger.accepts(self.node_type.name, spooled.key, spooled.attempt):
                 self._write("late", spooled.key, spooled.attempt, note="left in the spool")
                 spooled.path.unlink(missing_ok=True)
 
     def _spooled(self) -> list[Spooled]:
         return [] if self.spool is None else list(read_spool(self.spool, self.node_type.name))
 
-    def _write(self, what: What, key: str, attempt: int, **details: Any) -> None:
-        self.journal.write(what, self.node_type.name, key=key, attempt=attempt, **details)
+    def _write(self, event: Event, key: str, attempt: int, **details: Any) -> None:
+        self.journal.write(event, self.node_type.name, key=key, attempt=attempt, **details)
 
 
 # Wakes the engine when only time has passed, or when a node has described itself.

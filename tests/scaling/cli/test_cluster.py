@@ -130,7 +130,7 @@ class Sweep:
     def journal(self, what: str) -> list:
         if not (self.results / "journal.jsonl").exists():
             return []
-        return [entry for entry in read_journal(self.results) if entry.what == what]
+        return [entry for entry in read_journal(self.results) if entry.event == what]
 
     def wait_for(self, condition) -> None:
         until(condition, 90, lambda: f"{self.said()}\n{self.slurm.jobs()}")
@@ -194,7 +194,9 @@ def complete(sweep: Sweep, runs: int, kinds: tuple[str, ...] = ("kindA", "kindB"
         assert {row.outcome.status for row in rows} == {"ok"}
         assert {row.witness.cpus_at_start for row in rows} <= {"0", "0-1"}
     assert not overlapping(sweep.rows(*kinds))
-    assert Counter(entry.kind for entry in sweep.journal("result") if entry.kind in kinds) == dict.fromkeys(kinds, runs)
+    assert Counter(entry.node_type for entry in sweep.journal("result") if entry.node_type in kinds) == dict.fromkeys(
+        kinds, runs
+    )
 
 
 def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sweep):
@@ -225,7 +227,7 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
         (cancelled,) = [job for job, _, node in map(str.split, slurm.jobs()) if node == "a2"]
         slurm.say("scancel", cancelled)
         to_be_lost = Counter(kindA=2, kindB=1)
-        sweep.wait_for(lambda: Counter(entry.kind for entry in sweep.journal("lost")) >= to_be_lost)
+        sweep.wait_for(lambda: Counter(entry.node_type for entry in sweep.journal("lost")) >= to_be_lost)
         # The frozen node makes its run to the end; only then does its pilot notice that it has been given up.
         slurm.thaw("b2", but=b"process_worker_pool")
         sweep.wait_for(lambda: sweep.journal("late"))
@@ -234,15 +236,15 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
         slurm.start("a1")
     assert driver.returncode == 0, sweep.said()
     complete(sweep, 11)
-    sent = Counter(entry.kind + entry.key for entry in sweep.journal("sent"))
-    lost = {entry.kind + entry.key for entry in sweep.journal("lost")}
+    sent = Counter(entry.node_type + entry.key for entry in sweep.journal("sent"))
+    lost = {entry.node_type + entry.key for entry in sweep.journal("lost")}
     assert {key for key, count in sent.items() if count > 1} == lost
     # What b1 was making went on without its slurmd, and the frozen node's answer came when nobody waited for it.
     assert {row.machine.host for row in sweep.rows("kindB")} == {"b1", "b2"}
     (late,) = sweep.journal("late")
-    assert late.kind + late.key in lost
+    assert late.node_type + late.key in lost
     assert "the node stopped answering; its run is sent again (attempt 2)" in sweep.said()
-    assert len([entry for entry in sweep.journal("pilot") if entry.kind == "kindA"]) > 2
+    assert len([entry for entry in sweep.journal("pilot") if entry.node_type == "kindA"]) > 2
 
 
 def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
@@ -305,16 +307,16 @@ def test_a_walltime_that_runs_out_cuts_no_run_off_and_a_killed_worker_costs_its_
         _kill_the_worker(sweep, slurm, killed)
     assert driver.returncode == 0, sweep.said()
     complete(sweep, 5, ("kindB",))
-    first, second, *_ = [entry.job for entry in sweep.journal("pilot") if entry.kind == "kindB"]
+    first, second, *_ = [entry.job for entry in sweep.journal("pilot") if entry.node_type == "kindB"]
     assert first != second
     assert "JobState=COMPLETED" in slurm.say("scontrol", "show", "job", first)
-    assert {entry.kind for entry in sweep.journal("lost")} == {"kindA"}
+    assert {entry.node_type for entry in sweep.journal("lost")} == {"kindA"}
     once, failed, *others = sweep.rows("kindA")
     assert [row.outcome.status for row in (once, failed, *others)] == ["ok", "failed", "ok", "ok", "ok"]
     assert failed.outcome.reason == (
         "the process that makes runs on the node was killed, in attempt 2, which was the last"
     )
-    sent = Counter(entry.key for entry in sweep.journal("sent") if entry.kind == "kindA")
+    sent = Counter(entry.key for entry in sweep.journal("sent") if entry.node_type == "kindA")
     assert {key for key, count in sent.items() if count > 1} == {run_key(once.run), run_key(failed.run)}
     assert max(sent.values()) == 2
     assert not twice(sweep.rows("kindA"))

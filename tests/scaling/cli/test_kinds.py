@@ -168,7 +168,7 @@ def test_commands_that_take_one_kind_name_the_kinds_of_a_clusters_folder(folder,
     told = scaling(name, *more, folder)
     assert (told.returncode, told.stderr) == (
         2,
-        f"scaling: {folder} holds the results of a cluster, whose kinds are never joined; "
+        f"scaling: {folder} holds the results of a cluster, whose node types are never joined; "
         f"give {folder}/quick or {folder}/cheap\n",
     )
 

@@ -48,4 +48,4 @@ def test_facts_hold_the_verdict_and_every_finding():
     facts = json.loads(json.dumps(examination_facts(UNWELL)))
     assert facts["verdict"] == "spoiler"
     assert len(facts["findings"]) == len(UNWELL)
-    assert set(facts["findings"][0]) == {"name", "state", "value", "why", "remedy"}
+    assert set(facts["findings"][0]) == {"code", "name", "state", "value", "why", "remedy"}

@@ -9,7 +9,7 @@ def test_what_was_written_is_there_for_the_next_driver(tmp_path):
     journal.write("sent", "epyc", key="k", attempt=1)
     journal.close()
     again = Journal(tmp_path)
-    assert again.ledger.takes("epyc", "k", 1)
+    assert again.ledger.accepts("epyc", "k", 1)
     again.close()
 
 
@@ -27,7 +27,7 @@ def test_a_torn_last_line_is_passed_over_and_set_aside(tmp_path):
     journal.close()
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
-    assert [entry.what for entry in read_journal(tmp_path)] == ["begun"]
+    assert [entry.event for entry in read_journal(tmp_path)] == ["begun"]
     again = Journal(tmp_path)
-    assert not again.ledger.takes("epyc", "k", 1)
+    assert not again.ledger.accepts("epyc", "k", 1)
     again.close()

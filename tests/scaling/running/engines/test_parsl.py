@@ -38,7 +38,7 @@ def engine(journal, pilots, nodes=2, spool=None, notes=None):
 
 
 def entries(folder):
-    return [(entry.what, entry.attempt) for entry in read_journal(folder) if entry.key is not None]
+    return [(entry.event, entry.attempt) for entry in read_journal(folder) if entry.key is not None]
 
 
 def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, tmp_path):
@@ -69,7 +69,7 @@ def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(j
     rows = list(engine(journal, pilots).make(RUNS[:2]))
     assert len(rows) == 2
     lost = run_key(RUNS[0])
-    attempts = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == lost]
+    attempts = [(entry.event, entry.attempt) for entry in read_journal(tmp_path) if entry.key == lost]
     assert attempts == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
 
 
@@ -94,7 +94,7 @@ def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
     pilots = FakePilots(lambda request, number: row_reply(request.run, **(INTERRUPTED if number == 1 else {})))
     rows = list(engine(journal, pilots, notes=notes).make(RUNS[:2]))
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
-    attempts = [(entry.what, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
+    attempts = [(entry.event, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
     assert attempts == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
     assert notes == ["node n1 was told to end its run; its run is sent again (attempt 2)"]
 
