@@ -18,9 +18,10 @@ from scipy.optimize import brentq, least_squares
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures, limit
-from scaling.analysis.fits.least_squares import LAWS, LawName, fit_law, fit_problem
+from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
+from scaling.analysis.laws import LAW_NAMES, LawName
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 
@@ -47,7 +48,7 @@ class Rates:
         return int(self.launches.sum())
 
 
-def figures_by(series: Series, method: Method, laws: tuple[LawName, ...] = LAWS) -> tuple[LawFigures, ...]:
+def figures_by(series: Series, method: Method, laws: tuple[LawName, ...] = LAW_NAMES) -> tuple[LawFigures, ...]:
     """The laws by another method; those with more parameters than counts are left out."""
     rates = _rates(series.without_siblings())
     wanted = [law for law in laws if len(rates.cores) >= (2 if law == "amdahl" else 3)]

@@ -18,7 +18,7 @@ from scaling.analysis.fits.clock import Clock, clocked
 from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.law_figures import LawFigures, limit, rate
-from scaling.analysis.fits.least_squares import LAWS, FittedLaw, LawName, fit_law, fit_problem
+from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
 from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mixed
 from scaling.analysis.fits.prediction import FARTHEST, HeldOut, predict
@@ -31,6 +31,7 @@ from scaling.analysis.fits.profile_likelihood import (
 )
 from scaling.analysis.fits.selection import Choice, choose, only
 from scaling.analysis.fits.verdict import Verdict, measured_one_core_differs, verdict
+from scaling.analysis.laws import AMDAHL, LAWS, USL, LawName, law_named
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 
@@ -86,7 +87,7 @@ class SeriesFit:
 def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
     series, smt_free, cautions = _usable(series)
-    seen, clock = clocked(series, "amdahl", smt_free=smt_free)
+    seen, clock = clocked(series, AMDAHL.name, smt_free=smt_free)
     fitted_laws = _fitted_laws(seen, law, smt_free)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     means = resampled_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
@@ -150,16 +151,16 @@ def _too_few_counts(series: Series) -> str:
 
 def _fitted_laws(seen: Counts, law: Asked, smt_free: bool) -> tuple[FittedLaw, ...]:
     """Both laws where both can be fitted and were asked for."""
-    wanted: tuple[LawName, ...] = LAWS if law == "best" else (law,)
-    enough = np.unique(seen.cores).size >= 3
-    if not enough and law == "usl":
+    wanted = LAWS if law == "best" else (law_named(law),)
+    possible = [each for each in wanted if np.unique(seen.cores).size >= each.least_counts]
+    if not possible:
         raise FitError("the universal scalability law has three parameters and needs three core counts; ask for amdahl")
-    return tuple(fit_law(fit_problem(name, seen, smt_free=smt_free)) for name in wanted if name == "amdahl" or enough)
+    return tuple(fit_law(fit_problem(each.name, seen, smt_free=smt_free)) for each in possible)
 
 
 def _law_fit(found: FittedLaw, series: Series, means: Floats | None) -> LawFit:
     contention = contention_interval(found)
-    usl = found.problem.law == "usl"
+    usl = law_named(found.problem.law).has_peak
     drawn = None
     if means is not None:
         values = resampled(means, found.problem.counts, found.problem.law, found.smt_yield).contention
@@ -200,13 +201,13 @@ def held_out(series: Series, law: Asked) -> HeldOut | None:
     rest, largest = physical.below(max(physical.cores)), physical.observations[-1]
     if len(set(rest.cores)) < 2 or largest.cores > FARTHEST * max(rest.cores):
         return None
-    seen, _ = clocked(rest, "amdahl", smt_free=False)
-    name: Asked = "amdahl" if len(set(rest.cores)) < 3 else law
+    seen, _ = clocked(rest, AMDAHL.name, smt_free=False)
+    name: Asked = AMDAHL.name if len(set(rest.cores)) < USL.least_counts else law
     fitted_laws = tuple(each for each in _fitted_laws(seen, name, smt_free=False) if each.problem.df > 0)
     if not fitted_laws:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    _, clock = clocked(physical, "amdahl", smt_free=False)
+    _, clock = clocked(physical, AMDAHL.name, smt_free=False)
     foretold = predict(_mixed(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
     return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))
 
@@ -224,7 +225,7 @@ def _cautions(series: Series, chosen: LawFit, free: tuple[FittedLaw, ...], found
     notes += [differs] if differs else []
     for each in free:
         error = each.stderr("coherency")
-        if each.problem.law == "usl" and error and each.coherency < -2.0 * error:
+        if law_named(each.problem.law).has_peak and error and each.coherency < -2.0 * error:
             notes.append(
                 f"left free, the coherency is {each.coherency:.3g} ± {error:.1g}: less is lost than any law says"
             )

@@ -1,73 +1,74 @@
-"""How speedup depends on cores: Amdahl, Gustafson, Sun and Ni, and the universal scalability law. Pure.
+"""How speedup depends on cores: the laws that are fitted, each a value in one list. Pure.
 
 Plain arithmetic, so that every function takes a number or an array of them alike, and so that nobody who only wants
-a Karp-Flatt value has to load an array library. The way back, from a wish to a core count, is in `inverses`.
+a Karp-Flatt value has to load an array library. The way back, from a wish to a core count, is in `sizing.inverses`.
 
-    Amdahl, AFIPS 1967 · Gustafson, CACM 31(5), 1988 · Karp and Flatt, CACM 33(5), 1990 · Sun and Ni, JPDC 19(1), 1993 ·
-    Gunther, Guerrilla Capacity Planning, 2007
+In time each law is a sum of columns with coefficients that are not negative, T(n) = p1 / n + p2 + p3 (n - 1), where the
+last column belongs to the laws with coherency; a further law with such a column is one more entry in `LAWS`.
+
+    Amdahl, AFIPS 1967 · Karp and Flatt, CACM 33(5), 1990 · Gunther, Guerrilla Capacity Planning, 2007
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 # A float, or an array of floats of any shape.
 Numbers = Any
+LawName = Literal["amdahl", "usl"]
 
 
-def amdahl(cores: Numbers, serial: Numbers) -> Numbers:
-    """Speedup of a fixed amount of work, a share of which only one core can do: Amdahl's law.
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A scaling law: its name, what people call it, and its parameters beside T(1).
 
-    S(n) = n / (1 + serial (n - 1))
+    T(n) / T(1) = (1 - contention) / n + contention + coherency (n - 1), coherency being 0 where it is no parameter;
+    both are 0 or above, contention is at most 1. Contention is the serial fraction of Amdahl's law.
     """
-    return cores / (1.0 + serial * (cores - 1.0))
+
+    name: LawName
+    title: str
+    parameters: tuple[str, ...]
+
+    @property
+    def has_peak(self) -> bool:
+        """Whether throughput turns down beyond some count: with coherency, at √((1 - contention) / coherency)."""
+        return "coherency" in self.parameters
+
+    @property
+    def least_counts(self) -> int:
+        """The fewest core counts it can be fitted to: one for every parameter, T(1) included."""
+        return 1 + len(self.parameters)
+
+    def columns(self, shared: Numbers, cores: Numbers) -> list[Numbers]:
+        """The columns of its time: what cores share (1/n, slowed by the clock), what they do not, and what grows."""
+        return [shared, 0.0 * cores + 1.0, *([cores - 1.0] if self.has_peak else [])]
 
 
-def amdahl_seconds(cores: Numbers, serial: Numbers, one_core_seconds: Numbers) -> Numbers:
-    """The time of that work.
+AMDAHL = Law("amdahl", "Amdahl's law", ("contention",))
+USL = Law("usl", "universal scalability law", ("contention", "coherency"))
+LAWS: tuple[Law, ...] = (AMDAHL, USL)
+LAW_NAMES: tuple[LawName, ...] = tuple(law.name for law in LAWS)
 
-    T(n) = T(1) (1/n + serial (1 - 1/n))
+
+def law_named(name: LawName) -> Law:
+    """The law of a name."""
+    return next(law for law in LAWS if law.name == name)
+
+
+def relative_time(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0, stretch: Numbers = 1.0) -> Numbers:
+    """The time of a fixed amount of work over that on one core; `stretch` is by how much a slower clock slows sharing.
+
+    T(n) / T(1) = (1 - contention) stretch / n + contention + coherency (n - 1)
     """
-    return one_core_seconds * (1.0 / cores + serial * (1.0 - 1.0 / cores))
+    return (1.0 - contention) * stretch / cores + contention + coherency * (cores - 1.0)
 
 
-def usl(cores: Numbers, contention: Numbers, coherency: Numbers) -> Numbers:
-    """Speedup that may turn down again: Gunther's universal scalability law; Amdahl's where coherency is 0.
+def speedup(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0) -> Numbers:
+    """Speedup of a fixed amount of work: Amdahl's law, and Gunther's universal scalability law with coherency.
 
     S(n) = n / (1 + contention (n - 1) + coherency n (n - 1))
     """
     return cores / (1.0 + contention * (cores - 1.0) + coherency * cores * (cores - 1.0))
-
-
-def usl_seconds(cores: Numbers, contention: Numbers, coherency: Numbers, one_core_seconds: Numbers) -> Numbers:
-    """The time of a fixed amount of work under it.
-
-    T(n) = T(1) (1/n + contention (1 - 1/n) + coherency (n - 1))
-    """
-    return one_core_seconds * (1.0 / cores + contention * (1.0 - 1.0 / cores) + coherency * (cores - 1.0))
-
-
-def gustafson(cores: Numbers, serial: Numbers) -> Numbers:
-    """Speedup of work that grows with the cores: Gustafson's law; the serial share is of the time on n cores.
-
-    S(n) = serial + (1 - serial) n
-    """
-    return serial + (1.0 - serial) * cores
-
-
-def gustafson_seconds(cores: Numbers, serial: Numbers, one_core_seconds: Numbers) -> Numbers:
-    """The time of a piece of work that n cores share, where n pieces are handled at once.
-
-    T(n) = T(1) / (serial + (1 - serial) n)
-    """
-    return one_core_seconds / gustafson(cores, serial)
-
-
-def sun_ni(cores: Numbers, serial: Numbers, growth: Numbers) -> Numbers:
-    """Speedup of work whose parallel part is `growth` times as large on n cores: Sun and Ni's memory-bounded law.
-
-    S(n) = (serial + (1 - serial) G) / (serial + (1 - serial) G / n); G = 1 is Amdahl's law, G = n is Gustafson's
-    """
-    parallel = (1.0 - serial) * growth
-    return (serial + parallel) / (serial + parallel / cores)
 
 
 def karp_flatt(speedup: Numbers, cores: Numbers) -> Numbers:
@@ -76,13 +77,3 @@ def karp_flatt(speedup: Numbers, cores: Numbers) -> Numbers:
     f = (1/S - 1/n) / (1 - 1/n); negative where the speedup is above n
     """
     return (1.0 / speedup - 1.0 / cores) / (1.0 - 1.0 / cores)
-
-
-def efficiency(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0) -> Numbers:
-    """Speedup over cores: S(n) / n."""
-    return 1.0 / (1.0 + contention * (cores - 1.0) + coherency * cores * (cores - 1.0))
-
-
-def marginal(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0) -> Numbers:
-    """What one more core adds, in cores: dS/dn = (1 - contention - coherency n²) / (n/S)²; negative past the peak."""
-    return (1.0 - contention - coherency * cores**2) * efficiency(cores, contention, coherency) ** 2

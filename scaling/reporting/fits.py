@@ -7,10 +7,10 @@ from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.laws import AMDAHL, law_named
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, figure, percent, small, with_interval
 
-LAW_NAMES = {"amdahl": "Amdahl's law", "usl": "universal scalability law"}
 # A peak beyond so many times the cores measured is out of reach.
 REACH = 4.0
 
@@ -28,12 +28,12 @@ def fit_sentence(fit: SeriesFit) -> str:
 
 def _law_sentence(figures: LawFigures, measured: float) -> str:
     fraction = with_interval(figures.contention, percent)
-    if figures.law == "amdahl":
+    if figures.law == AMDAHL.name:
         assert figures.speedup_limit is not None
         limit = with_interval(figures.speedup_limit, figure)
-        return f"{LAW_NAMES['amdahl']}, serial fraction {fraction}: at most {limit} times one core"
+        return f"{law_named(figures.law).title}, serial fraction {fraction}: at most {limit} times one core"
     assert figures.peak_cores is not None
-    return f"{LAW_NAMES['usl']}, contention {fraction}: {peak_words(figures.peak_cores, measured)}"
+    return f"{law_named(figures.law).title}, contention {fraction}: {peak_words(figures.peak_cores, measured)}"
 
 
 def peak_words(peak: Estimate, measured: float) -> str:
@@ -179,7 +179,7 @@ def _law(figures: LawFigures) -> dict[str, object]:
         extra["smt_yield"] = _interval(figures.smt_yield)
     if figures.bootstrap is not None:
         extra["bootstrap"] = {"low": figures.bootstrap.low, "high": figures.bootstrap.high}
-    if figures.law == "amdahl":
+    if figures.law == AMDAHL.name:
         assert figures.speedup_limit is not None
         return {
             "serial_fraction": _interval(figures.contention),

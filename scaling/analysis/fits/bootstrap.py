@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.least_squares import LAWS, LawName, columns, fit_problem, natural
+from scaling.analysis.fits.least_squares import columns, fit_problem, natural
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import solve
+from scaling.analysis.laws import LAW_NAMES, LawName
 from scaling.analysis.series import Series
 
 RESAMPLES = 1000
@@ -53,7 +54,7 @@ def resampled(means: Floats, counts: Counts, law: LawName, smt_yield: float | No
 def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[LawName, Resampled]:
     """Amdahl's law and the universal scalability law over the same drawings."""
     means = resampled_means(series, counts, size, seed)
-    return {law: resampled(means, counts, law) for law in LAWS}
+    return {law: resampled(means, counts, law) for law in LAW_NAMES}
 
 
 def expanded_level(counts: Counts) -> float | None:

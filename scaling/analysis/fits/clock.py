@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from scaling.analysis.fits.least_squares import LawName, fit_law, fit_problem
+from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
+from scaling.analysis.laws import LawName
 from scaling.analysis.series import Series
 
 # A clock that changes by less than this is constant.

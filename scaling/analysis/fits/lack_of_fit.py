@@ -16,6 +16,7 @@ from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.parametric_bootstrap import fitted_logs
 from scaling.analysis.fits.selection import replicated
 from scaling.analysis.fits.solving import solve
+from scaling.analysis.laws import AMDAHL
 
 SIGNIFICANT = 0.01
 LARGEST_EXCESS = 0.02
@@ -103,7 +104,7 @@ def _flat_after(fitted: FittedLaw) -> Floats:
     after = np.array([np.arange(counts.size) >= place for place in range(3, counts.size - 1)])
     if not after.size:
         return np.empty(0)
-    design = columns("amdahl", counts)(None)
+    design = columns(AMDAHL.name, counts)(None)
     law = solve(counts.means, np.where(after, 0.0, weights), lambda _: design).squares
     heavy = np.where(after, weights, 0.0)
     level = heavy @ counts.means / heavy.sum(axis=1)

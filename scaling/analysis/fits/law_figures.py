@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import exp, inf
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.least_squares import LawName
+from scaling.analysis.laws import LawName
 
 
 @dataclass(frozen=True, slots=True)

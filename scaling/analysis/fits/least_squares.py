@@ -5,16 +5,14 @@ standard error, and the others have the errors they would have without it.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import Design, Solved, solve
 from scaling.analysis.fits.variance import LEAST_NOISE, Slope, noise_slope, pure_error, weights
+from scaling.analysis.laws import LawName, law_named, relative_time
 
-LawName = Literal["amdahl", "usl"]
-LAWS: tuple[LawName, ...] = ("amdahl", "usl")
 PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
 
 # A share of T(1) this small is zero: a solver cannot tell it from the bound, nor can anybody.
@@ -39,7 +37,7 @@ class FitProblem:
     @property
     def parameters(self) -> int:
         """How many parameters the law has: T(1), contention, coherency, the SMT yield where it is sought."""
-        return (2 if self.law == "amdahl" else 3) + self.smt_free
+        return law_named(self.law).least_counts + self.smt_free
 
     @property
     def df(self) -> int:
@@ -131,13 +129,11 @@ def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:
 
 
 def columns(law: LawName, counts: Counts) -> Design:
-    """The columns of a law: 1/n (slowed by the clock), 1, and n - 1 where there is coherency."""
+    """The columns of a law at some counts, for each SMT yield of a batch."""
 
     def design(smt_yield: Floats | None) -> Floats:
         cores = effective_cores(counts, smt_yield)
-        shared = counts.stretch / cores
-        parts = [shared, np.ones_like(cores)] + ([cores - 1.0] if law == "usl" else [])
-        return np.stack(parts, axis=-1)
+        return np.stack(law_named(law).columns(counts.stretch / cores, cores), axis=-1)
 
     return design
 
@@ -179,7 +175,7 @@ def _free(problem: FitProblem, s: float, k: float, phi: float | None) -> tuple[s
     bounds = {
         "log_seconds": False,
         "contention": abs(s) <= ON_BOUND or abs(1.0 - s) <= ON_BOUND,
-        "coherency": problem.law == "amdahl" or abs(k) <= ON_BOUND,
+        "coherency": not law_named(problem.law).has_peak or abs(k) <= ON_BOUND,
         "smt_yield": phi is None or abs(phi) >= 1.0 - 1e-9,
     }
     return tuple(name for name, bound in bounds.items() if not bound)
@@ -206,7 +202,7 @@ def _slopes(counts: Counts, s: float, k: float, phi: float | None) -> dict[str, 
 
     def time(yielded: float | None) -> Floats:
         cores = effective_cores(counts, None if yielded is None else np.array([yielded]))[0]
-        total: Floats = (1.0 - s) * counts.stretch / cores + s + k * (cores - 1.0)
+        total: Floats = relative_time(cores, s, k, counts.stretch)
         return total
 
     cores = effective_cores(counts, None if phi is None else np.array([phi]))[0]

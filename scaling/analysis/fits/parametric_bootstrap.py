@@ -17,6 +17,7 @@ from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_co
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.profile_likelihood import FARTHEST_LOG
 from scaling.analysis.fits.solving import solve
+from scaling.analysis.laws import relative_time
 
 DRAWS = 1000
 SEED = 20260101
@@ -44,7 +45,7 @@ class Draws:
         effective = cores[None, :] + self.smt_yield[:, None] * siblings
         shared, whole = self.clock.stretches(cores)
         s, k = self.contention[:, None], self.coherency[:, None]
-        time = (1.0 - s) * shared / effective + s + k * (effective - 1.0)
+        time = relative_time(effective, s, k, shared)
         logs: Floats = self.log_seconds[:, None] + np.log(time) + np.log(whole)
         return logs
 
@@ -94,7 +95,7 @@ def fitted_logs(fitted: FittedLaw) -> Floats:
     """Log seconds the law gives at each of its counts."""
     counts, s, k = fitted.problem.counts, fitted.contention, fitted.coherency
     cores = effective_cores(counts, None if fitted.smt_yield is None else np.array([fitted.smt_yield]))[0]
-    logs: Floats = fitted.log_seconds + np.log((1.0 - s) * counts.stretch / cores + s + k * (cores - 1.0))
+    logs: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, counts.stretch))
     return logs
 
 

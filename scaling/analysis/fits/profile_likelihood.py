@@ -16,6 +16,7 @@ from scaling.analysis.fits.crossing import crossings
 from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import Design, solve
+from scaling.analysis.laws import law_named, relative_time
 
 CONFIDENCE = 0.95
 
@@ -79,7 +80,7 @@ def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Estimate:
 def log_seconds(fitted: FittedLaw, cores: Floats, stretch: Floats | float = 1.0) -> Floats:
     """Log of the time a law gives for so many cores with one thread each."""
     s, k = fitted.contention, fitted.coherency
-    seconds: Floats = fitted.log_seconds + np.log((1.0 - s) * stretch / cores + s + k * (cores - 1.0))
+    seconds: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, stretch))
     return seconds
 
 
@@ -156,7 +157,7 @@ def _holding_contention(fitted: FittedLaw) -> Profile:
         def design(smt_yield: Floats | None) -> Floats:
             shared, cores = _parts(counts, smt_yield)
             s = values[:, None]
-            parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law == "usl" else [])
+            parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law_named(law).has_peak else [])
             return np.stack(parts, axis=-1)
 
         return _solved(fitted, design, len(values))

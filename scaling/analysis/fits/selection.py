@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.least_squares import FittedLaw, LawName, columns
+from scaling.analysis.fits.least_squares import FittedLaw, columns
 from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import solve
+from scaling.analysis.laws import AMDAHL, USL, LawName
 
 SIGNIFICANT = 0.05
 
@@ -30,7 +31,7 @@ class Choice:
 
     def weight(self, law: LawName) -> float:
         """A law's share of belief."""
-        return self.amdahl_weight if law == "amdahl" else self.usl_weight
+        return self.amdahl_weight if law == AMDAHL.name else self.usl_weight
 
 
 def replicated(counts: Counts) -> bool:
@@ -40,7 +41,7 @@ def replicated(counts: Counts) -> bool:
 
 def only(law: LawName) -> Choice:
     """One law because nothing else was asked for, or can be fitted."""
-    return Choice(law, float(law == "amdahl"), float(law == "usl"), None, None)
+    return Choice(law, float(law == AMDAHL.name), float(law == USL.name), None, None)
 
 
 def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
@@ -49,7 +50,7 @@ def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     p = coherency_p(amdahl, usl)
     witnesses = (gain > 0.0, p < SIGNIFICANT)
     tie = any(witnesses) and not replicated(usl.problem.counts)
-    chosen: LawName = "usl" if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else "amdahl"
+    chosen = USL.name if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else AMDAHL.name
     weight = 1.0 / (1.0 + np.exp(np.clip(-gain / 2.0, -700.0, 700.0)))
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scaling.analysis.laws import marginal
-
 Floats = NDArray[np.float64]
 
 # Halvings of a bracket on a logarithmic scale: more than the digits of a float.
@@ -42,15 +40,6 @@ def cores_for_efficiency(least: ArrayLike, contention: ArrayLike, coherency: Arr
     """
     e, s, k = _floats(least, contention, coherency)
     return _most_cores(1.0 / e, s, k)
-
-
-def concurrency_for_response(response: ArrayLike, contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
-    """How many requests a closed system serves at once at this mean response, given in units of the time of one alone.
-
-    N = X R (Little), so R X(1) = 1 + s (N - 1) + k N (N - 1)
-    """
-    r, s, k = _floats(response, contention, coherency)
-    return np.where(r >= 1.0, _most_cores(r, s, k), np.nan)
 
 
 def _most_cores(stretch: Floats, s: Floats, k: Floats) -> Floats:
@@ -91,22 +80,6 @@ def knee(contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
     return np.where((s <= 0.0) & (k <= 0.0), np.inf, np.maximum(cores, 1.0))
 
 
-def cores_for_marginal(least: ArrayLike, contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
-    """The most cores of which the last still adds this much of a core; NaN where even the first adds less.
-
-    (1 - s - k n²) / (1 + s (n - 1) + k n (n - 1))² = m; 1 + (√((1 - s) / m) - 1) / s under Amdahl's law
-    """
-    m, s, k = np.broadcast_arrays(*_floats(least, contention, coherency))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        closed = 1.0 + (np.sqrt((1.0 - s) / m) - 1.0) / s
-        # Without any loss each core adds a whole one.
-        closed = np.where(s <= 0.0, np.where(m <= 1.0, np.inf, np.nan), closed)
-        high = np.minimum(peak_cores(s, k), MOST_CORES)
-        sought = _falling_root(lambda n: marginal(n, s, k) - m, np.ones_like(high), high)
-    found = np.where(k > 0.0, sought, closed)
-    return np.where(marginal(1.0, s, k) >= m, found, np.nan)
-
-
 def cheapest_cores(per_replica: float, per_core: float, contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
     """The size with the least cost per unit of work, at a price per replica and a price per core.
 
@@ -125,13 +98,6 @@ def cheapest_cores(per_replica: float, per_core: float, contention: ArrayLike, c
     cores = _falling_root(unpaid, np.ones_like(s), np.full_like(s, MOST_CORES))
     never = (square <= 0.0) & (per_core * k <= 0.0)
     return np.where(never, np.inf, cores)
-
-
-def cores_for_gustafson(speedup: ArrayLike, serial: ArrayLike) -> Floats:
-    """The cores that reach a speedup where the work grows with them: (S - s) / (1 - s)."""
-    goal, s = _floats(speedup, serial)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(s < 1.0, (goal - s) / (1.0 - s), np.where(goal <= 1.0, 1.0, np.nan))
 
 
 def _floats(*values: ArrayLike) -> tuple[Floats, ...]:

@@ -4,6 +4,7 @@ from matplotlib.axes import Axes
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures
+from scaling.analysis.laws import AMDAHL
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import upper_limit
@@ -52,7 +53,7 @@ def _serial(line: Line) -> LawFigures | None:
     """Amdahl's law on this series, where it may be spoken of."""
     if line.fit is None or line.fit.verdict.word in ("no law fits", "superlinear"):
         return None
-    return next((law.figures for law in line.fit.laws if law.law == "amdahl"), None)
+    return next((law.figures for law in line.fit.laws if law.law == AMDAHL.name), None)
 
 
 def _draw_fitted(axes: Axes, found: LawFigures, tint: str) -> None:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from scaling.analysis.fits.least_squares import LAWS, LawName
-from scaling.reporting.fits import LAW_NAMES
+from scaling.analysis.laws import AMDAHL, LAW_NAMES, USL, LawName, law_named
 from scaling.reporting.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.frame import (
@@ -25,8 +24,8 @@ from scaling.reporting.plots.marks import BESIDE_POINTS, Mark, band_key, draw_ma
 from scaling.reporting.plots.style import COLOURS, INK, Stroke, colour, marker
 from scaling.results.evaluation import Evaluation
 
-LAW_COLOURS: dict[LawName, str] = {"amdahl": COLOURS[4], "usl": COLOURS[2]}
-LAW_STROKES: dict[LawName, Stroke] = {"amdahl": "-", "usl": "-."}
+LAW_COLOURS: dict[LawName, str] = {AMDAHL.name: COLOURS[4], USL.name: COLOURS[2]}
+LAW_STROKES: dict[LawName, Stroke] = {AMDAHL.name: "-", USL.name: "-."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +109,12 @@ def _draw(axes: Axes, panel: _Panel, ends: tuple[float, float]) -> None:
 
 def _keys(panels: Sequence[_Panel]) -> list[Key]:
     keys: list[Key] = [line_key("ideal", INK, ":")]
-    for name in LAWS:
+    for name in LAW_NAMES:
         curves = [panel.curves[name] for panel in panels if name in panel.curves]
         if any(curve.low is not None for curve in curves):
-            keys.append(band_key(f"{LAW_NAMES[name]} with its 95 % band", LAW_COLOURS[name], LAW_STROKES[name]))
+            keys.append(band_key(f"{law_named(name).title} with its 95 % band", LAW_COLOURS[name], LAW_STROKES[name]))
         elif curves:
-            keys.append(line_key(LAW_NAMES[name], LAW_COLOURS[name], LAW_STROKES[name]))
+            keys.append(line_key(law_named(name).title, LAW_COLOURS[name], LAW_STROKES[name]))
     if any(panel.foretold for panel in panels):
         diamond = mark_key("foretold from fewer cores", INK, "D")
         diamond.set_markerfacecolor("none")

@@ -8,7 +8,7 @@ from benchmarks.simulated import TO_16, Truth, launches, series
 from scaling.analysis.capacity import answer, offer_of, outlook
 from scaling.analysis.fits.prediction import chance_within, predict
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import amdahl, efficiency
+from scaling.analysis.laws import speedup
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
 from scaling.analysis.sizing.price import Price
@@ -52,9 +52,9 @@ def test_more_assurance_never_takes_fewer_cores():
 
 
 def test_beyond_the_measured_range_an_answer_is_marked_and_beyond_twice_refused():
-    assert throughput(amdahl(20, 0.05)).offer.extrapolated
-    assert not throughput(amdahl(10, 0.05)).offer.extrapolated
-    refused = throughput(amdahl(64, 0.05), of=fit(FIT.series, "amdahl", resamples=0))
+    assert throughput(speedup(20, 0.05)).offer.extrapolated
+    assert not throughput(speedup(10, 0.05)).offer.extrapolated
+    refused = throughput(speedup(64, 0.05), of=fit(FIT.series, "amdahl", resamples=0))
     assert (refused.status, refused.offer) == ("refused", None)
     assert "twice the 16 cores measured" in refused.reason
 
@@ -69,7 +69,7 @@ def test_what_the_law_can_never_do_is_not_reachable():
 def test_only_counts_the_machine_has_are_offered():
     machine = Sizes((1, 2, 3, 4, 8, 16), "epyc")
     assert throughput(4.5, sizes=machine).offer.cores == 8
-    found = throughput(amdahl(20, 0.05), sizes=machine)
+    found = throughput(speedup(20, 0.05), sizes=machine)
     assert (found.status, found.offer) == ("not reachable", None)
     assert "the 16 cores of epyc are too few" in found.reason
 
@@ -88,7 +88,7 @@ def test_second_threads_come_only_after_the_last_core():
 
 def test_an_efficiency_floor_gives_the_most_cores_that_keep_it():
     found = answer(FIT, Question("efficiency", 0.7))
-    assert efficiency(found.offer.cores, 0.05) > 0.7
+    assert speedup(found.offer.cores, 0.05) / found.offer.cores > 0.7
     assert found.needed.low < 1 + (1 / 0.7 - 1) / 0.05 < found.needed.high
     assert answer(FIT, Question("efficiency", 0.01)).offer.cores == 32
 
