@@ -6,9 +6,9 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from scaling.analysis import rules
@@ -18,26 +18,29 @@ from scaling.analysis.warmup import step_noise, unsteadiness
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
-from scaling.study.planning import Point, Run
-from scaling.study.spec import Items, Start, Threads
+from scaling.study.planning import Run
 
 SCHEMA = 1
 
 Status = Literal["ok", "failed", "timeout", "interrupted"]
 
 
+Seconds = FiniteFloat | None
+Count = Annotated[int, Field(ge=1)]
+
+
 @dataclass(frozen=True, slots=True)
 class Sections:
     """Where the seconds of a run went, as the Minsky study cut it: exec to first line, imports, build, …"""
 
-    spawn: float | None = None
-    imports: float | None = None
-    init: float | None = None
-    setup: float | None = None
-    first_step: float | None = None
-    run: float | None = None
-    main: float | None = None
-    wall: float | None = None
+    spawn: Seconds = None
+    imports: Annotated[Seconds, Field(validation_alias="import")] = None
+    init: Seconds = None
+    setup: Seconds = None
+    first_step: Seconds = None
+    run: Seconds = None
+    main: Seconds = None
+    wall: Seconds = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,12 @@ class Outcome:
 
     status: Status
     reason: str | None = None
-    step_seconds: tuple[float, ...] = ()
-    warmup_steps: int = 0
+    step_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...] = ()
+    warmup_steps: Annotated[int, Field(ge=0)] = 0
     ended_by: str | None = None
-    items_per_step: int | None = None
-    first_loss: float | None = None
-    last_loss: float | None = None
+    items_per_step: Count | None = None
+    first_loss: FiniteFloat | None = None
+    last_loss: FiniteFloat | None = None
     cautions: tuple[str, ...] = ()
     sections: Sections = Sections()
     stdout_tail: str | None = None
@@ -112,76 +115,26 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     }
 
 
-Count = Annotated[int, Field(ge=1)]
+def _nest_run(line: Any) -> Any:
+    """The fields of a run from its line, which has those of the point beside them; a run is yet to be validated."""
+    if not isinstance(line, dict):
+        return line
+    asked = line.get("asked") or {}
+    point = {**line, **asked}
+    return {**{name: point[name] for name in RUN_FIELDS if name in point}, "point": point}
 
 
-class _Asked(TypedDict):
-    items: Items
-    intra: Threads
-    inter: Threads
-    steps: NotRequired[Count | None]
-    traced: NotRequired[Count]
-
-
-class _RunLine(TypedDict):
-    workload: str
-    mode: str
-    size: str
-    items: int | None
-    scale: str
-    framework: str
-    device: str
-    jit: bool
-    cores: Count
-    smt: Count
-    placement: str
-    memory: str
-    intra: int
-    inter: int
-    cpus: Annotated[tuple[Annotated[tuple[int, ...], Field(min_length=1)], ...], Field(min_length=1)]
-    launch: Count
-    seed: int
-    start: NotRequired[Start]  # rows of the first version say nothing of it: they were all spawned
-    asked: _Asked
-
-
-Seconds = FiniteFloat | None
-_SectionsLine = TypedDict(
-    "_SectionsLine",
-    {
-        "spawn": Seconds,
-        "import": Seconds,
-        "init": Seconds,
-        "setup": Seconds,
-        "first_step": Seconds,
-        "run": Seconds,
-        "main": Seconds,
-        "wall": Seconds,
-    },
-)
-
-
-class _OutcomeLine(TypedDict):
-    status: Status
-    reason: str | None
-    step_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
-    warmup_steps: Annotated[int, Field(ge=0)]
-    ended_by: str | None
-    items_per_step: Count | None
-    first_loss: FiniteFloat | None
-    last_loss: FiniteFloat | None
-    cautions: tuple[str, ...]
-    sections: _SectionsLine
-    stdout_tail: str | None
-    stderr_tail: str | None
+# The fields of a run that stand in its line under their own names; rows of the first version have no `start`.
+RUN_FIELDS = ("cpus", "launch", "seed", "start", "steps", "traced")
+RunLine = Annotated[Run, BeforeValidator(_nest_run)]
 
 
 class _RowLine(TypedDict):
     """A line of `rows.jsonl` as it must look; a key this version does not know is left alone."""
 
     schema: Literal[1]
-    run: _RunLine
-    outcome: _OutcomeLine
+    run: RunLine
+    outcome: Outcome
     witness: Witness
     machine: Machine
     versions: dict[str, str]
@@ -190,7 +143,7 @@ class _RowLine(TypedDict):
 
 
 _LINE = TypeAdapter(_RowLine)
-_RUN = TypeAdapter(_RunLine)
+_RUN: TypeAdapter[Run] = TypeAdapter(RunLine)
 
 
 def run_to_json(run: Run) -> str:
@@ -201,7 +154,7 @@ def run_to_json(run: Run) -> str:
 def run_from_json(text: str | bytes) -> Run:
     """The run that a text describes."""
     try:
-        return _run(dict(_RUN.validate_json(text)))
+        return _RUN.validate_json(text)
     except ValidationError as error:
         raise StoreError(first_wrong(error)) from error
 
@@ -224,25 +177,14 @@ def row_from_facts(facts: Mapping[str, Any]) -> Row:
 
 def _row(parsed: _RowLine) -> Row:
     return Row(
-        run=_run(dict(parsed["run"])),
-        outcome=_outcome(dict(parsed["outcome"])),
+        run=parsed["run"],
+        outcome=parsed["outcome"],
         witness=parsed["witness"],
         machine=parsed["machine"],
         versions=tuple(parsed["versions"].items()),
         started_at=parsed["started_at"],
         environment=tuple(parsed["environment"].items()),
     )
-
-
-def _run(line: dict[str, Any]) -> Run:
-    asked, cpus, launch, seed = (line.pop(name) for name in ("asked", "cpus", "launch", "seed"))
-    steps, traced, start = asked.pop("steps", None), asked.pop("traced", None), line.pop("start", "spawn")
-    return Run(Point(**{**line, **asked}), cpus, launch, seed, start, steps, traced)
-
-
-def _outcome(line: dict[str, Any]) -> Outcome:
-    sections = line.pop("sections")
-    return Outcome(**line, sections=Sections(imports=sections.pop("import"), **sections))
 
 
 def first_wrong(error: ValidationError) -> str:

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from typing import Annotated
+
+from pydantic import Field
 
 from scaling.errors import PlacementError, StudyError
 from scaling.machine.placement import Placement, Request, place, usable_cores
@@ -13,6 +16,9 @@ from scaling.study.spec import Items, Start, Study, Threads
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
+
+# Held where a run is read back from a file; planning itself makes no other.
+PositiveCount = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +33,8 @@ class Point:
     framework: str
     device: str
     jit: bool
-    cores: int
-    smt: int
+    cores: PositiveCount
+    smt: PositiveCount
     placement: str
     memory: str
     intra: Threads
@@ -55,12 +61,12 @@ class Run:
     """
 
     point: Point
-    cpus: tuple[Cpus, ...]
-    launch: int
+    cpus: Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
+    launch: PositiveCount
     seed: int
     start: Start = "spawn"
-    steps: int | None = None
-    traced: int | None = None
+    steps: PositiveCount | None = None
+    traced: PositiveCount | None = None
 
     @property
     def key(self) -> tuple[Point, int]:
