@@ -1,16 +1,39 @@
-"""How a program scales on a CPU, and so how many cores it should get. Importing this imports no heavy library."""
+"""How a program scales on a CPU, and so how many cores it should get.
 
+`run` measures, `load` reads, both return `Results`. Names are imported when they are first used, so that
+`import scaling` loads neither pandas nor matplotlib nor TensorFlow.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from scaling.analysis.estimates import Estimate
+    from scaling.api.measuring import run
+    from scaling.api.results import Results, load
+    from scaling.study.spec import Study
+
     __version__: str
 
-__all__ = ["__version__"]
+__all__ = ["Estimate", "Results", "Study", "__version__", "load", "run"]
+
+_MODULES = {
+    "Estimate": "scaling.analysis.estimates",
+    "Results": "scaling.api.results",
+    "Study": "scaling.study.spec",
+    "load": "scaling.api.results",
+    "run": "scaling.api.measuring",
+}
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
-
         return version("cpu-scaling")
-    raise AttributeError(f"module 'scaling' has no attribute '{name}'")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'scaling' has no attribute '{name}'")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -39,3 +39,7 @@ class ClusterError(ScalingError):
 
 class FitError(ScalingError):
     """Figures a law cannot be fitted to, or a question a fit cannot answer."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A measurement that was asked to stop; says what is kept and how to go on."""

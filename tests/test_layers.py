@@ -16,7 +16,9 @@ MAY_IMPORT = {
     "results": {"analysis", "study", "machine", "errors"},
     "running": {"workloads", "results", "analysis", "study", "machine", "errors"},
     "reporting": {"results", "analysis", "study", "machine", "errors"},
-    "cli": {"running", "results", "reporting", "analysis", "study", "machine", "errors"},
+    "api": {"running", "reporting", "results", "analysis", "study", "machine", "errors"},
+    "__init__": {"api", "analysis", "study"},  # names it imports when they are first used
+    "cli": {"api", "running", "results", "reporting", "analysis", "study", "machine", "errors"},
 }
 PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
 PURE += [f"machine/doctor/{name}" for name in ("readings", "findings", "checks")]

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from scaling.api.results import load
+from scaling.cli.options import Folder
 from scaling.cli.printing import print_note
-from scaling.results.cluster_folder import refuse_cluster_folder
-from scaling.results.export import write_export
-from scaling.results.store import read_rows
+from scaling.reporting.words import count
 
 
 class Format(StrEnum):
@@ -21,7 +21,7 @@ class Format(StrEnum):
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    folder: Folder,
     form: Annotated[Format, typer.Option("--format", help="What to write.")],
     output: Annotated[
         Path | None,
@@ -32,10 +32,9 @@ def export(
 
     Example: scaling export results/quick --format csv -o quick.csv
     """
-    refuse_cluster_folder(folder)
     if output == Path("-"):
-        write_export(read_rows(folder), form.value, sys.stdout.buffer)
+        load(folder).export(sys.stdout.buffer, form.value)
         return
     path = output or folder / f"rows.{form}"
-    count = write_export(read_rows(folder), form.value, path)
-    print_note(f"{count} runs written to {path}")
+    written = load(folder).export(path, form.value)
+    print_note(f"{count(written, 'run')} written to {path}")

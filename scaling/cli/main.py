@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 import scaling
 from scaling.cli.printing import print_note
-from scaling.errors import ScalingError
+from scaling.errors import Interrupted, ScalingError
 
 # Group, command, and the first line of its help; module and function have the command's name.
 COMMANDS = {
@@ -116,3 +116,6 @@ def main() -> None:
     except ScalingError as error:
         print_note(str(error))
         sys.exit(2)
+    except Interrupted as stopped:
+        print_note(str(stopped))
+        sys.exit(130)

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.errors import FitError, StudyError
-from scaling.study.durations import parse_duration
+from scaling.errors import FitError
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Root = Annotated[
@@ -19,17 +18,30 @@ Root = Annotated[
         file_okay=False,
     ),
 ]
-
-
-def seconds_in(text: str) -> float:
-    """A budget such as 90, 45s, 10m or 1h30m in seconds."""
-    try:
-        seconds = parse_duration(text)
-    except ValueError:
-        seconds = 0.0
-    if seconds <= 0:
-        raise StudyError(f"--budget {text}: that is no time above 0; write it such as 90s, 10m or 1h30m")
-    return seconds
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")]
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR|FILE.csv",
+        help="A results folder, or a CSV with columns cores and seconds or throughput, and series and launch at will.",
+    ),
+]
+Physical = Annotated[
+    int | None,
+    typer.Option(
+        "--physical",
+        metavar="CORES",
+        min=1,
+        help="Counts above this are second threads of so many cores, which were filled first (for a CSV).",
+    ),
+]
+IncludeInvalid = Annotated[
+    bool, typer.Option("--include-invalid", help="Take points in that are not valid; `scaling show` says why.")
+]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")]
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
+]
 
 
 def check_target(target: float | None) -> None:

@@ -2,8 +2,12 @@
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 
 from scaling.reporting.tables import Table, text_lines
+
+# A table of a thousand points has room for its verdicts, not for a screen of sentences below.
+MOST_REMARKS = 20
 
 
 def print_json(facts: object) -> None:
@@ -22,3 +26,16 @@ def print_table(table: Table) -> None:
 def print_note(sentence: str) -> None:
     """A sentence on stderr, out of the way of results."""
     print(f"scaling: {sentence}", file=sys.stderr)
+
+
+def print_notes(sentences: Iterable[str]) -> None:
+    """Sentences on stderr, one per line."""
+    for sentence in sentences:
+        print_note(sentence)
+
+
+def print_remarks(remarks: Sequence[str]) -> None:
+    """The first remarks on stderr, and how many more there are."""
+    print_notes(remarks[:MOST_REMARKS])
+    if len(remarks) > MOST_REMARKS:
+        print_note(f"and {len(remarks) - MOST_REMARKS} more remarks; `scaling show --json` has them all")

@@ -4,7 +4,6 @@ Drawn between runs only: a bar that moves by itself would need a thread that wak
 """
 
 import sys
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -12,47 +11,62 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 from rich.text import Text
 
-from scaling.reporting.words import duration, long_duration, point_words
+from scaling.api.measuring import Monitor
+from scaling.cli.printing import print_note, print_notes
+from scaling.reporting.words import count, duration, long_duration, point_words
 from scaling.results.rows import Row, launch_of
+from scaling.running.engines.cluster_sweep import Event, NodeTypePlanned, RowStored
 from scaling.running.schedule import Schedule
 
 
-class Progress:
-    """Follows a sweep: the run being made, the last result, and the time left."""
+class Progress(Monitor):
+    """Follows a sweep: the run being made, the last result, and the time left; of a cluster a line per event."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
+    def __init__(self) -> None:
         self.last = ""
-        console = Console(stderr=True, highlight=False)
         self.bar: Bar | None = None
+
+    def note(self, sentence: str) -> None:
+        """A sentence on stderr."""
+        print_note(sentence)
+
+    def start(self, schedule: Schedule) -> None:
+        """Begin with a bar where there is a terminal."""
+        self.schedule = schedule
+        console = Console(stderr=True, highlight=False)
         if console.is_terminal:
             cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
             words = TextColumn("{task.description}", markup=False, table_column=cut)
             self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
             self.task = self.bar.add_task("", total=self._total(), completed=schedule.completed)
-
-    def __enter__(self) -> "Progress":
-        if self.bar is not None:
             self.bar.start()
         self._draw()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Take the bar away."""
         if self.bar is not None:
             self.bar.stop()
 
-    def advance(self, row: Row) -> None:
-        """Take in a row that has just been kept, and that the schedule has seen."""
+    def row(self, row: Row) -> None:
+        """A row that has just been stored, and that the schedule knows."""
         self.last = _result(row)
-        told = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
+        line = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
         if self.bar is None:
             number = f"[{self.schedule.completed}/{self._total()}]"
-            print(f"{number} {told} ({self._left()} left)", file=sys.stderr, flush=True)
+            print(f"{number} {line} ({self._left()} left)", file=sys.stderr, flush=True)
         elif row.outcome.status != "ok":
-            self.bar.console.print(Text(told))
+            self.bar.console.print(Text(line))
         self._draw()
+
+    def event(self, event: Event) -> None:
+        """What happened on a node type, as a line."""
+        if isinstance(event, NodeTypePlanned):
+            print_notes(f"{event.node_type}: {note}" for note in event.notes)
+            print_note(f"{event.node_type}: {event.completed} of {count(event.total, 'run')} are there")
+        elif isinstance(event, RowStored):
+            print_note(f"{event.node_type}: {_stored_words(event)}")
+        elif event.reason is not None:
+            print_note(f"{event.node_type}: {event.reason}")
 
     def _draw(self) -> None:
         if self.bar is None:
@@ -74,4 +88,11 @@ def _result(row: Row) -> str:
     seconds = launch_of(row).seconds
     if seconds is None:
         return f"{row.outcome.status}: {row.outcome.reason}"
-    return f"{duration(seconds)} a step over {len(row.outcome.step_seconds)} steps"
+    return f"{duration(seconds)} a step over {count(len(row.outcome.step_seconds), 'step')}"
+
+
+def _stored_words(event: RowStored) -> str:
+    point, row = point_words(event.row.run.point), event.row
+    seconds = launch_of(row).seconds
+    outcome = f"{row.outcome.status}: {row.outcome.reason}" if seconds is None else f"{duration(seconds)} a step"
+    return f"[{event.completed}/{event.total}] {point}, launch {row.run.launch}, on {row.machine.host}: {outcome}"

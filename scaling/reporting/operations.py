@@ -228,7 +228,7 @@ def _launch_remarks(profile: Profile) -> Iterator[str]:
         shares = span([100 * farthest.least, 100 * farthest.most], ".1f")
         yield (
             f"{_named(profile)}: the share of {farthest.type} is {shares} % in its {profile.launches} launches; give "
-            "--within 2 to trace as many as it takes"
+            "--reproducible-to 2 to trace as many as it takes"
         )
 
 

@@ -10,6 +10,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+import pandas as pd
+
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
@@ -79,15 +81,17 @@ def _write(columns: dict[str, list[Any]], form: Format, file: BinaryIO) -> int:
         text.flush()
         text.detach()
     else:
-        # Only here is pandas needed, and it takes half a second to import.
-        import pandas as pd
-
         pd.DataFrame(columns).to_parquet(file, index=False)
     return count
 
 
 def _cells(values: Iterable[Any]) -> list[Any]:
     return [json.dumps(value) if isinstance(value, tuple) else value for value in values]
+
+
+def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
+    """A data frame with one row per run."""
+    return pd.DataFrame(_columns(rows))
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:

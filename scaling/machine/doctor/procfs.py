@@ -4,11 +4,15 @@ A file that is not there, may not be read or holds something else than it should
 the rest of the examination goes on.
 """
 
+import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scaling.machine.cgroups import throttled_periods
+from scaling.machine.doctor.checks import findings
+from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.readings import (
     Clock,
     CpuInterrupts,
@@ -23,6 +27,11 @@ from scaling.machine.doctor.readings import (
     span,
 )
 from scaling.machine.files import numbered_folders, read_text
+from scaling.machine.sysfs import HERE
+from scaling.machine.topology import Topology
+
+# Long enough to count ticks of a hundredth of a second, short enough to wait for.
+SECONDS_BETWEEN_READINGS = 1.0
 
 CPU_FOLDER = "sys/devices/system/cpu"
 
@@ -204,3 +213,9 @@ def _first_float(path: Path) -> float | None:
     """The first number of a line such as '0.52 0.58 0.59 1/467 12345'."""
     match = re.match(r"\d+(?:\.\d+)?", read_text(path) or "")
     return float(match[0]) if match else None
+
+
+def examine(topology: Topology, root: Path = HERE) -> list[Finding]:
+    """What the doctor finds; activity only on this machine, where it can be watched for a moment."""
+    vitals = read_vitals(root, (lambda: time.sleep(SECONDS_BETWEEN_READINGS)) if root == HERE else None)
+    return list(findings(topology, vitals, os.environ))

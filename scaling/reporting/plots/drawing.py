@@ -15,6 +15,8 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.op_evaluation import OpEvaluation, evaluate_ops
 
+__all__ = ["Drawing", "Figure", "NotDrawn", "draw_figures", "draw_node_types", "draw_op_figures", "draw_roofline"]
+
 
 @dataclass(frozen=True, slots=True)
 class Drawing:

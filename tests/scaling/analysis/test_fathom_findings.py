@@ -3,7 +3,7 @@
 `docs/fathom.md` says why. The small profiles have both modes on one and two threads; those of published size have
 training on 1, 2, 4, 8 and 16 threads and inference on 1 and 16, in one to three launches. Training of alexnet, autoenc,
 deepq and memnet on one thread has six: the same command was given twice, and launches 4 to 6 are the second one's. The
-same command was given twice on two cores as well, to trace these four on one thread until sure (`--within 2`).
+same command was given twice on two cores as well, to trace these four on one thread until sure (`--reproducible-to 2`).
 """
 
 from collections import defaultdict

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from scaling.api.results import load
 from scaling.cli import sweep
 from scaling.results.journal import Journal
 from scaling.results.ledger import run_key
@@ -88,7 +89,7 @@ def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
 def test_one_price_for_every_kind_is_refused_and_taken_for_one_kind(folder):
     told = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
     assert (told.returncode, told.stderr.count("\n")) == (2, 1)
-    assert "--core-hour is the price of one kind of core" in told.stderr
+    assert "--core-hour is the price of one core type" in told.stderr
     assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
 
 
@@ -203,7 +204,7 @@ def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     ("place", "target", "words"),
     [
         ("", 0, "--target is 0, but it must be a number above 0"),
-        ("quick", 6, "--target is what the kinds of a cluster"),
+        ("quick", 6, "--target is what the node types of a cluster"),
     ],
 )
 def test_a_target_that_makes_no_sense_is_one_sentence(folder, place, target, words):
@@ -213,7 +214,7 @@ def test_a_target_that_makes_no_sense_is_one_sentence(folder, place, target, wor
 
 
 def test_a_sweep_ends_with_a_page_of_every_kind_and_one_that_sets_them_side_by_side(folder):
-    assert sweep._report_note(folder) == f"the page that shows them is {folder}/report.html"
+    assert sweep._report_note(load(folder)) == f"the page that shows them is {folder}/report.html"
     text = (folder / "report.html").read_text()
     links = set(re.findall(r'href="([^"#]+)"', text))
     assert links == {"quick/report.html", "cheap/report.html"}

@@ -60,19 +60,19 @@ def test_the_same_command_again_traces_nothing_twice(folder):
 
 
 def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
-    told = program("profile", "deepq", *SMALL, "--within", "100", "-o", folder)
+    told = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
     assert told.returncode == 0, told.stderr
     assert [each.row.run.launch for each in read_traced_rows(folder)] == [1, 2, 3, 4]
     assert told.stdout.count("deepq train small, 1 thread") >= 4
     assert told.stdout.count("all ops") == 1
-    again = scaling("profile", "deepq", *SMALL, "--within", "100", "-o", folder)
+    again = scaling("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
     assert "all 4 runs are there already" in again.stderr
 
 
 @pytest.mark.parametrize("points", ["0", "-1", "nan"])
 def test_nothing_is_the_same_within_nothing(points, tmp_path):
-    told = scaling("profile", "deepq", *SMALL, "--within", points, "-o", tmp_path / "results")
-    assert f"--within {points}: give the points of a percent" in complaint(told)
+    told = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
+    assert f"--reproducible-to {points}: give the percentage points" in complaint(told)
 
 
 def test_what_is_not_known_after_so_many_launches_is_said(folder):
@@ -84,7 +84,7 @@ def test_what_is_not_known_after_so_many_launches_is_said(folder):
         step = replace(kept.steps[0], ops=ops, wall_seconds=sum(op.seconds for op in ops), overhead_seconds=0.0)
         store.append(TracedRow(replace(kept.row, run=replace(kept.row.run, launch=number)), (step,) * 2))
     store.close()
-    told = scaling("profile", "deepq", *SMALL, "--within", "0.1", "-o", folder)
+    told = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
     assert "all 24 runs are there already" in told.stderr
     assert "points in the share of an op, and 0.1 points were asked for; trace on a quieter machine" in told.stderr
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from scaling.api.results import Results, load
 from scaling.cli import sweep
 from scaling.errors import StoreError
 from tests.scaling.cli.here import scaling
@@ -67,16 +68,15 @@ def test_help_has_an_example():
 
 
 def test_a_sweep_says_where_its_page_is(tmp_path):
-    note = sweep._report_note(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept"))
+    note = sweep._report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
     assert note == f"the page that shows them is {tmp_path / 'swept' / 'report.html'}"
 
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), ValueError("a mistake of ours")])
 def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error):
-    def refuse(folder):
+    def refuse(results):
         raise error
 
-    monkeypatch.setattr(sweep, "write_report", refuse)
-    assert (
-        sweep._report_note(tmp_path) == f"no page was made of them ({error}); `scaling report {tmp_path}` tries again"
-    )
+    monkeypatch.setattr(Results, "report", refuse)
+    note = sweep._report_note(load(tmp_path))
+    assert note == f"no page was made of them ({error}); `scaling report {tmp_path}` tries again"

@@ -16,7 +16,7 @@ from scaling.analysis.fitting import fit_each
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
-from scaling.cli.sources import read_machine_sizes, read_series
+from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts
 from scaling.reporting.page.page import page
 from scaling.reporting.words import duration, figure, percent
@@ -60,7 +60,7 @@ def plain(folder_named):
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
-    return fit_each(without_parts(read_series(folder, include_invalid=True)), resamples=0)[0]
+    return fit_each(without_parts(Source(folder, include_invalid=True).series()[0]), resamples=0)[0]
 
 
 def asked(chance):
@@ -101,7 +101,7 @@ def assert_same(ours, theirs, where="answer"):
 
 
 def test_twenty_random_questions_are_answered_as_the_command_answers_them(browser, folder):
-    chance, found, sizes = random.Random(6), fits(folder), read_machine_sizes(folder)
+    chance, found, sizes = random.Random(6), fits(folder), Source(folder).sizes
     browser.open(folder / "report.html")
     assert browser.run("return scaling.facts.planner.map((each) => each.name)") == [fit.series.name for fit in found]
     for _ in range(20):
@@ -114,7 +114,7 @@ def test_twenty_random_questions_are_answered_as_the_command_answers_them(browse
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_question_to_every_series(browser, folder, kind):
     target = {"throughput": 2500.0, "latency": 0.011, "efficiency": 0.6, "budget": 9.0, "cheapest": 1.0}[kind]
-    question, sizes = Question(kind, target, 0.9, Price(0.04, 0.1)), read_machine_sizes(folder)
+    question, sizes = Question(kind, target, 0.9, Price(0.04, 0.1)), Source(folder).sizes
     browser.open(folder / "report.html")
     for fit in fits(folder):
         facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
@@ -156,7 +156,7 @@ def test_a_link_opens_with_its_question_and_a_question_becomes_a_link(browser, f
     query = {"series": name, "want": "efficiency", "target": 0.7, "assurance": 0.9, "core-hour": 2, "replica-hour": 1}
     browser.open(folder / "report.html", f"#ask?{urlencode(query)}")
     found = answer_facts(
-        answer(fits(folder)[-1], Question("efficiency", 0.7, 0.9, Price(2.0, 1.0)), read_machine_sizes(folder))
+        answer(fits(folder)[-1], Question("efficiency", 0.7, 0.9, Price(2.0, 1.0)), Source(folder).sizes)
     )
     assert browser.texts("#reply-sentence") == [found["sentence"]]
     form = browser.driver.find_element

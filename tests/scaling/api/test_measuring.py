@@ -1,14 +1,14 @@
 import pytest
-import typer
 
-from scaling.cli.measuring import interruptible
+from scaling.api.measuring import interruptible
+from scaling.errors import Interrupted
 
 
 def kept() -> str:
     return "3 of 8 runs are kept in results"
 
 
-def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same(capsys):
+def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same():
     """Python's own threads make an error about a lock of it."""
 
     def starts_a_thread():
@@ -17,10 +17,9 @@ def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same(capsys):
         finally:
             raise RuntimeError("release unlocked lock")
 
-    with pytest.raises(typer.Exit) as ended, interruptible(kept):
+    with pytest.raises(Interrupted) as ended, interruptible(kept):
         starts_a_thread()
-    assert ended.value.exit_code == 130
-    assert "interrupted; 3 of 8 runs are kept in results: give the same command to go on" in capsys.readouterr().err
+    assert "interrupted; 3 of 8 runs are kept in results: give the same command to go on" in str(ended.value)
 
 
 def test_an_error_that_no_interrupt_began_is_left_alone():

@@ -1,0 +1,475 @@
+"""Measuring: a study carried out on this machine or on a cluster, and a profile of operations.
+
+Both own the machine's lock, refuse a folder of something else, store every row, and go through the one loop of
+`running.loop`. A caller watches through a `Monitor`.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from scaling.analysis.ops.again import MOST_LAUNCHES, unsure
+from scaling.analysis.sample_size import wants_more
+from scaling.api.results import Results, load
+from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
+from scaling.machine.doctor.procfs import examine
+from scaling.machine.identity import Machine, read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import Topology
+from scaling.reporting.words import count, point_words
+from scaling.results.cluster_folder import is_cluster_folder
+from scaling.results.jsonl import Lines
+from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
+from scaling.results.rows import Row, launch_of
+from scaling.results.store import Store, read_rows, read_study_toml
+from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
+from scaling.running import loop
+from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
+from scaling.running.engines.cluster_sweep import Event, NodeTypeEnded, run_cluster_sweep
+from scaling.running.engines.local import LocalEngine
+from scaling.running.engines.parsl import StudyText
+from scaling.running.lock import MachineLock
+from scaling.running.schedule import Schedule
+from scaling.running.signals import StopRequests
+from scaling.study import compatibility
+from scaling.study.catalogue import (
+    check_extras,
+    check_workloads,
+    missing_extra_sentence,
+    missing_extras,
+    read_catalogue,
+    read_study_text,
+    ready_made,
+)
+from scaling.study.cluster import cluster_from_toml
+from scaling.study.durations import parse_duration
+from scaling.study.planning import Plan, Point, plan
+from scaling.study.profiling import DEFAULTS, check_can_be_traced, traced_plan
+from scaling.study.spec import Study, study_from_toml, study_to_toml
+from scaling.study.workload import checked
+
+T = TypeVar("T")
+
+DEFAULT_FOLDER = Path("results")
+TRACED_STEPS = 12
+
+
+class Monitor:
+    """What a caller learns while a study is carried out; override what it wants to see."""
+
+    def note(self, sentence: str) -> None:
+        """Something worth a sentence has happened."""
+
+    def start(self, schedule: Schedule) -> None:
+        """Measuring begins."""
+
+    def row(self, row: Row) -> None:
+        """A row has been stored."""
+
+    def stop(self) -> None:
+        """Measuring has ended, in whichever way."""
+
+    def event(self, event: Event) -> None:
+        """Something has happened on a node type of a cluster."""
+
+
+class _OnRow(Monitor):
+    """Calls a function with every row."""
+
+    def __init__(self, on_row: Callable[[Row], object]) -> None:
+        self.row = on_row  # type: ignore[assignment,method-assign]
+
+    def event(self, event: Event) -> None:
+        row = getattr(event, "row", None)
+        if row is not None:
+            self.row(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A study planned for this machine, and the folder that its rows go to."""
+
+    study: Study
+    toml: str
+    plan: Plan
+    topology: Topology
+    machine: Machine
+    folder: Path
+    budget_seconds: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def schedule(self) -> Schedule:
+        """The runs to make, after those that the folder has."""
+        earlier = map(launch_of, read_rows(self.folder)) if (self.folder / "rows.jsonl").exists() else ()
+        return Schedule(self.study, self.plan.runs, earlier, self.budget_seconds)
+
+
+def run(
+    study: str | Path | Study,
+    folder: str | Path | None = None,
+    *,
+    settings: Sequence[str] = (),
+    budget: str | float | None = None,
+    cluster: str | Path | None = None,
+    retry_failed: bool = False,
+    wait: bool = True,
+    on_row: Callable[[Row], object] | None = None,
+    monitor: Monitor | None = None,
+) -> Results:
+    """Carry out a study, or go on with one, and return the results of its folder.
+
+    `study` is a `Study`, the name of a ready-made one, or a TOML file; `settings` are "key=value" laid over it. With a
+    `budget` such as "10m" runs are made as long as it lasts. `on_row` is called with every row once it is stored.
+    """
+    watch = monitor or (_OnRow(on_row) if on_row else Monitor())
+    where = None if folder is None else Path(folder)
+    if cluster is not None:
+        return run_on_cluster(study, where, Path(cluster), settings, retry_failed, watch)[0]
+    return carry_out_job(prepare(study, where, settings, budget), retry_failed, wait, watch)
+
+
+def prepare(
+    study: str | Path | Study,
+    folder: Path | None = None,
+    settings: Sequence[str] = (),
+    budget: str | float | None = None,
+) -> Job:
+    """A study checked and planned for this machine; workloads whose extra is not installed are left out with a note."""
+    asked, toml = _read_study(study, settings)
+    catalogue = read_catalogue()
+    check_workloads(asked, catalogue)
+    possible, notes = _without_missing(asked)
+    topology = read_topology()
+    planned = plan(possible, topology)
+    return Job(
+        study=possible,
+        toml=toml if possible == asked else study_to_toml(possible, "without what needs an extra"),
+        plan=planned,
+        topology=topology,
+        machine=read_machine(topology),
+        folder=folder or DEFAULT_FOLDER / possible.name,
+        budget_seconds=None if budget is None else _seconds(budget),
+        notes=(*notes, *planned.notes),
+    )
+
+
+def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) -> Results:
+    """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
+    _refuse_another_study(job)
+    with _locked(f"study '{job.study.name}'", wait, monitor) as lock_fd:
+        store = Store(job.folder)
+        try:
+            _refuse_another_study(job)
+            _set_aside(store, retry_failed, monitor)
+            store.write_study(job.toml)
+            store.write_machine(job.machine, job.topology)
+            store.write_findings(examine(job.topology))
+            _measure(job, store, lock_fd, monitor)
+        finally:
+            store.close()
+    return load(job.folder)
+
+
+def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor) -> None:
+    schedule = job.schedule()
+    if not schedule.pending and job.budget_seconds is None:
+        monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
+        return
+
+    def kept() -> str:
+        """Read from the disk: a row may have been stored and not yet been counted."""
+        return f"{sum(1 for _ in read_rows(job.folder))} of {schedule.total} runs are kept in {job.folder}"
+
+    with (
+        interruptible(kept) as check,
+        _watched(monitor, schedule),
+        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
+    ):
+        loop.measure(schedule, engine, store, monitor.row, check)
+    if job.budget_seconds is not None:
+        monitor.note(_spent(schedule, job.study.precision))
+
+
+def run_on_cluster(
+    study: str | Path | Study,
+    folder: Path | None,
+    cluster: Path,
+    settings: Sequence[str],
+    retry_failed: bool,
+    monitor: Monitor,
+) -> tuple[Results, list[str]]:
+    """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
+    asked, toml = _read_study(study, settings)
+    for text in asked.workloads:
+        checked(text, read_catalogue())
+    where = folder or DEFAULT_FOLDER / asked.name
+    cluster_toml = _read_cluster_file(cluster)
+    study_text = StudyText(toml, asked.name if isinstance(study, Study) else str(study))
+    job = ClusterJob(
+        asked, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, retry_failed
+    )
+    incomplete: list[str] = []
+
+    def tell(event: Event) -> None:
+        monitor.event(event)
+        if isinstance(event, NodeTypeEnded) and event.reason is not None:
+            incomplete.append(event.node_type)
+
+    with (
+        _stop_requests(lambda: f"what was measured is kept in {where}", at_once=False) as requests,
+        set_up_cluster(job, lambda name, sentence: monitor.note(f"{name}: {sentence}"), requests.check) as sweeps,
+    ):
+        run_cluster_sweep(sweeps, requests, tell)
+    return Results(where, ()) if not _has_rows(where) else load(where), incomplete
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileJob(Job):
+    """Networks to trace on this machine; `reproducible_to` are the percentage points a share may differ by."""
+
+    reproducible_to: float | None = None
+
+    def runs_there(self) -> list[TracedRow]:
+        """The runs of this job that its folder has; it may have others, of other commands."""
+        keys = {run.key for run in self.plan.runs}
+        points = set() if self.reproducible_to is None else {run.point for run in self.plan.runs}
+        rows = ((traced, traced.row.run) for traced in read_traced_rows(self.folder))
+        return [traced for traced, run in rows if run.key in keys or run.point in points]
+
+    def unsure(self, traced: Sequence[TracedRow]) -> dict[Point, float]:
+        """The points that are not as reproducible as asked for, and by how much they may differ."""
+        if self.reproducible_to is None:
+            return {}
+        return unsure((trace for trace in map(trace_of, traced) if trace), self.reproducible_to / 100)
+
+
+def prepare_profile(
+    names: Sequence[str],
+    folder: Path,
+    settings: Mapping[str, object],
+    steps: int = TRACED_STEPS,
+    reproducible_to: float | None = None,
+) -> ProfileJob:
+    """What is to be traced, checked and planned: workloads by name, or one study."""
+    if reproducible_to is not None and not reproducible_to > 0:
+        raise StudyError(
+            f"--reproducible-to {reproducible_to:g}: give the percentage points that a share may differ by, such as 2"
+        )
+    catalogue = read_catalogue()
+    study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
+    check_workloads(study, catalogue)
+    check_can_be_traced(study, catalogue, steps)
+    check_extras(study, catalogue)
+    topology = read_topology()
+    planned = traced_plan(study, topology, steps)
+    return ProfileJob(
+        study=study,
+        toml=study_to_toml(study, "what was last asked of `scaling profile`"),
+        plan=planned,
+        topology=topology,
+        machine=read_machine(topology),
+        folder=folder,
+        notes=planned.notes,
+        reproducible_to=reproducible_to,
+    )
+
+
+def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
+    """Trace what the folder of a job lacks; all of its runs."""
+    _refuse_another_machine(job)
+    with _locked(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
+        store = TraceStore(job.folder)
+        try:
+            _refuse_another_machine(job)
+            _set_aside(store, retry_failed, monitor)
+            _refuse_other_steps(job)
+            store.write_profile(job.toml)
+            store.write_machine(job.machine, job.topology)
+            _trace(job, store, lock_fd, monitor)
+        finally:
+            store.close()
+    return job.runs_there()
+
+
+def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -> None:
+    """Trace what is missing, then, where asked to, what is not yet reproducible enough."""
+    traced = job.runs_there()
+
+    def worth_more() -> list[Point]:
+        return [point for point in job.unsure(traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
+
+    schedule = Schedule(job.study, job.plan.runs, [launch_of(one.row) for one in traced], needs_more=worth_more)
+    if not schedule.pending and not worth_more():
+        monitor.note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
+        return
+
+    def on_row(row: TracedRow) -> None:
+        traced.append(row)
+        monitor.row(row.row)
+
+    with (
+        interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
+        _watched(monitor, schedule),
+        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
+    ):
+        loop.trace(schedule, engine, store, on_row, check)
+
+
+@contextmanager
+def interruptible(kept: Callable[[], str]) -> Iterator[Callable[[], None]]:
+    """Turn a request to stop into `Interrupted`, which says what is kept and how to go on."""
+    with _stop_requests(kept, at_once=True) as requests:
+        yield requests.check
+
+
+@contextmanager
+def _stop_requests(kept: Callable[[], str], *, at_once: bool) -> Iterator[StopRequests]:
+    requests = StopRequests(at_once=at_once)
+    # Only the main thread may handle signals; elsewhere the caller's own handling is left alone.
+    main = threading.current_thread() is threading.main_thread()
+    try:
+        with requests if main else nullcontext():
+            yield requests
+    except BaseException as error:
+        if not _from_an_interrupt(error):
+            raise
+        raise Interrupted(f"interrupted; {kept()}: give the same command to go on") from None
+
+
+def _from_an_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt began it: one that comes as a thread starts becomes a RuntimeError about a lock."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _from_an_interrupt(error.__context__))
+
+
+@contextmanager
+def _locked(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
+    lock = MachineLock(purpose, wait, monitor.note)
+    try:
+        yield lock.fd
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _watched(monitor: Monitor, schedule: Schedule) -> Iterator[None]:
+    monitor.start(schedule)
+    try:
+        yield
+    finally:
+        monitor.stop()
+
+
+def _read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Study, str]:
+    """A study and its TOML."""
+    if isinstance(study, Study):
+        if settings:
+            raise StudyError("settings are laid over a TOML file; change the Study itself with dataclasses.replace")
+        return study, study_to_toml(study, "made in Python")
+    name = str(study)
+    text = read_study_text(name)
+    value = study_from_toml(text, name, settings)
+    return value, study_to_toml(value, f"{name} with --set {' --set '.join(settings)}") if settings else text
+
+
+def _without_missing(study: Study) -> tuple[Study, list[str]]:
+    """A study without workloads whose extra is not installed, and what to install for them; refused where all are."""
+    catalogue = read_catalogue()
+    missing = missing_extras(study, catalogue)
+    possible = tuple(text for text in study.workloads if text not in missing)
+    if not possible:
+        check_extras(study, catalogue)
+    notes = [
+        f"left out: {missing_extra_sentence([text for text in missing if missing[text] == extra], extra)}"
+        for extra in dict.fromkeys(missing.values())
+    ]
+    return replace(study, workloads=possible) if missing else study, notes
+
+
+def _seconds(budget: str | float) -> float:
+    try:
+        seconds = parse_duration(str(budget))
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise StudyError(f"--budget {budget}: that is no time above 0; write it such as 90s, 10m or 1h30m")
+    return seconds
+
+
+def _refuse_another_study(job: Job) -> None:
+    """Refuse to go on in a folder that holds another study or another machine."""
+    if is_cluster_folder(job.folder):
+        raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
+    if (toml := read_study_toml(job.folder)) is not None:
+        begun = study_from_toml(toml, str(job.folder / "study.toml"))
+        why = compatibility.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
+        if why:
+            raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
+    _refuse_another_machine(job)
+
+
+def _refuse_another_machine(job: Job) -> None:
+    begun_on = read_machine_facts(job.folder)
+    if begun_on is None:
+        return
+    differences = machine_differences(begun_on, machine_facts(job.machine, job.topology), same_host=True)
+    if differences:
+        raise StoreError(
+            f"{job.folder} holds the results of another machine: {', '.join(differences)}; "
+            "choose another folder with -o"
+        )
+
+
+def _refuse_other_steps(job: ProfileJob) -> None:
+    """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
+    asked = {run.point: run.traced for run in job.plan.runs}
+    for run in (traced.row.run for traced in job.runs_there()):
+        if run.traced != asked[run.point]:
+            raise StoreError(
+                f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
+                f"{asked[run.point]} were asked for; choose another folder with -o"
+            )
+
+
+def _set_aside(lines: Lines[T], retry_failed: bool, monitor: Monitor) -> None:
+    """Set failed runs aside if asked to; note which runs are made again although the folder has something of them."""
+    if lines.set_aside:
+        monitor.note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")
+    if retry_failed:
+        monitor.note(f"{count(lines.set_failures_aside(), 'failed run')} set aside to be made again")
+
+
+def _profile_study(names: Sequence[str], studies: Collection[str], settings: Mapping[str, object]) -> Study:
+    """A study by name or file, or one of these workloads on a single thread; the settings go before it."""
+    named = [name for name in names if name in studies or name.endswith(".toml")]
+    if named and len(names) > 1:
+        raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
+    if not named:
+        settings = {"workloads": list(names), "cores": [1], **settings}
+    text, source = (read_study_text(named[0]), named[0]) if named else (DEFAULTS, "profile")
+    return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in settings.items()])
+
+
+def _spent(schedule: Schedule, precision: float) -> str:
+    """What a budget has bought."""
+    summaries = schedule.summaries()
+    known = sum(not wants_more(summary, precision) for summary in summaries)
+    ended = (
+        "every point is" if known == len(summaries) else f"the budget ended it: {known} of {len(summaries)} points are"
+    )
+    return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
+
+
+def _read_cluster_file(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ClusterError(f"cluster {file} cannot be read: {reason}; give a TOML file with [[node_types]]") from error
+
+
+def _has_rows(folder: Path) -> bool:
+    return any(path.stat().st_size > 0 for path in folder.glob("*/rows.jsonl"))

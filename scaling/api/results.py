@@ -1,0 +1,213 @@
+"""Results of measurements as one object, whether of one machine, of a cluster's node types, or from a CSV."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import pandas as pd
+
+from scaling.analysis.comparison import Comparison, compared
+from scaling.analysis.estimates import mean
+from scaling.analysis.fitting import Asked
+from scaling.analysis.ops.roofline import Achieved, StepCounts, achieved, ceilings_of, counted_as
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import ASSURANCE, Question
+from scaling.analysis.summary import by_point
+from scaling.api.sizing import (
+    Answers,
+    Fits,
+    Limits,
+    answer_sources,
+    fit_sources,
+    limits_of_sources,
+    sizing_question,
+)
+from scaling.api.sources import Source, open_sources
+from scaling.errors import StoreError
+from scaling.reporting.points import point_facts
+from scaling.results.cluster_folder import is_cluster_folder, refuse_cluster_folder
+from scaling.results.export import Format, rows_frame, write_export
+from scaling.results.rows import launch_of
+from scaling.results.store import read_rows
+from scaling.running.workload_counts import pass_counts
+from scaling.study.catalogue import read_catalogue
+
+if TYPE_CHECKING:
+    from scaling.reporting.plots.drawing import Figure
+
+
+def load(path: str | Path, *, include_invalid: bool = False, physical: int | None = None) -> "Results":
+    """The results at a path: a results folder, a cluster's folder, or a CSV with columns cores and seconds.
+
+    Points that are not valid stay out of fits unless they are included. With `physical` given, counts in a CSV above
+    it are second threads of so many cores.
+    """
+    return Results(Path(path), open_sources(Path(path), include_invalid, physical))
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was measured, and what follows from it; computed when it is first asked for."""
+
+    path: Path
+    sources: tuple[Source, ...]
+
+    def __repr__(self) -> str:
+        return f"<scaling.Results of {self.path}>"
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether they are of a cluster's node types."""
+        return is_cluster_folder(self.path)
+
+    @property
+    def node_types(self) -> dict[str, "Results"]:
+        """The results of every node type by its name; empty for one machine."""
+        return {source.node_type: Results(source.path, (source,)) for source in self.sources if source.node_type}
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """One row per run: its settings, step times, and what was observed beside it."""
+        return self._joined([self._rows_of(source) for source in self.sources])
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """One row per point: settings, step time, speedup and efficiency with low and high, verdict and reasons."""
+        return self._joined([_table_points(one) if one.is_table else _points(one) for one in self.sources])
+
+    @cached_property
+    def fits(self) -> Fits:
+        """The laws of every series, by its label."""
+        return self.fit()
+
+    def fit(self, law: Asked = "best") -> Fits:
+        """The same with one law, or the one that the launches speak for."""
+        return fit_sources(self.sources, law)
+
+    def capacity(
+        self,
+        *,
+        throughput: float | None = None,
+        latency: float | None = None,
+        efficiency: float | None = None,
+        hourly_budget: float | None = None,
+        cheapest: bool = False,
+        assurance: float = ASSURANCE,
+        core_hour: float = 1.0,
+        replica_hour: float = 0.0,
+    ) -> Answers:
+        """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost."""
+        targets = {
+            "throughput": throughput,
+            "latency": latency,
+            "efficiency": efficiency,
+            "hourly_budget": hourly_budget,
+        }
+        question = sizing_question(targets, cheapest, assurance, Price(core_hour, replica_hour))
+        if question is None:
+            raise TypeError(f"give one of {', '.join(targets)} or cheapest=True; limits() needs no question")
+        return self.answer(question)
+
+    def answer(self, question: Question) -> Answers:
+        """A sizing question answered for every series."""
+        return answer_sources(self.sources, question)
+
+    def limits(self) -> Limits:
+        """Where more cores stop paying, for every series."""
+        return limits_of_sources(self.sources)
+
+    def compare(self, other: "Results", *, across_machines: bool = False) -> Comparison:
+        """Which points differ from those of other results, by how much, and with what certainty."""
+        (first, machines), (second, other_machines) = (_one_machine(results) for results in (self, other))
+        if machines != other_machines and not across_machines:
+            raise StoreError(
+                f"{self.path} was measured on {' and '.join(sorted(machines))}, {other.path} on "
+                f"{' and '.join(sorted(other_machines))}; give --across-machines to compare them all the same"
+            )
+        comparison = compared(first.summaries, second.summaries)
+        if not comparison.differences:
+            raise StoreError(
+                f"{self.path} and {other.path} have no measured point in common; compare sweeps of the same study"
+            )
+        return comparison
+
+    def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:
+        """Write one row per run as a flat table to a file or an open stream; how many there are."""
+        refuse_cluster_folder(self.path)
+        return write_export(self.sources[0].rows(), form, Path(target) if isinstance(target, str) else target)
+
+    def plot(self, name: str, *, target: float | None = None) -> "Figure":
+        """A figure by its name, such as 'efficiency'; StoreError where there is nothing to draw."""
+        from scaling.api.figures import draw_one  # matplotlib takes seconds to import
+
+        return draw_one(self, name, target)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the page of these results, self-contained; report.html in their folder if no path is given."""
+        from scaling.api.figures import write_reports  # matplotlib takes seconds to import
+
+        return write_reports(self, None if path is None else Path(path))[-1]
+
+    def _rows_of(self, source: Source) -> pd.DataFrame:
+        return pd.read_csv(source.path) if source.is_table else rows_frame(source.rows())
+
+    def _joined(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        """The frames of all sources, those of a cluster with a first column that names the node type."""
+        if not self.is_cluster:
+            return frames[0]
+        names = [source.node_type for source in self.sources]
+        return pd.concat(
+            [frame.assign(node_type=name) for name, frame in zip(names, frames, strict=True)], ignore_index=True
+        )
+
+
+def _points(source: Source) -> pd.DataFrame:
+    frame = pd.DataFrame(point_facts(point) for point in source.points)
+    return frame.assign(verdict=["valid" if valid else "not valid" for valid in frame.pop("valid")])
+
+
+def _table_points(source: Source) -> pd.DataFrame:
+    """The counts of a plain CSV's series with the mean time of their launches."""
+    rows = []
+    for series in source.series()[0]:
+        for one in series.observations:
+            step = mean(one.launch_seconds)
+            counts = {"cores": one.cores, "siblings": one.siblings, "launches": len(one.launch_seconds)}
+            times = {"step_seconds": step.value, "step_seconds_low": step.low, "step_seconds_high": step.high}
+            rows.append({"series": series.name, **counts, **times})
+    return pd.DataFrame(rows)
+
+
+def _one_machine(results: Results) -> tuple[Source, set[str]]:
+    """The one source of results, and the machines it was measured on."""
+    refuse_cluster_folder(results.path)
+    machines = {
+        f"{row.machine.cpu_model or row.machine.arch} (fingerprint {row.machine.fingerprint})"
+        for row in read_rows(results.path)
+    }
+    return results.sources[0], machines
+
+
+def achieved_in(folders: Sequence[Path]) -> list[Achieved]:
+    """What the networks of results folders achieved, against the ceilings these folders have."""
+    rows = [row for folder in folders for row in read_rows(folder)]
+    machines = {row.machine.fingerprint for row in rows}
+    if len(machines) > 1:
+        raise StoreError(
+            f"the rows of {', '.join(map(str, folders))} come from {len(machines)} machines; a ceiling holds for one, "
+            "so give folders of one machine"
+        )
+    points = by_point(map(launch_of, rows))
+    networks = [name for name, entry in read_catalogue().items() if entry.layers]
+    wanted = {counted_as(one.point) for one in points if one.point.workload in networks}
+    if not wanted:
+        raise StoreError(f"no network was measured in {', '.join(map(str, folders))}; there are {', '.join(networks)}")
+    step_counts = {}
+    for size, mode in sorted({(size, mode) for _, size, mode in wanted}):
+        names = sorted(name for name, *rest in wanted if rest == [size, mode])
+        for name, numbers in pass_counts(names, size, mode).items():
+            gmacs = numbers.pop("gmacs_per_item")
+            step_counts[name, size, mode] = StepCounts(flops_per_item=2e9 * gmacs, **numbers)
+    return achieved(points, step_counts, ceilings_of(points))

@@ -1,0 +1,251 @@
+"""Fits and sizing answers as the library returns them: values by series, each with a data frame."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import pandas as pd
+
+from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.law_figures import LawFigures
+from scaling.analysis.fitting import Asked, SeriesFit, fit_each
+from scaling.analysis.series import without_parts
+from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Answer, Outlook, Question
+from scaling.api.sources import Source, read_each
+from scaling.errors import FitError
+from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
+from scaling.reporting.fits import fit_sentence
+from scaling.results.node_types import NodeTypeAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The law of a series, its figures as estimates, and whether they may be relied on."""
+
+    series_fit: SeriesFit
+
+    @property
+    def label(self) -> str:
+        """The series in words."""
+        return self.series_fit.series.label
+
+    @property
+    def law(self) -> str:
+        """The law that the launches speak for."""
+        return self._figures.law
+
+    @property
+    def verdict(self) -> str:
+        """Whether the law fits: 'ok', or what speaks against it."""
+        return self.series_fit.verdict.word
+
+    @property
+    def serial_fraction(self) -> Estimate:
+        """The serial fraction of Amdahl's law, or the contention of the universal scalability law."""
+        return self._figures.contention
+
+    @property
+    def coherency(self) -> Estimate | None:
+        """The coherency of the universal scalability law."""
+        return self._figures.coherency
+
+    @property
+    def rate_at_1(self) -> Estimate:
+        """Items per second on one core."""
+        return self._figures.rate_at_1
+
+    @property
+    def speedup_limit(self) -> Estimate | None:
+        """The largest speedup under Amdahl's law; infinite where there is no serial part."""
+        return self._figures.speedup_limit
+
+    @property
+    def peak_cores(self) -> Estimate | None:
+        """The cores at which throughput peaks under the universal scalability law; infinite where there is no peak."""
+        return self._figures.peak_cores
+
+    @property
+    def _figures(self) -> LawFigures:
+        return next(one.figures for one in self.series_fit.laws if one.law == self.series_fit.choice.law)
+
+    def __str__(self) -> str:
+        return fit_sentence(self.series_fit)
+
+
+class Fits(Mapping[str, Fit]):
+    """Fits by the label of their series; a prefix that only one label has is enough. `notes` say what is left out."""
+
+    def __init__(self, fits: Sequence[SeriesFit], notes: Sequence[str] = ()) -> None:
+        self.series_fits = tuple(fits)
+        self.notes = tuple(notes)
+        self._by_label = {fit.series.label: Fit(fit) for fit in fits}
+
+    def __getitem__(self, name: str) -> Fit:
+        if name in self._by_label:
+            return self._by_label[name]
+        matches = [label for label in self._by_label if label.startswith(name)]
+        if len(matches) != 1:
+            there = ", ".join(matches or self._by_label)
+            raise KeyError(f"{len(matches)} series begin with '{name}'; there are {there}")
+        return self._by_label[matches[0]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_label)
+
+    def __len__(self) -> int:
+        return len(self._by_label)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per series: its law, verdict and estimates with their intervals."""
+        names = ("serial_fraction", "coherency", "rate_at_1", "speedup_limit", "peak_cores")
+        return pd.DataFrame(
+            {
+                "series": name,
+                "law": fit.law,
+                "verdict": fit.verdict,
+                **{key: value for one in names for key, value in _columns(one, getattr(fit, one)).items()},
+            }
+            for name, fit in self.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Sequence[Answer]):
+    """The answers to one question, one per series."""
+
+    answers: tuple[Answer, ...]
+    node_types: tuple[NodeTypeAnswer, ...]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, index: int) -> Answer:  # type: ignore[override]
+        return self.answers[index]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @property
+    def fits(self) -> list[SeriesFit]:
+        """The fits the answers rest on."""
+        return [one.fit for one in self.answers]
+
+    def __str__(self) -> str:
+        return "\n".join(map(answer_sentence, self.answers))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per series: status, cores, threads, assurance and the sentence."""
+        nested = ("needed", "offer", "neighbours", "fleet")
+        rows = [
+            {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
+        ]
+        return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits(Sequence[Outlook]):
+    """Where more cores stop paying and where they stop helping, one per series."""
+
+    limits: tuple[Outlook, ...]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, index: int) -> Outlook:  # type: ignore[override]
+        return self.limits[index]
+
+    def __len__(self) -> int:
+        return len(self.limits)
+
+    @property
+    def fits(self) -> list[SeriesFit]:
+        """The fits the limits rest on."""
+        return [one.fit for one in self.limits]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per series: the recommended cores and the landmarks with their intervals."""
+        return pd.json_normalize([outlook_facts(one) for one in self.limits], sep="_")
+
+
+def sizing_question(
+    targets: Mapping[str, float | None],
+    cheapest: bool,
+    assurance: float,
+    price: Price,
+    spell: Callable[[str], str] = str,
+) -> Question | None:
+    """The one question that is asked, None for none; `spell` is how its parameters are written where they are given."""
+    given = {name: value for name, value in targets.items() if value is not None}
+    given |= {"cheapest": 1.0} if cheapest else {}
+    if len(given) > 1:
+        raise FitError(f"{' and '.join(map(spell, given))} are different questions; ask one at a time")
+    if not 0.0 < assurance < 1.0:
+        raise FitError(f"{spell('assurance')} is {assurance:g}, but certainty is between 0 and 1 and neither; try 0.95")
+    if not (price.core_hour > 0.0 and price.replica_hour >= 0.0):
+        raise FitError("a core-hour must cost more than nothing and a replica-hour not less; give prices of 0 or above")
+    for name, value in given.items():
+        _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
+        return Question("budget" if name == "hourly_budget" else name, value, assurance, price)  # type: ignore[arg-type]
+    return None
+
+
+def _check_target(name: str, value: float, most: float) -> None:
+    if not (0.0 < value <= most and value < inf):
+        raise FitError(
+            f"{name} is {value:g}, but it must be a number {'between 0 and 1' if most == 1.0 else 'above 0'}"
+        )
+
+
+def fit_sources(sources: Sequence[Source], law: Asked) -> Fits:
+    """Every series that can be fitted; one that cannot is noted, unless it is the only one."""
+    read, complaints = read_each(sources, Source.series)
+    notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
+    fits, refusals = fit_each((one for _, (series, _) in read for one in series), law)
+    if not fits and refusals:
+        raise FitError("; ".join([*notes, str(refusals[0])]))
+    return Fits(fits, [*notes, *map(str, refusals)])
+
+
+def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
+    """The question answered for every series; on a node type at the price of its cores."""
+    fits, notes = _sized_fits(sources)
+    answers = [(source, answer(fit, _priced(question, source), source.sizes)) for source, fit in fits]
+    node_types = [
+        NodeTypeAnswer(source.node_type, one.fit.series.own_name, one)
+        for source, one in answers
+        if source.node_type is not None
+    ]
+    return Answers(tuple(one for _, one in answers), tuple(node_types), tuple(notes))
+
+
+def limits_of_sources(sources: Sequence[Source]) -> Limits:
+    """The landmarks of every series."""
+    fits, notes = _sized_fits(sources)
+    return Limits(tuple(outlook(fit, source.sizes) for source, fit in fits), tuple(notes))
+
+
+def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit]], list[str]]:
+    """Every series that can be sized; where threads share cores, the series that has both stands for its parts."""
+    notes: list[str] = []
+
+    def read(source: Source) -> list[SeriesFit]:
+        series, left_out = source.series()
+        fits, refusals = fit_each(without_parts(series), resamples=0)
+        if not fits and refusals:
+            raise FitError("; ".join([*left_out, str(refusals[0])]))
+        notes.extend([*left_out, *map(str, refusals)])
+        return fits
+
+    fits, complaints = read_each(sources, read)
+    return [(source, fit) for source, found in fits for fit in found], [*notes, *map(str, complaints)]
+
+
+def _priced(question: Question, source: Source) -> Question:
+    """A question at the price of a node type's cores, where the cluster file has one."""
+    if source.core_hour is None:
+        return question
+    return replace(question, price=Price(source.core_hour, question.price.replica_hour))
+
+
+def _columns(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    if estimate is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
