@@ -169,7 +169,7 @@ class _Desk:
         if shared and shared.assurance is not None and self._sure_enough(np.array([shared.assurance])):
             last = self._offers([len(self.counts) - 1], chances)
             return Answer(self.fit, self.question, "ok", shared, spread, last, only_measured(self.fit))
-        never = float(self.drawn.share[~np.isfinite(needed)].sum())
+        never = round(float(self.drawn.share[~np.isfinite(needed)].sum()), 12)
         best = int(np.argmax(chances)) if len(chances) else 0
         return self._not_given(spread, never, self._offers([best] if len(chances) else [], chances))
 
@@ -179,7 +179,8 @@ class _Desk:
         spread = _cores(values, self.drawn, self.fit)
         counts = np.array(self.counts, dtype=np.float64)
         share = self.drawn.share
-        chances = share @ (values[:, None] >= counts[None, :] - 1e-9)
+        # Rounded, so that what is shown does not depend on the order of summing.
+        chances = np.round(share @ (values[:, None] >= counts[None, :] - 1e-9), 12)
         enough = self._sure_enough(chances)
         if not enough:
             return self._not_given(spread, 0.0, ())
@@ -297,7 +298,7 @@ class _Desk:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         sure = f"{100 * self.question.assurance:g} % confidence"
         if never > 1.0 - self.question.assurance + ROUNDING:
-            share = "" if never >= 0.9995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
+            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
             reason = f"not reachable with {sure}{share}"
             return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
         status, words = self._beyond()

@@ -1,10 +1,10 @@
-// What the draws say over the sizes on offer, as a small picture: the middle, the 95 % band, the target and the size given.
+// A small figure of the planner: median and 95 % band over the available sizes, the target, and the size given.
 
 const WIDEST = 640;
 const NARROWEST = 280;
 const HEIGHT = 230;
 const EDGE = { left: 58, right: 14, top: 26, bottom: 36 };
-const MOST_PLACES = 48;
+const MOST_POINTS = 48;
 
 function svg(name, attributes, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -14,11 +14,10 @@ function svg(name, attributes, text = "") {
 }
 
 // The sizes to draw: all, or evenly chosen ones where they are many; the first, the last and the one given among them.
-function drawnCounts(counts, given) {
-  if (counts.length <= MOST_PLACES) return counts;
-  const step = (counts.length - 1) / (MOST_PLACES - 1);
-  const kept = Array.from({ length: MOST_PLACES }, (_, place) => counts[Math.round(place * step)]);
-  return Array.from(new Set(given ? [...kept, given] : kept)).sort((one, other) => one - other);
+function drawnSizes(sizes, given) {
+  const step = Math.max(1, (sizes.length - 1) / (MOST_POINTS - 1));
+  const chosen = new Set(Array.from({ length: Math.min(sizes.length, MOST_POINTS) }, (_, index) => Math.round(index * step)));
+  return sizes.filter((size, index) => chosen.has(index) || size.cores === given);
 }
 
 // A round number of steps that cover a range.
@@ -26,26 +25,25 @@ function ticks(most, wanted) {
   const rough = most / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, place) => place * step);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
 const CURVES = {
-  throughput: { axis: (unit) => `${unit}/s`, words: figure },
-  latency: { axis: (unit) => (unit === "items" ? "seconds a step" : "seconds a run"), words: figure },
-  efficiency: { axis: () => "efficiency", words: percent },
+  throughput: { axis: (unit) => `${unit}/s`, words: figure, estimate: (size) => size.rate },
+  latency: {
+    axis: (unit) => (unit === "items" ? "seconds per step" : "seconds per run"),
+    words: figure,
+    estimate: ({ rate }, work) => ({ value: work / rate.value, low: work / rate.high, high: work / rate.low }),
+  },
+  efficiency: { axis: () => "efficiency", words: percent, estimate: (size) => size.efficiency },
 };
 
 // Drawn for a width, so that its letters keep their size on a small screen.
-function curve(series, question, found, room) {
+function curve(series, question, offer, room) {
   const width = Math.max(NARROWEST, Math.min(WIDEST, room || WIDEST));
   const kind = CURVES[question.kind] ? question.kind : "throughput";
-  const { rateOn, logEfficiency, drawn } = desk(series, question);
-  const spread = {
-    throughput: (cores) => rateOn(cores),
-    latency: (cores) => spreadOf(logTime(drawn, cores).map(Math.exp), drawn),
-    efficiency: (cores) => spreadOf(logEfficiency(cores).map(Math.exp), drawn),
-  }[kind];
-  const points = drawnCounts(series.counts, found.cores).map((cores) => ({ cores, ...spread(cores) }));
+  const given = offer && offer.threads === 1 ? offer.cores : null;
+  const points = drawnSizes(series.sizes, given).map((size) => ({ cores: size.cores, ...CURVES[kind].estimate(size, series.work) }));
   const goal = question.kind === kind ? question.target : null;
   const tallest = Math.max(...points.map((point) => point.high));
   const top = Math.max(tallest, goal !== null && goal < 2 * tallest ? goal : 0) * 1.05;
@@ -75,7 +73,7 @@ function curve(series, question, found, room) {
   if (goal !== null && goal <= top) {
     picture.append(svg("line", { class: "goal", x1: EDGE.left, x2: width - EDGE.right, y1: y(goal), y2: y(goal) }));
   }
-  const given = points.find((each) => each.cores === found.cores && found.threads === 1);
-  if (given) picture.append(svg("circle", { class: "given", cx: x(given.cores), cy: y(given.value), r: 6 }));
+  const marked = points.find((each) => each.cores === given);
+  if (marked) picture.append(svg("circle", { class: "given", cx: x(marked.cores), cy: y(marked.value), r: 6 }));
   return picture;
 }

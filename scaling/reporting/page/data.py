@@ -8,9 +8,6 @@ from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.points import point_facts
 from scaling.results.evaluation import Evaluation
 
-# Draws in the page beyond so many characters are left out: a page that opens is worth more than a planner for all.
-MOST_PLANNER_CHARACTERS = 1_000_000
-
 # What could end a script element or begin another, and line ends that only JavaScript knows.
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
@@ -21,21 +18,8 @@ def page_facts(result: Evaluation) -> dict[str, object]:
         "points": [point_facts(each) for each in result.points],
         "series": [fit_facts(each) for each in result.fits],
         "outlook": [outlook_facts(each) for each in result.outlooks],
-        "planner": _planner(result),
+        "planner": planner_facts(result.outlooks, result.sizes),
     }
-
-
-def _planner(result: Evaluation) -> list[dict[str, object]]:
-    """The series a question can be put to, or why not; those that would make the page too large say so."""
-    told, spent = [], 0
-    for outlook in result.outlooks:
-        facts = planner_facts(outlook, result.sizes)
-        spent += len(json.dumps(facts))
-        if spent > MOST_PLANNER_CHARACTERS:
-            reason = "left out of this page to keep it small; ask `scaling capacity`"
-            facts = {name: facts[name] for name in ("name", "label", "unit", "verdict")} | {"refusal": reason}
-        told.append(facts)
-    return told
 
 
 def script_json(facts: object) -> str:

@@ -17,8 +17,8 @@ from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
 
 SCRIPTS = (
-    *("words.js", "normal.js", "draws.js", "inverses.js", "sizing.js", "sentences.js"),
-    *("curve.js", "planner.js", "table.js", "theme.js"),
+    *("numbers.js", "sizing.js", "curve.js"),
+    *("planner.js", "table.js", "theme.js"),
 )
 
 # A machine of more cores has the width of the page to itself.

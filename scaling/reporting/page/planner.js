@@ -1,188 +1,181 @@
-// The form: a question in, an answer out; the address carries the question, so that a link opens with it.
+// The planner's form: a question in, an answer out. The address carries the question, so that a link opens with it.
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
+const FIELDS = { series: "series", want: "kind", target: "target", assurance: "assurance", "core-hour": "core-hour", "replica-hour": "replica-hour" };
+const MARK = "ask?";
+
+function targetWords(question, unit) {
+  return {
+    throughput: () => `${figure(question.target)} ${unit}/s`,
+    latency: () => `${unit === "items" ? "a step" : "a run"} within ${duration(question.target)}`,
+    efficiency: () => `an efficiency of ${percent(question.target)} or more`,
+    budget: () => `${figure(question.target)} an hour`,
+    cheapest: () => "the cheapest size",
+  }[question.kind]();
+}
+
+function sureness(chance) {
+  return chance > 0.99 ? "more than 99 %" : `${Math.floor(100 * chance + 1e-9)} %`;
+}
+
+function promiseWords(question, offer, unit) {
+  if (question.kind === "budget") return `${figure(hourly(question.price, offer.cores))} an hour buys ${withInterval(offer.rate)} ${unit}/s`;
+  if (question.kind === "cheapest") return `${figure(offer.cost_per_million)} per million ${unit}, the lowest`;
+  return `${sureness(offer.assurance)} sure of ${targetWords(question, unit)}`;
+}
+
+function sentence(series, question, { status, offer, reason, fleet }) {
+  const { label, unit } = series;
+  const most = question.kind === "efficiency" ? "at most " : "";
+  const threads = offer && offer.threads > 1 ? ` with ${offer.threads} threads each` : "";
+  const one = offer
+    ? `give ${label} ${most}${count(offer.cores, "core")}${threads}: ${promiseWords(question, offer, unit)}` +
+      `${offer.extrapolated ? ", extrapolated" : ""}${reason ? ` (${reason})` : ""}`
+    : `${label}, ${targetWords(question, unit)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
+  if (!fleet || (offer && fleet.hourly_cost >= hourly(question.price, offer.cores))) return one;
+  const size = `${count(fleet.replicas, "replica")} of ${count(fleet.cores, "core")} (${figure(fleet.hourly_cost)} an hour)`;
+  return `${one}; ${offer ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
+}
+
+function answer(series, question) {
+  const refused = { status: "refused", offer: null, neighbours: [], reason: series.refusal, fleet: null };
+  const found = series.refusal ? refused : sizing(series, question);
+  return { ...found, sentence: sentence(series, question, found) };
+}
 
 const planner = (() => {
+  const { series: all, assurances } = facts.planner;
   const field = (name) => document.getElementById(`ask-${name}`);
   const reply = (name) => document.getElementById(`reply-${name}`);
-  const asked = { series: "series", want: "kind", target: "target", assurance: "assurance" };
-  Object.assign(asked, { "core-hour": "core-hour", "replica-hour": "replica-hour" });
-  const MARK = "ask?";
-  let ownTarget = false;
+  const number = (name) => (field(name).value.trim() === "" ? NaN : Number(field(name).value));
+  let typedTarget = false;
   let waiting = null;
 
+  function element(tag, text, className = "") {
+    return Object.assign(document.createElement(tag), { textContent: text, className });
+  }
+
   function seriesNamed(name) {
-    return facts.planner.find((each) => each.name === name) ?? null;
+    return all.find((series) => series.name === name) ?? null;
   }
 
-  function targetWords(kind, unit) {
-    return {
-      throughput: `${unit} a second`,
-      latency: unit === "items" ? "seconds a step may take" : "seconds a run may take",
-      efficiency: "share of cores used, 0 to 1",
-      budget: "cost an hour",
-    }[kind];
-  }
-
-  // A target that the series can just about reach: what a reader would ask first.
+  // A target that the series can reach: what a reader would ask first.
   function usualTarget(series, kind, price) {
     if (kind === "efficiency") return 0.5;
-    const cores = series.recommended ?? series.counts[Math.floor(series.counts.length / 2)];
-    if (kind === "budget") return Number(hourly(price, cores).toPrecision(3));
-    const rate = desk(series, { kind, target: 1, price }).rateOn(cores).value * 0.7;
+    const { sizes, recommended } = series;
+    const size = sizes.find((each) => each.cores === recommended) ?? sizes[Math.floor(sizes.length / 2)];
+    if (kind === "budget") return Number(hourly(price, size.cores).toPrecision(3));
+    const rate = 0.7 * size.rate.value;
     return Number((kind === "latency" ? series.work / rate : rate).toPrecision(2));
   }
 
-  function number(name) {
-    return field(name).value.trim() === "" ? NaN : Number(field(name).value);
-  }
-
-  function questionAsked() {
+  function question() {
     const price = { core_hour: number("core-hour"), replica_hour: number("replica-hour") };
     const kind = field("kind").value;
     return { kind, target: kind === "cheapest" ? 1 : number("target"), assurance: number("assurance"), price };
   }
 
-  // What makes no sense as a question, as the command would say it.
-  function complaint({ kind, target, assurance, price }) {
-    if (!(assurance > 0 && assurance < 1)) return "How sure to be is a number between 0 and 1, and neither; try 0.95.";
+  function complaint({ kind, target, price }) {
     if (!(price.core_hour > 0 && price.core_hour < Infinity && price.replica_hour >= 0 && price.replica_hour < Infinity)) {
-      return "A core-hour must cost more than nothing and a replica-hour not less; give prices of 0 or above.";
+      return "A core-hour must cost more than 0 and a replica-hour 0 or more.";
     }
-    if (!(target > 0 && target < Infinity) || (kind === "efficiency" && target > 1)) {
-      return `The target must be a number ${kind === "efficiency" ? "between 0 and 1" : "above 0"}.`;
-    }
-    return null;
+    if (target > 0 && target < Infinity && !(kind === "efficiency" && target > 1)) return null;
+    return `The target must be a number ${kind === "efficiency" ? "between 0 and 1" : "above 0"}.`;
   }
 
   function show() {
     const series = seriesNamed(field("series").value);
     const kind = field("kind").value;
+    const unit = series.unit === "items" ? "step" : "run";
+    const labels = { throughput: `${series.unit} per second`, latency: `seconds per ${unit}`, efficiency: "efficiency, 0 to 1", budget: "cost per hour" };
     field("target-field").hidden = kind === "cheapest";
-    field("target-label").textContent = targetWords(kind, series.unit) ?? "";
-    if (!ownTarget && !series.refusal && kind !== "cheapest") {
-      field("target").value = usualTarget(series, kind, questionAsked().price);
-    }
-    const question = questionAsked();
-    const wrong = series.refusal ? null : complaint(question);
-    if (wrong) render(series, question, null, wrong);
-    else render(series, question, answer(series, question), null);
+    field("target-label").textContent = labels[kind] ?? "";
+    if (!typedTarget && !series.refusal && kind !== "cheapest") field("target").value = usualTarget(series, kind, question().price);
+    const wanted = question();
+    const wrong = series.refusal ? null : complaint(wanted);
+    render(series, wanted, wrong ? { offer: null, neighbours: [], fleet: null, sentence: wrong } : answer(series, wanted), wrong);
   }
 
-  function render(series, question, found, wrong) {
-    const offer = found && found.offer;
-    const none = found && found.fleet ? "no single size" : "no size";
-    reply("size").textContent = offer ? sizeWords(offer, question) : none;
-    reply("mark").textContent = markWords(offer);
+  function render(series, wanted, { offer, neighbours, fleet, sentence: words }, wrong) {
+    const most = wanted.kind === "efficiency" ? "at most " : "";
+    const threads = offer && offer.threads > 1 ? ` × ${offer.threads} threads` : "";
+    const sure = offer && offer.assurance !== null ? [`${sureness(offer.assurance)} sure`] : [];
+    reply("size").textContent = offer ? most + count(offer.cores, "core") + threads : fleet ? "no single size" : "no size";
+    reply("mark").textContent = [...sure, ...(offer && offer.extrapolated ? ["extrapolated"] : [])].join(", ");
     reply("mark").classList.toggle("unsure", !offer || offer.extrapolated);
-    reply("sentence").textContent = wrong ?? found.sentence;
-    reply("facts").replaceChildren(...(found ? factPairs(series, question, found).map(pair) : []));
-    reply("curve").replaceChildren(...(found && !series.refusal ? [curve(series, question, found, reply("curve").clientWidth)] : []));
-    reply("offers").replaceChildren(...(found ? offerRows(series, found) : []));
+    reply("sentence").textContent = words;
+    reply("facts").replaceChildren(...factPairs(series, wanted, offer, fleet));
+    reply("curve").replaceChildren(...(wrong || series.refusal ? [] : [curve(series, wanted, offer, reply("curve").clientWidth)]));
+    reply("offers").replaceChildren(...offerTable(series, wanted, offer, neighbours));
   }
 
-  function sizeWords(offer, question) {
-    const most = question.kind === "efficiency" ? "at most " : "";
-    return most + counted(offer.cores, "core") + (offer.threads > 1 ? ` × ${offer.threads} threads` : "");
+  function factPairs(series, { price }, offer, fleet) {
+    const measured = `the ${general(series.most_measured ?? 0)} cores measured`;
+    const ofOffer = offer && [
+      ["throughput", `${withInterval(offer.rate)} ${series.unit}/s`],
+      ["efficiency", withInterval(offer.efficiency, percent)],
+      ["cost per hour", figure(hourly(price, offer.cores))],
+      [`cost per million ${series.unit}`, figure(offer.cost_per_million)],
+      ["range", offer.extrapolated ? `extrapolated beyond ${measured}` : `within ${measured}`],
+    ];
+    const ofFleet = fleet && [
+      ["cheapest replicas", `${fleet.replicas} × ${count(fleet.cores, "core")}`],
+      ["their cost per hour", figure(fleet.hourly_cost)],
+    ];
+    return [...(ofOffer ?? []), ...(ofFleet ?? [])].map(([name, value]) => {
+      const pair = document.createElement("div");
+      pair.append(element("dt", name), element("dd", value));
+      return pair;
+    });
   }
 
-  function markWords(offer) {
-    if (!offer) return "";
-    const sure = offer.assurance === null ? [] : [`${sureness(offer.assurance)} sure`];
-    return [...sure, ...(offer.extrapolated ? ["extrapolated"] : [])].join(", ");
-  }
-
-  function factPairs(series, question, { offer, needed, fleet }) {
-    const told = [];
-    if (offer) {
-      told.push(["throughput", `${spreadWords(offer.rate)} ${series.unit}/s`]);
-      told.push(["efficiency", spreadWords(offer.efficiency, percent)]);
-      told.push(["cost an hour", figure(hourly(question.price, offer.cores))]);
-      told.push([`cost per million ${series.unit}`, figure(offer.cost_per_million)]);
-      const measured = `the ${general(series.most_measured)} cores measured`;
-      told.push(["reach", offer.extrapolated ? `extrapolated beyond ${measured}` : `within ${measured}`]);
-    }
-    if (needed.value !== null || needed.low !== null) {
-      told.push(["the law alone asks for", `${spreadWords(needed, figure, `beyond ${figure(series.farthest)}`)} cores`]);
-    }
-    if (fleet) {
-      told.push(["cheapest replicas", `${fleet.replicas} × ${counted(fleet.cores, "core")}`]);
-      told.push(["their cost an hour", `${figure(fleet.hourly_cost)}, ${sureness(fleet.assurance)} sure`]);
-    }
-    return told;
-  }
-
-  function pair([name, value]) {
-    const [both, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
-    term.textContent = name;
-    said.textContent = value;
-    both.append(term, said);
-    return both;
-  }
-
-  function offerRows(series, found) {
-    const offers = [...found.neighbours, ...(found.offer ? [found.offer] : [])];
+  function offerTable(series, { kind }, offer, neighbours) {
+    const offers = [...neighbours, ...(offer ? [offer] : [])];
     if (!offers.length) return [];
     offers.sort((one, other) => one.cores - other.cores || one.threads - other.threads);
+    const sure = (chance) => (chance === null ? "-" : kind === "efficiency" ? sureness(chance) : `${fixed(100 * chance, 1)} %`);
     const headers = ["cores", "sure", `${series.unit}/s`, "efficiency", "CPU-h / million", "cost / million"];
-    const [head, body] = [document.createElement("thead"), document.createElement("tbody")];
-    head.append(row(headers, "th"));
-    for (const offer of offers) {
-      const line = row(offerCells(offer), "td");
-      line.classList.toggle("given", offer === found.offer);
-      body.append(line);
-    }
-    return [head, body];
-  }
-
-  function offerCells(offer) {
-    return [
-      offer.threads === 1 ? String(offer.cores) : `${offer.cores}×${offer.threads}`,
-      offer.assurance === null ? "-" : `${fixed(100 * offer.assurance, 1)} %`,
-      spreadWords(offer.rate),
-      spreadWords(offer.efficiency, percent),
-      figure(offer.cpu_hours_per_million),
-      figure(offer.cost_per_million),
-    ];
-  }
-
-  function row(texts, tag) {
-    const line = document.createElement("tr");
-    for (const text of texts) {
-      const cell = document.createElement(tag);
-      if (tag === "th") cell.scope = "col";
-      cell.className = "right";
-      cell.textContent = text;
-      line.append(cell);
-    }
-    return line;
+    const rows = offers.map((each) => [
+      each.threads === 1 ? String(each.cores) : `${each.cores}×${each.threads}`,
+      sure(each.assurance),
+      withInterval(each.rate),
+      withInterval(each.efficiency, percent),
+      figure(each.cpu_hours_per_million),
+      figure(each.cost_per_million),
+    ]);
+    return [headers, ...rows].map((cells, index) => {
+      const row = element("tr", "", index && offers[index - 1] === offer ? "given" : "");
+      row.append(...cells.map((text) => element(index ? "td" : "th", text, "right")));
+      row.querySelectorAll("th").forEach((header) => (header.scope = "col"));
+      return row;
+    });
   }
 
   function toAddress() {
-    const told = new URLSearchParams();
-    for (const [name, key] of Object.entries(asked)) {
-      if (name !== "target" || field("kind").value !== "cheapest") told.set(name, field(key).value);
+    const query = new URLSearchParams();
+    for (const [name, key] of Object.entries(FIELDS)) {
+      if (name !== "target" || field("kind").value !== "cheapest") query.set(name, field(key).value);
     }
-    history.replaceState(null, "", `#${MARK}${told}`);
+    history.replaceState(null, "", `#${MARK}${query}`);
   }
 
-  // The question in the address, if there is one; whether there was.
+  // Takes the question from the address; whether there is one.
   function fromAddress() {
-    const said = location.hash.slice(1);
-    if (!said.startsWith(MARK)) return false;
-    const told = new URLSearchParams(said.slice(MARK.length));
-    for (const [name, key] of Object.entries(asked)) {
-      const value = told.get(name);
-      const choice = field(key).options;
-      if (value !== null && (!choice || Array.from(choice).some((each) => each.value === value))) field(key).value = value;
+    const hash = location.hash.slice(1);
+    if (!hash.startsWith(MARK)) return false;
+    const query = new URLSearchParams(hash.slice(MARK.length));
+    for (const [name, key] of Object.entries(FIELDS)) {
+      const value = query.get(name);
+      const { options } = field(key);
+      if (value !== null && (!options || Array.from(options).some((option) => option.value === value))) field(key).value = value;
     }
-    ownTarget = told.has("target");
+    typedTarget = query.has("target");
     return true;
   }
 
   function changed(event) {
-    if (event.target === field("target")) ownTarget = true;
-    if (event.target === field("kind") || event.target === field("series")) ownTarget = false;
+    if (event.target === field("target")) typedTarget = true;
+    if (event.target === field("kind") || event.target === field("series")) typedTarget = false;
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       show();
@@ -191,15 +184,11 @@ const planner = (() => {
   }
 
   function begin() {
-    for (const series of facts.planner) {
-      const option = document.createElement("option");
-      option.value = series.name;
-      option.textContent = series.label;
-      field("series").append(option);
-    }
-    const answerable = facts.planner.find((each) => !each.refusal);
+    field("series").append(...all.map((series) => new Option(series.label, series.name)));
+    field("assurance").append(...assurances.map((level) => new Option(`${general(100 * level)} %`, level, level === 0.95, level === 0.95)));
+    const answerable = all.find((series) => !series.refusal);
     if (answerable) field("series").value = answerable.name;
-    document.getElementById("desk").hidden = false;
+    document.getElementById("planner-form").hidden = false;
     document.getElementById("ask-hint").hidden = false;
     const form = document.getElementById("ask");
     form.addEventListener("input", changed);
@@ -210,14 +199,14 @@ const planner = (() => {
     show();
   }
 
-  if (facts.planner.length) begin();
+  if (all.length) begin();
   return { seriesNamed };
 })();
 
-// For whoever opens the console: the facts of this page, and answers as `scaling capacity --json` gives them.
+// For the browser's console: the facts of this page, and answers with the keys of `scaling capacity --json`.
 window.scaling = {
   facts,
   answer: (name, question) => answer(planner.seriesNamed(name), question),
-  words: { fixed, general, figure, percent, duration },
+  numbers: { fixed, general, figure, percent, duration },
   normal,
 };

@@ -1,84 +1,103 @@
-"""What the planner computes from: for each series the draws that `scaling capacity` asks, and the sizes on offer.
+"""The facts that the page's planner looks its answers up in: quantiles per series and available size."""
 
-Draws have the digits of single precision, so single precision carries them whole. An array of equal values travels as
-that one number; noise and slope repeat themselves after half the draws, so only half of them travels.
-"""
+import json
+from collections.abc import Sequence
 
-import base64
-from dataclasses import asdict
-
-import numpy as np
-
-from scaling.analysis.capacity import (
-    DRAWS,
-    crossing_grid,
-    farthest,
-    most_measured,
-    on_offer,
-    only_measured,
-    refusal,
+from scaling.analysis.capacity import DRAWS, farthest, most_measured, on_offer, only_measured, refusal
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.sizing.quantile_tables import (
+    ASSURANCE_PROBITS,
+    ASSURANCES,
+    PROBITS,
+    SizeTable,
+    StepTable,
+    all_threads_table,
+    fastest_table,
+    size_tables,
 )
-from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.parametric_bootstrap import Draws
 from scaling.analysis.sizing.question import Outlook
 from scaling.analysis.sizing.sizes import Sizes
 
+# Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
+MOST_CHARACTERS = 1_000_000
+# Digits after the point of log seconds and efficiencies that are interpolated or rounded to a percent.
+DIGITS = 8
+_BELOW_ALL = -1e9
 
-def planner_facts(outlook: Outlook, sizes: Sizes | None) -> dict[str, object]:
-    """All that is needed to put a question to a series; where none is answered, only why."""
-    fit = outlook.fit
-    told: dict[str, object] = {"name": fit.series.name, "label": fit.series.label, "unit": fit.series.unit}
-    known = {**told, "verdict": fit.verdict.word, "refusal": refusal(fit)}
-    if known["refusal"]:
-        return known
-    drawn = fit.draws(DRAWS)
+
+def planner_facts(outlooks: Sequence[Outlook], sizes: Sizes | None) -> dict[str, object]:
+    """The levels of the quantiles, and every series, in full while the page stays small."""
+    series, characters = [], 0
+    for outlook in outlooks:
+        facts = series_facts(outlook, sizes)
+        characters += len(json.dumps(facts))
+        if characters > MOST_CHARACTERS:
+            reason = "left out of this page to keep it small; use `scaling capacity`"
+            facts = _identity(outlook.fit) | {"refusal": reason}
+        series.append(facts)
     return {
-        **known,
+        "assurances": ASSURANCES,
+        "probits": PROBITS.tolist(),
+        "assurance_probits": ASSURANCE_PROBITS,
+        "series": series,
+    }
+
+
+def series_facts(outlook: Outlook, sizes: Sizes | None) -> dict[str, object]:
+    """All that a question to a series needs; where none is answered, only why."""
+    fit = outlook.fit
+    why_not = refusal(fit)
+    if why_not:
+        return _identity(fit) | {"refusal": why_not}
+    draws, counts = fit.draws(DRAWS), on_offer(fit, sizes)
+    shared = _threads_of_all_cores(fit, sizes, counts)
+    return _identity(fit) | {
+        "refusal": None,
         "work": fit.series.work,
         "recommended": outlook.recommended,
         "most_measured": most_measured(fit),
         "farthest": farthest(fit),
         "only_measured": only_measured(fit),
-        "counts": on_offer(fit, sizes),
-        "machine": _machine(sizes),
-        "smt_known": fit.chosen.figures.smt_yield is not None,
-        "clock": asdict(drawn.clock),
-        "grid": None if drawn.clock.governs == "nothing" else _doubles(crossing_grid(fit)),
-        "laws": _laws(drawn),
+        "machine": None if sizes is None or not sizes.counts else {"name": sizes.machine, "cores": sizes.counts[-1]},
+        "sizes": [_size(table) for table in size_tables(fit, draws, counts)],
+        "all_threads": _size(all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
+        "fastest": _steps(fastest_table(fit, draws)),
     }
 
 
-def _machine(sizes: Sizes | None) -> dict[str, object] | None:
-    """What of the sizes an answer speaks of: the machine's name, its last size, and the threads of a core."""
-    if sizes is None or not sizes.counts:
-        return None
-    return {"name": sizes.machine, "last": sizes.counts[-1], "threads": sizes.threads}
+def _identity(fit: SeriesFit) -> dict[str, object]:
+    series = fit.series
+    return {"name": series.name, "label": series.label, "unit": series.unit, "verdict": fit.verdict.word}
 
 
-def _laws(drawn: Draws) -> list[dict[str, object]]:
-    """The draws law by law: those of one law have the same share."""
-    laws = len(drawn.share) // DRAWS
-    parts = [slice(place * DRAWS, (place + 1) * DRAWS) for place in range(laws)]
-    return [
-        {
-            "draws": DRAWS,
-            "share": float(drawn.share[part.start]),
-            "log_seconds": _singles(drawn.log_seconds[part]),
-            "contention": _singles(drawn.contention[part]),
-            "coherency": _singles(drawn.coherency[part]),
-            "smt_yield": _singles(drawn.smt_yield[part]),
-            "noise": _singles(drawn.noise[part][: DRAWS // 2]),
-            "slope": _singles(drawn.slope[part][: DRAWS // 2]),
-        }
-        for part in parts
-    ]
+def _threads_of_all_cores(fit: SeriesFit, sizes: Sizes | None, counts: Sequence[int]) -> int | None:
+    """How many threads each core has, where the fit knows what they yield and the whole machine is available."""
+    known = fit.chosen.figures.smt_yield is not None
+    whole = sizes is not None and sizes.threads > 1 and counts[-1:] == sizes.counts[-1:]
+    return sizes.threads if known and whole and sizes is not None else None
 
 
-def _singles(values: Floats) -> float | str:
-    if np.all(values == values[0]):
-        return float(values[0])
-    return base64.b64encode(values.astype("<f4").tobytes()).decode()
+def _size(table: SizeTable) -> dict[str, object]:
+    return {
+        "cores": table.cores,
+        "threads": table.threads,
+        "rate": _interval(table.rate),
+        "efficiency": _interval(table.efficiency),
+        "log_seconds": [
+            value if index in ASSURANCE_PROBITS else round(value, DIGITS)
+            for index, value in enumerate(table.log_seconds)
+        ],
+        "replicas": [[round(value, DIGITS) for value in row] for row in table.replicas],
+        "efficiencies": _steps(table.efficiencies),
+    }
 
 
-def _doubles(values: Floats) -> str:
-    return base64.b64encode(values.astype("<f8").tobytes()).decode()
+def _interval(values: Sequence[float]) -> dict[str, float]:
+    return dict(zip(("value", "low", "high"), values, strict=True))
+
+
+def _steps(table: StepTable) -> dict[str, object]:
+    return {
+        "percents": [round(max(value, _BELOW_ALL), DIGITS) for value in table.percents],
+        "assurances": [max(value, _BELOW_ALL) for value in table.assurances],
+    }

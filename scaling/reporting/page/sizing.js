@@ -1,8 +1,7 @@
-// Sizing questions answered as `scaling capacity` answers them: the same draws, the same sizes, the same words.
+// Sizing questions answered as `scaling capacity` answers them, looked up in the quantiles that this page carries.
 
 const AS_CHEAP = 0.05;
-const MOST_REPLICAS = 1e6;
-const NOTHING = { value: null, low: null, high: null };
+const MOST_REPLICAS = 4096;
 
 function hourly(price, cores) {
   return price.replica_hour + price.core_hour * cores;
@@ -12,209 +11,133 @@ function perMillion(price, cores, rate) {
   return (hourly(price, cores) / rate / 3600) * 1e6;
 }
 
-function desk(series, question) {
-  const drawn = (series.drawn ??= drawsOf(series));
-  const { counts, work } = series;
+// Lagrange's polynomial through the nodes around x; beyond the last node the line through the last two.
+function interpolate(x, xs, ys, nodes) {
+  const after = xs.findIndex((node) => node > x);
+  const outside = after === 0 || after < 0;
+  const used = outside ? 2 : nodes;
+  const start = Math.max(0, Math.min((after < 0 ? xs.length : after) - used / 2, xs.length - used));
+  const sum = ys.slice(start, start + used).reduce((total, y, index) => {
+    const weights = xs.slice(start, start + used).map((node, other) => (other === index ? 1 : (x - node) / (xs[start + index] - node)));
+    return total + weights.reduce((product, weight) => product * weight, y);
+  }, 0);
+  const [one, other] = [ys[after - 1], ys[after]];
+  return outside ? sum : Math.min(Math.max(sum, Math.min(one, other)), Math.max(one, other));
+}
+
+// The normal distribution function: Chebyshev fit to erfc (Press et al., Numerical Recipes, 6.2), within 1.2e-7 of itself.
+const ERFC = [0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223];
+
+function normal(probit) {
+  const x = Math.abs(probit) / Math.SQRT2;
+  const t = 1 / (1 + x / 2);
+  const tail = (t / 2) * Math.exp(ERFC.reduce((sum, term) => sum * t + term, 0) - x * x);
+  return probit < 0 ? tail : 1 - tail;
+}
+
+function largest(values) {
+  return values.reduce((best, value, index) => (value > values[best] ? index : best), 0);
+}
+
+function sizing(series, question) {
+  const { sizes, work } = series;
   const { kind, target, assurance, price } = question;
-  const seconds = kind === "latency" ? target : work / target;
+  const level = facts.planner.assurances.indexOf(assurance);
+  const quantile = facts.planner.assurance_probits[level];
+  const logSeconds = Math.log(kind === "latency" ? target : work / target);
+  const last = sizes.length - 1;
 
-  function perDraw(formula) {
-    return Float64Array.from({ length: drawn.size }, (_, each) => formula(each, drawn.contention[each], drawn.coherency[each]));
+  const probit = (size) => interpolate(logSeconds, size.log_seconds, facts.planner.probits, 6);
+  const within = (size) => normal(probit(size));
+  const enough = (size) => logSeconds >= size.log_seconds[quantile];
+  const keeping = (size) => size.efficiencies.percents.filter((least) => least >= target).length / 100;
+
+  function offer(size, chance = () => null) {
+    const { cores, threads, rate, efficiency } = size;
+    const [cpuHours, cost] = [{ core_hour: 1, replica_hour: 0 }, price].map((each) => perMillion(each, cores, rate.value));
+    const costs = { cpu_hours_per_million: cpuHours, cost_per_million: cost };
+    return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, extrapolated: cores > series.most_measured };
   }
 
-  function coresSpread(values) {
-    return spreadOf(values.map((value) => (value <= series.farthest ? value : Infinity)), drawn);
+  function give(index, chance, reason = series.only_measured) {
+    const neighbours = [index - 1, index + 1].filter((other) => sizes[other]).map((other) => offer(sizes[other], chance));
+    return { status: "ok", offer: offer(sizes[index], chance), neighbours, reason };
   }
 
-  const one = logTime(drawn, 1);
-
-  function logEfficiency(cores, siblings = 0) {
-    const logCores = Math.log(cores);
-    return logTime(drawn, cores, siblings).map((log, each) => one[each] - log - logCores);
-  }
-
-  function gridOf() {
-    return Array.from(new Float64Array(bytes(series.grid)));
-  }
-
-  // The cores each draw needs, fractional but at least one; NaN where no number of cores is enough.
-  function neededCores() {
-    if (drawn.clock.governs === "nothing") {
-      return perDraw((each, s, k) => coresForSpeedup(Math.max(Math.exp(drawn.log_seconds[each]) / seconds, 1), s, k));
-    }
-    const grid = gridOf();
-    const wanted = Math.log(seconds);
-    return crossings(grid, grid.map((cores) => logTime(drawn, cores).map((log) => log - wanted)), drawn.size);
-  }
-
-  function efficiencyLimits() {
-    if (drawn.clock.governs === "nothing") return perDraw((_, s, k) => coresForEfficiency(target, s, k));
-    const grid = gridOf();
-    const least = Math.log(target);
-    const found = crossings(grid, grid.map((cores) => logEfficiency(cores).map((log) => log - least)), drawn.size);
-    return found.map((value) => (Number.isNaN(value) ? Infinity : value));
-  }
-
-  function rateOn(cores, siblings = 0) {
-    return spreadOf(logTime(drawn, cores, siblings).map((log) => work * Math.exp(-log)), drawn);
-  }
-
-  function offerOf(place, chances, siblings = 0) {
-    const cores = counts[place];
-    const rate = rateOn(cores, siblings);
-    return {
-      cores,
-      threads: 1,
-      assurance: chances === null ? null : chances[place],
-      rate,
-      efficiency: spreadOf(logEfficiency(cores, siblings).map(Math.exp), drawn),
-      cpu_hours_per_million: perMillion({ core_hour: 1, replica_hour: 0 }, cores, rate.value),
-      cost_per_million: perMillion(price, cores, rate.value),
-      extrapolated: cores > series.most_measured,
-    };
-  }
-
-  function answered(status, offer, needed, neighbours, reason) {
-    return { status, offer, needed, neighbours, reason, fleet: null };
-  }
-
-  function given(place, needed, chances) {
-    const around = [place - 1, place + 1].filter((other) => other >= 0 && other < counts.length);
-    const neighbours = around.map((other) => offerOf(other, chances));
-    return answered("ok", offerOf(place, chances), needed, neighbours, series.only_measured);
-  }
-
-  function beyond() {
-    const last = series.machine === null ? Infinity : series.machine.last;
-    if (last <= series.farthest) return ["not reachable", `the ${last} cores of ${series.machine.name} are too few`];
+  function tooFew() {
+    const { machine, farthest, only_measured: limit } = series;
     const measured = `${general(series.most_measured)} cores measured`;
-    if (series.only_measured) return ["refused", `${series.only_measured}, and the ${measured} are too few`];
+    if (machine && machine.cores <= farthest) return ["not reachable", `the ${machine.cores} cores of ${machine.name} are too few`];
+    if (limit) return ["refused", `${limit}, and the ${measured} are too few`];
     return ["refused", `even twice the ${measured} are too few, and beyond that nothing is said,`];
   }
 
-  // Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of.
-  function notGiven(needed, never, nearest) {
+  // Why there is no size: no number of cores is enough, or none that is available.
+  function giveNone(never, lost, neighbours) {
     const sure = `${general(100 * assurance)} % confidence`;
-    if (never > 1 - assurance + ROUNDING) {
-      const share = never >= 0.9995 ? "" : ` (${fixed(100 * never, 0)} % of the laws that fit never get there)`;
-      return answered("not reachable", null, needed, nearest, `not reachable with ${sure}${share}`);
-    }
-    const [status, words] = beyond();
-    const about = needed.value === null ? "" : `; the law by itself asks for about ${general(needed.value, 3)}`;
-    return answered(status, null, needed, nearest, `${words} for ${sure}${about}`);
-  }
-
-  // All cores of the machine with all their threads, where a fit knows what a second thread yields.
-  function shared() {
-    const { machine } = series;
-    const last = counts.length - 1;
-    if (!(series.smt_known && machine && machine.threads > 1 && counts[last] === machine.last)) return null;
-    const siblings = counts[last] * (machine.threads - 1);
-    const chance = chanceWithin(drawn, seconds, counts[last], siblings);
-    return { ...offerOf(last, null, siblings), threads: machine.threads, assurance: chance };
-  }
-
-  function sureEnough(chances) {
-    return Array.from(chances.keys()).filter((place) => chances[place] >= assurance - ROUNDING);
+    const share = never >= 100 ? "" : ` (${never} % of the laws that fit never get there)`;
+    if (lost) return { status: "not reachable", offer: null, neighbours, reason: `not reachable with ${sure}${share}` };
+    const [status, words] = tooFew();
+    return { status, offer: null, neighbours, reason: `${words} for ${sure}` };
   }
 
   function promise() {
-    const needed = neededCores();
-    const spread = coresSpread(needed);
-    const chances = counts.map((cores) => chanceWithin(drawn, seconds, cores));
-    const enough = sureEnough(chances);
-    if (enough.length) return given(enough[0], spread, chances);
-    const both = shared();
-    if (both && both.assurance >= assurance - ROUNDING) {
-      return answered("ok", both, spread, [offerOf(counts.length - 1, chances)], series.only_measured);
+    const index = sizes.findIndex(enough);
+    if (index >= 0) return give(index, within);
+    const all = series.all_threads;
+    if (all && enough(all)) {
+      return { status: "ok", offer: offer(all, within), neighbours: [offer(sizes[last], within)], reason: series.only_measured };
     }
-    const never = pairwiseSum(drawn.share.filter((_, each) => !Number.isFinite(needed[each])));
-    const nearest = counts.length ? [offerOf(firstLargest(chances), chances)] : [];
-    return notGiven(spread, never, nearest);
-  }
-
-  function throughput() {
-    return { ...promise(), fleet: cheapestFleet(drawn, seconds, counts, price, assurance) };
+    const never = series.fastest.percents.filter((fastest) => fastest > logSeconds).length;
+    const nearest = sizes[largest(sizes.map(probit))];
+    return giveNone(never, logSeconds < series.fastest.assurances[level], [offer(nearest, within)]);
   }
 
   function efficiency() {
-    const limits = efficiencyLimits();
-    const spread = coresSpread(limits);
-    const chances = counts.map((cores) => {
-      let sum = 0;
-      limits.forEach((limit, each) => (sum += limit >= cores - 1e-9 ? drawn.share[each] : 0));
-      return sum;
-    });
-    const enough = sureEnough(chances);
-    if (!enough.length) return notGiven(spread, 0, []);
-    const place = enough[enough.length - 1];
-    const found = given(place, spread, chances);
-    const reasons = [found.reason, place === counts.length - 1 ? endWords() : null].filter(Boolean);
-    return { ...found, reason: reasons.join("; ") || null };
-  }
-
-  function endWords() {
-    const last = counts[counts.length - 1];
-    if (series.machine && last === series.machine.last) return `all ${last} cores of the machine keep it`;
-    return `more cores may keep it too, but ${last} is as far as ${general(series.most_measured)} measured ones can tell`;
+    const index = sizes.findLastIndex((size) => target <= size.efficiencies.assurances[level]);
+    if (index < 0) return giveNone(0, false, []);
+    const { machine, most_measured: most } = series;
+    const cores = sizes[last].cores;
+    const whole = machine && cores === machine.cores;
+    const end = whole ? `all ${cores} cores of the machine keep it` : `more cores may keep it too, but ${cores} is as far as ${general(most)} measured ones can tell`;
+    return give(index, keeping, [series.only_measured, index === last ? end : null].filter(Boolean).join("; ") || null);
   }
 
   function budget() {
-    const affordable = Array.from(counts.keys()).filter((place) => hourly(price, counts[place]) <= target);
-    if (!affordable.length) {
-      const reason = `one core costs ${general(hourly(price, 1))} an hour, more than the ${general(target)} there are`;
-      return answered("not reachable", null, NOTHING, [], reason);
-    }
-    const best = firstLargest(affordable.map((place) => rateOn(counts[place]).value ?? 0));
-    return given(affordable[best], NOTHING, null);
+    const affordable = sizes.filter((size) => hourly(price, size.cores) <= target);
+    if (affordable.length) return give(largest(affordable.map((size) => size.rate.value)));
+    const reason = `one core costs ${general(hourly(price, 1))} an hour, more than the ${general(target)} there are`;
+    return { status: "not reachable", offer: null, neighbours: [], reason };
   }
 
   function cheapest() {
-    const needed = perDraw((_, s, k) => cheapestCores(price.replica_hour, price.core_hour, s, k));
-    const costs = counts.map((cores) => perMillion(price, cores, rateOn(cores).value));
-    const best = firstLargest(costs.map((cost) => -cost));
-    const asGood = counts.filter((_, place) => costs[place] <= costs[best] * (1 + AS_CHEAP));
-    const found = given(best, coresSpread(needed), null);
-    const range = `${asGood[0]} to ${asGood[asGood.length - 1]} cores cost at most ${fixed(100 * AS_CHEAP, 0)} % more`;
-    return { ...found, reason: asGood.length > 1 ? range : null };
+    const costs = sizes.map((size) => perMillion(price, size.cores, size.rate.value));
+    const best = largest(costs.map((cost) => -cost));
+    const good = sizes.filter((_, index) => costs[index] <= costs[best] * (1 + AS_CHEAP)).map((size) => size.cores);
+    const range = `${good[0]} to ${good[good.length - 1]} cores cost at most ${100 * AS_CHEAP} % more`;
+    return give(best, undefined, good.length > 1 ? range : null);
   }
 
-  return { throughput, latency: promise, efficiency, budget, cheapest, rateOn, logEfficiency, drawn };
-}
-
-function firstLargest(values) {
-  return values.reduce((best, value, place) => (value > values[best] ? place : best), 0);
-}
-
-// The cheapest replicas that together do a work in so many seconds; of equal ones the fewest.
-function cheapestFleet(drawn, seconds, counts, price, assurance) {
-  let best = null;
-  for (const cores of counts) {
-    const found = fleetOf(drawn, seconds, cores, price, assurance, best);
-    const cheaper = found && (!best || found.hourly_cost < best.hourly_cost);
-    if (cheaper || (found && found.hourly_cost === best.hourly_cost && found.replicas < best.replicas)) best = found;
+  // The fewest replicas of a size that are enough together: each has as many times as long as there are replicas.
+  function fewestReplicas(size) {
+    const doublings = size.replicas[level].map((_, index) => index);
+    const suffice = (replicas) =>
+      logSeconds + Math.log(replicas) >= interpolate(Math.log2(replicas), doublings, size.replicas[level], 4);
+    let [few, many] = [0, MOST_REPLICAS];
+    if (!suffice(many)) return null;
+    while (many - few > 1) {
+      const middle = Math.floor((few + many) / 2);
+      if (suffice(middle)) many = middle;
+      else few = middle;
+    }
+    return { replicas: many, cores: size.cores, hourly_cost: many * hourly(price, size.cores) };
   }
-  return best;
-}
 
-// The fewest replicas of a size that are sure enough; null too where they cannot cost less than the best known.
-function fleetOf(drawn, seconds, cores, price, assurance, best) {
-  const logs = logTime(drawn, cores);
-  const chance = (replicas) => chanceWithin(drawn, seconds * replicas, cores, 0, replicas, logs);
-  const [middleLog] = quantiles(logs, drawn, [0.5]);
-  let most = Math.max(1, Math.floor(Math.exp(middleLog) / seconds)) - 1;
-  let step = 1;
-  if (best && (most + 1) * hourly(price, cores) > best.hourly_cost) return null;
-  while (most + step <= MOST_REPLICAS && chance(most + step) < assurance) {
-    most += step;
-    step *= 2;
+  function cheapestReplicas() {
+    const fleets = sizes.map(fewestReplicas).filter(Boolean);
+    return fleets.sort((one, other) => one.hourly_cost - other.hourly_cost || one.replicas - other.replicas)[0] ?? null;
   }
-  if (most + step > MOST_REPLICAS) return null;
-  let enough = most + step;
-  while (enough - most > 1) {
-    const middle = Math.floor((most + enough) / 2);
-    if (chance(middle) >= assurance) enough = middle;
-    else most = middle;
-  }
-  return { replicas: enough, cores, hourly_cost: enough * hourly(price, cores), assurance: chance(enough) };
+
+  const answers = { throughput: promise, latency: promise, efficiency, budget, cheapest };
+  return { ...answers[kind](), fleet: kind === "throughput" ? cheapestReplicas() : null };
 }

@@ -275,7 +275,7 @@ def test_without_script_the_table_is_a_table_and_the_planner_names_the_command(b
         browser.driver.get("about:blank")
         browser.driver.get(path.as_uri())
         assert "scaling capacity" in browser.driver.find_element(By.CSS_SELECTOR, "#planner noscript").text
-        assert not browser.driver.find_element(By.ID, "desk").is_displayed()
+        assert not browser.driver.find_element(By.ID, "planner-form").is_displayed()
         assert not browser.driver.find_element(By.ID, "sieve").is_displayed()
         assert browser.driver.find_element(By.ID, "points-table").is_displayed()
     finally:
