@@ -9,8 +9,7 @@ from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row
 from scaling.results.traces import TracedRow
 from scaling.running.engines.local import LocalEngine
-from scaling.study.planning import Run, plan
-from scaling.study.profiling import traced_plan
+from scaling.study.planning import Run, plan, traced_plan
 from tests.pretend import study
 
 

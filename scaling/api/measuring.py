@@ -37,6 +37,7 @@ from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
 from scaling.study import compatibility
 from scaling.study.catalogue import (
+    check_can_be_traced,
     check_extras,
     check_workloads,
     missing_extra_sentence,
@@ -47,10 +48,9 @@ from scaling.study.catalogue import (
 )
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.durations import parse_duration
-from scaling.study.planning import Plan, Point, plan
-from scaling.study.profiling import DEFAULTS, check_can_be_traced, traced_plan
+from scaling.study.planning import PROFILE_DEFAULTS, Plan, Point, plan, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
-from scaling.study.workload import checked
+from scaling.study.workload import check_workload
 
 T = TypeVar("T")
 
@@ -205,7 +205,7 @@ def run_on_cluster(
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
     asked, toml = _read_study(study, settings)
     for text in asked.workloads:
-        checked(text, read_catalogue())
+        check_workload(text, read_catalogue())
     where = folder or DEFAULT_FOLDER / asked.name
     cluster_toml = _read_cluster_file(cluster)
     study_text = StudyText(toml, asked.name if isinstance(study, Study) else str(study))
@@ -405,7 +405,7 @@ def _refuse_another_study(job: Job) -> None:
         raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / "study.toml"))
-        why = compatibility.refusal(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
+        why = compatibility.incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
     _refuse_another_machine(job)
@@ -449,7 +449,7 @@ def _profile_study(names: Sequence[str], studies: Collection[str], settings: Map
         raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
     if not named:
         settings = {"workloads": list(names), "cores": [1], **settings}
-    text, source = (read_study_text(named[0]), named[0]) if named else (DEFAULTS, "profile")
+    text, source = (read_study_text(named[0]), named[0]) if named else (PROFILE_DEFAULTS, "profile")
     return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in settings.items()])
 
 

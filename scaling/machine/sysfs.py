@@ -15,8 +15,8 @@ from scaling.machine.topology import CpuMasks, Topology, topology
 
 HERE = Path("/")
 
-Given = TypeVar("Given")
-Told = TypeVar("Told")
+Raw = TypeVar("Raw")
+Parsed = TypeVar("Parsed")
 
 # An Intel hybrid names its core types by the counters that serve them.
 HYBRID_CORE_TYPES = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lowpower"}
@@ -41,9 +41,9 @@ def read_topology(root: Path = HERE) -> Topology:
         present=_cpus(cpu_folder / "present") or everything,
         possible=_cpus(cpu_folder / "possible") or everything,
         isolated=_cpus(cpu_folder / "isolated") or frozenset(),
-        mask=_refusing(root / "proc/self/status", _own_mask, root),
-        cpuset=_refusing(root / cgroups.MOUNT, cgroups.cpuset, root),
-        quota_cpus=_refusing(root / cgroups.MOUNT, cgroups.quota_cpus, root),
+        mask=_parse(root / "proc/self/status", _own_mask, root),
+        cpuset=_parse(root / cgroups.MOUNT, cgroups.cpuset, root),
+        quota_cpus=_parse(root / cgroups.MOUNT, cgroups.quota_cpus, root),
         cpu_model=_cpu_model(root),
     )
 
@@ -114,18 +114,18 @@ def _listed(folder: Path, *names: str) -> CpuSet | None:
     """The CPUs in the first of these files that is there; names without 'list' hold a hexadecimal mask."""
     for name in names:
         if text := read_text(folder / name):
-            return _refusing(folder / name, parse_list if name.endswith("list") else parse_mask, text)
+            return _parse(folder / name, parse_list if name.endswith("list") else parse_mask, text)
     return None
 
 
 def _cpus(path: Path) -> CpuSet | None:
     text = read_text(path)
-    return None if text is None else _refusing(path, parse_list, text)
+    return None if text is None else _parse(path, parse_list, text)
 
 
-def _refusing(path: Path, read: Callable[[Given], Told], given: Given) -> Told:
-    """What a reader makes of something; a damaged recording is refused with the place."""
+def _parse(path: Path, parse: Callable[[Raw], Parsed], raw: Raw) -> Parsed:
+    """What a parser makes of a file's content; a damaged recording is refused by its path."""
     try:
-        return read(given)
+        return parse(raw)
     except ValueError as error:
         raise MachineError(f"{path} cannot be understood: {error}; the recording is damaged") from error

@@ -1,4 +1,4 @@
-"""Series from a plain CSV of any tool's making: `cores` with `seconds` or `throughput`; `series` and `launch` at will.
+"""Series from a plain CSV of any tool: `cores` with `seconds` or `throughput`; optionally `series` and `launch`.
 
 Repeated rows are launches. Rows that also share a `launch` are steps of one launch, which counts once, by their median.
 What cannot be understood is refused by line and column. Read line by line, so that a million rows are no matter.
@@ -19,7 +19,7 @@ KNOWN = ("cores", "seconds", "throughput", "series", "launch")
 # A count with so many different values is a measurement of something else.
 MOST_COUNTS = 5000
 
-# Launches of one count: by the `launch` column, or one a row.
+# Launches of one count: by the `launch` column, or one per row.
 _Values = dict[str, list[float]] | list[float]
 
 
@@ -35,7 +35,7 @@ def read_csv_series(path: Path) -> list[Series]:
 
 
 class _Reader:
-    """One pass over a file that knows where it is, for the sake of its complaints."""
+    """One pass over a file that knows where it is, so that an error names the line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,40 +48,42 @@ class _Reader:
             raise StoreError(f"{self.path} line 1 is empty; it needs a header with cores and seconds or throughput")
         delimiter = max(",;\t", key=header.count)
         names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
-        places = self._places(names)
-        found = self._gathered(csv.reader(lines, delimiter=delimiter, strict=True), places, len(names))
-        if not found:
+        columns = self._columns(names)
+        values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
+        if not values_by_series:
             raise StoreError(f"{self.path} line 2: no row follows the header; a law needs at least two core counts")
-        throughput = "throughput" in places
-        return [self._one_series(name or self.path.stem, counts, throughput) for name, counts in found.items()]
+        throughput = "throughput" in columns
+        return [
+            self._one_series(name or self.path.stem, counts, throughput) for name, counts in values_by_series.items()
+        ]
 
-    def _places(self, names: list[str]) -> dict[str, int]:
+    def _columns(self, names: list[str]) -> dict[str, int]:
         for name in names:
             if names.count(name) > 1:
                 raise StoreError(f"{self.path} line 1 has column '{name}' twice; keep one of them")
-        places = {name: names.index(name) for name in KNOWN if name in names}
-        if "cores" not in places:
+        columns = {name: names.index(name) for name in KNOWN if name in names}
+        if "cores" not in columns:
             raise StoreError(self._missing("cores", names))
-        if "seconds" in places and "throughput" in places:
+        if "seconds" in columns and "throughput" in columns:
             raise StoreError(
                 f"{self.path} line 1 has both columns 'seconds' and 'throughput'; keep the one that was measured"
             )
-        if "seconds" not in places and "throughput" not in places:
+        if "seconds" not in columns and "throughput" not in columns:
             raise StoreError(self._missing("seconds' or 'throughput", names))
-        return places
+        return columns
 
     def _missing(self, wanted: str, names: list[str]) -> str:
         near = [match for name in wanted.split("' or '") for match in get_close_matches(name, names, 1)]
         hint = f"; is it '{near[0]}'? rename that column" if near else "; name the columns in the first line"
         return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
 
-    def _gathered(
-        self, rows: Iterator[list[str]], places: dict[str, int], width: int
+    def _read_values(
+        self, rows: Iterator[list[str]], columns: dict[str, int], width: int
     ) -> dict[str, dict[float, _Values]]:
-        found: dict[str, dict[float, _Values]] = {}
-        cores_at, name_at, launch_at = places["cores"], places.get("series"), places.get("launch")
-        value_name = "seconds" if "seconds" in places else "throughput"
-        value_at, seen_cores = places[value_name], dict[str, float]()
+        values_by_series: dict[str, dict[float, _Values]] = {}
+        cores_at, name_at, launch_at = columns["cores"], columns.get("series"), columns.get("launch")
+        value_name = "seconds" if "seconds" in columns else "throughput"
+        value_at, seen_cores = columns[value_name], dict[str, float]()
         for row in self._rows(rows, width):
             text = row[cores_at]
             cores = seen_cores.get(text)
@@ -93,7 +95,7 @@ class _Reader:
                 value = -1.0
             if not 0.0 < value < inf:
                 value = self._positive(row[value_at], value_name)
-            counts = found.setdefault("" if name_at is None else row[name_at].strip(), {})
+            counts = values_by_series.setdefault("" if name_at is None else row[name_at].strip(), {})
             if launch_at is None:
                 values = counts.setdefault(cores, [])
                 assert isinstance(values, list)
@@ -102,7 +104,7 @@ class _Reader:
                 launches = counts.setdefault(cores, defaultdict(list))
                 assert isinstance(launches, dict)
                 launches[row[launch_at].strip()].append(value)
-        return found
+        return values_by_series
 
     def _rows(self, rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
         reader = rows

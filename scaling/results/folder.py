@@ -28,7 +28,7 @@ def read_folder(path: Path) -> Folder:
     """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows."""
     traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
     has_rows = (path / ROWS.file).exists() or not traced
-    rows = tuple(read_rows(path)) if has_rows else tuple(each.row for each in traced)
+    rows = tuple(read_rows(path)) if has_rows else tuple(run.row for run in traced)
     if not rows:
         raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
     return Folder(

@@ -216,16 +216,16 @@ def launch_of(row: Row) -> Launch:
 def _doubts(row: Row, steady: tuple[float, ...]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
-    found = []
+    against = []
     if apart := unsteadiness(steady):
-        found.append(Doubt(rules.UNSTEADY, apart))
+        against.append(Doubt(rules.UNSTEADY, apart))
     if len(steady) < rules.FEW_STEPS.limit:
-        found.append(Doubt(rules.FEW_STEPS, len(steady)))
-    given = Circumstances(
+        against.append(Doubt(rules.FEW_STEPS, len(steady)))
+    circumstances = Circumstances(
         cpus=frozenset(row.run.flat_cpus),
         run_seconds=outcome.sections.run or 0.0,
         intra=point.threads(point.intra),
         inter=point.threads(point.inter),
         cautions=outcome.cautions,
     )
-    return [*found, *doubts(row.witness, given)]
+    return [*against, *doubts(row.witness, circumstances)]

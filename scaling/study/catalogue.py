@@ -13,7 +13,10 @@ from pathlib import Path
 from scaling.errors import StudyError
 from scaling.study.keys import did_you_mean
 from scaling.study.spec import Study
-from scaling.study.workload import Command, Entry, Named, OwnFile, checked, workload
+from scaling.study.workload import Command, Entry, Named, OwnFile, check_workload, workload
+
+# The first and the last traced step are dropped, and something must be left.
+LEAST_TRACED_STEPS = 3
 
 # What each extra of this package installs that workloads import.
 EXTRA_PACKAGES = {"tensorflow": ("tensorflow", "keras")}
@@ -74,7 +77,7 @@ def read_catalogue() -> dict[str, Entry]:
 def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
     """Refuse a workload that is not there, or cannot do what the study asks, before anything is measured."""
     for text in study.workloads:
-        parsed = checked(text, catalogue)
+        parsed = check_workload(text, catalogue)
         if isinstance(parsed, Named) and study.jit:
             _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
@@ -82,6 +85,30 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
         if isinstance(parsed, Command) and shutil.which(parsed.argv[0]) is None:
             raise StudyError(
                 f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
+            )
+
+
+def check_can_be_traced(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
+    """Refuse what has no ops to tell apart, before anything is measured."""
+    if study.jit:
+        raise StudyError(
+            f"study '{study.name}': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled; "
+            "set jit = false"
+        )
+    if steps < LEAST_TRACED_STEPS:
+        raise StudyError(
+            f"--steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
+        )
+    for text in study.workloads:
+        parsed = workload(text)
+        without_ops = isinstance(parsed, Command) or (
+            isinstance(parsed, Named) and catalogue[parsed.name].layers is None
+        )
+        if without_ops:
+            networks = ", ".join(name for name, entry in catalogue.items() if entry.layers is not None)
+            raise StudyError(
+                f"workload '{text}': it is no network, so there are no operations to profile; there are {networks}, "
+                "and your own as file.py:factory"
             )
 
 

@@ -1,4 +1,4 @@
-"""Whether the rows of one study may be joined by those of another: only where it asks for more, not otherwise. Pure."""
+"""Whether the rows of one study may be joined by those of another: only where that one asks for more runs. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -10,7 +10,7 @@ from scaling.study.spec import AXES, Study
 FREE = ("name", "question", "launches")
 
 
-def refusal(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[Run]) -> str | None:
+def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[Run]) -> str | None:
     """What stands in the way of going on with `new` where `old` was begun; None where nothing does."""
     changed = [field.name for field in fields(Study) if getattr(old, field.name) != getattr(new, field.name)]
     fixed = [key for key in changed if key not in AXES and key not in FREE]
@@ -23,11 +23,11 @@ def refusal(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[
     return None
 
 
-def refusal_anywhere(old: Study, new: Study) -> str | None:
+def incompatibility_anywhere(old: Study, new: Study) -> str | None:
     """What stands in the way on every machine; what words such as "doubling" come to is known only on one."""
     dropped = [key for key in AXES if _is_shorter(getattr(old, key), getattr(new, key), key)]
     dropped += ["launches"] if new.launches < old.launches else []
-    return refusal(old, new, (), ()) or (
+    return incompatibility(old, new, (), ()) or (
         f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None
     )
 

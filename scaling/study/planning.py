@@ -1,4 +1,7 @@
-"""Study and machine in, runs out, in the order they will be made. Pure: the only chance in it is the study's seed."""
+"""Study and machine in, runs out, in the order they will be made; for a profile, the runs to trace.
+
+Pure: the only randomness in it is the study's seed.
+"""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +19,20 @@ from scaling.study.spec import Items, Start, Study, Threads
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
+
+# A traced run takes as many traced steps as it was asked for, however long they are; the plain steps after them end at
+# `max_seconds`.
+PROFILE_DEFAULTS = """
+name = "profile"
+question = "Which operations do the steps of these networks spend their time in?"
+launches = 1
+max_seconds = 20
+timeout_seconds = 3600
+"""
+
+# The plain steps a trace is held against. TensorFlow takes some ninety runs to learn which ops are too cheap to be
+# worth another thread, so these end in the state that long runs are in.
+PLAIN_STEPS = 100
 
 # Held where a run is read back from a file; planning itself makes no other.
 PositiveCount = Annotated[int, Field(ge=1)]
@@ -45,11 +62,11 @@ class Point:
         """The point this one's speedup is against: one core, all else the same."""
         return replace(self, cores=1)
 
-    def threads(self, asked: Threads) -> int:
+    def threads(self, setting: Threads) -> int:
         """How many threads a setting means here; 0 leaves it to the framework."""
-        if isinstance(asked, int):
-            return asked
-        return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[asked]
+        if isinstance(setting, int):
+            return setting
+        return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[setting]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +105,38 @@ class Plan:
 
 
 def plan(study: Study, topology: Topology) -> Plan:
-    """The runs of a study in randomised complete blocks: every point once a block, shuffled anew.
+    """The runs of a study in randomised complete blocks: every point once per block, in a new order.
 
     After the last block every one-core point is measured once more, so that drift shows in the baseline.
     """
     notes: dict[str, None] = {}
     try:
-        placed = [(point, _placed(study, topology, point)) for point in _points(study, topology, notes)]
+        placed = [(point, _choose_cpus(study, topology, point)) for point in _points(study, topology, notes)]
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error
     order = random.Random(study.seed)
     runs: list[Run] = []
     for launch in range(1, study.launches + 1):
-        runs.extend(Run(point, cpus, launch, study.seed, study.start) for point, cpus in _shuffled(order, placed))
+        runs.extend(Run(point, cpus, launch, study.seed, study.start) for point, cpus in _shuffle(order, placed))
     baselines = [(point, cpus) for point, cpus in placed if point.cores == 1]
     last = study.launches + 1
-    runs.extend(Run(point, cpus, last, study.seed, study.start) for point, cpus in _shuffled(order, baselines))
+    runs.extend(Run(point, cpus, last, study.seed, study.start) for point, cpus in _shuffle(order, baselines))
     return Plan(tuple(runs), tuple(notes))
+
+
+def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
+    """The runs of a study on the thread counts it names, each with so many traced steps, then plain ones.
+
+    One core is neither added nor measured again at the end.
+    """
+    planned = plan(study, topology)
+    runs = (replace(run, traced=steps, steps=PLAIN_STEPS) for run in planned.runs if _is_named(study, run))
+    return replace(planned, runs=tuple(runs))
+
+
+def _is_named(study: Study, run: Run) -> bool:
+    named = not isinstance(study.cores, tuple) or run.point.cores in study.cores
+    return named and run.launch <= study.launches
 
 
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
@@ -117,7 +149,7 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
     return sum(walls.get(run.point, known.get(run.point.workload, limit)) for run in runs)
 
 
-def _shuffled(
+def _shuffle(
     order: random.Random, placed: Sequence[tuple[Point, tuple[Cpus, ...]]]
 ) -> list[tuple[Point, tuple[Cpus, ...]]]:
     return order.sample(placed, len(placed))
@@ -172,12 +204,12 @@ def _request(study: Study, cores: int, smt: int, placement: str) -> Request:
     return Request(cores, smt, placement, study.within, frozenset(study.reserve), study.core_type)
 
 
-def _placed(study: Study, topology: Topology, point: Point) -> tuple[Cpus, ...]:
+def _choose_cpus(study: Study, topology: Topology, point: Point) -> tuple[Cpus, ...]:
     chosen = _place(topology, _request(study, point.cores, point.smt, point.placement))
-    asked = point.cores * point.smt
-    if topology.quota_cpus is not None and topology.quota_cpus < asked:
+    wanted = point.cores * point.smt
+    if topology.quota_cpus is not None and topology.quota_cpus < wanted:
         raise PlacementError(
-            f"{asked} CPUs were asked for, but the CPU quota of this control group gives only "
+            f"{wanted} CPUs were asked for, but the CPU quota of this control group gives only "
             f"{topology.quota_cpus:g} CPUs' worth of time; raise the quota or ask for fewer cores"
         )
     return chosen.cpus

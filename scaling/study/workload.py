@@ -2,7 +2,7 @@
 
 calibrated serial=0.2          a workload of ours, with options
 net.py:factory width=64        a factory in a user's own file
-command: ./prog -t {intra}     any program; no shell, only these places are filled in
+command: ./prog -t {intra}     any program; no shell, only these placeholders are filled in
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from scaling.errors import StudyError
 from scaling.study.keys import did_you_mean
 
-PLACES = ("cores", "smt", "intra", "inter")
+PLACEHOLDERS = ("cores", "smt", "intra", "inter")
 COMMAND = "command:"
 
 Option = bool | int | float | str
@@ -39,7 +39,7 @@ class OwnFile:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Any program, its places not yet filled in."""
+    """Any program, its placeholders not yet filled in."""
 
     argv: tuple[str, ...]
 
@@ -80,7 +80,7 @@ def workload(text: str) -> Workload:
     return Named(name, options)
 
 
-def checked(text: str, catalogue: Mapping[str, Entry]) -> Workload:
+def check_workload(text: str, catalogue: Mapping[str, Entry]) -> Workload:
     """What an entry means, refused where our catalogue has no such workload or option."""
     parsed = workload(text)
     if isinstance(parsed, Named):
@@ -106,11 +106,10 @@ def _argv(text: str) -> tuple[str, ...]:
         raise StudyError(f"workload '{text}': the command line does not end well ({error})") from error
     if not argv:
         raise StudyError(f"workload '{text}': no program after 'command:'")
-    for place in re.findall(r"\{(\w+)\}", " ".join(argv)):
-        if place not in PLACES:
-            raise StudyError(
-                f"workload '{text}': unknown place {{{place}}}; there are {', '.join(f'{{{p}}}' for p in PLACES)}"
-            )
+    for name in re.findall(r"\{(\w+)\}", " ".join(argv)):
+        if name not in PLACEHOLDERS:
+            known = ", ".join(f"{{{placeholder}}}" for placeholder in PLACEHOLDERS)
+            raise StudyError(f"workload '{text}': unknown placeholder {{{name}}}; there are {known}")
     return argv
 
 

@@ -87,7 +87,7 @@ def set_up_cluster(job: ClusterJob, notify: Notify, check: Check) -> Iterator[li
 def _refuse_another(job: ClusterJob) -> None:
     """Refuse a folder in which a node type, of this cluster file or an earlier one, was begun with another study."""
     for path in sorted(job.folder.glob(f"*/{STUDY}")):
-        reason = compatibility.refusal_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
+        reason = compatibility.incompatibility_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
         if reason:
             raise StoreError(f"{path.parent} holds another study: {reason}; choose another folder with -o")
 

@@ -97,7 +97,7 @@ def _describe(request: DescribeRequest) -> NodeDescription:
     another = None
     if request.begun is not None:
         begun = study_from_toml(request.begun, request.source)
-        another = compatibility.refusal(begun, study, plan(begun, topology).runs, planned.runs)
+        another = compatibility.incompatibility(begun, study, plan(begun, topology).runs, planned.runs)
     vitals = read_vitals(HERE, lambda: time.sleep(WATCHED_SECONDS))
     return NodeDescription(
         *_names(),

@@ -5,6 +5,7 @@ import pytest
 from scaling.errors import StudyError
 from scaling.study import catalogue as catalogue_module
 from scaling.study.catalogue import (
+    check_can_be_traced,
     check_extras,
     check_workloads,
     missing_extra_sentence,
@@ -13,7 +14,7 @@ from scaling.study.catalogue import (
     read_study_text,
     ready_made,
 )
-from scaling.study.planning import plan
+from scaling.study.planning import PROFILE_DEFAULTS, plan
 from scaling.study.spec import study_from_toml
 from tests.pretend import machine, study
 
@@ -83,3 +84,25 @@ def test_a_workload_without_its_extra_is_refused_in_one_sentence(monkeypatch):
         "'vgg' and 'memnet' need tensorflow, which is not installed; give: pip install 'cpu-scaling[tensorflow]'"
     )
     check_extras(study('workloads = ["calibrated"]'), read_catalogue())
+
+
+def test_what_is_there_without_a_study_is_a_study():
+    value = study_from_toml(PROFILE_DEFAULTS, "profile", ["workloads=memnet"])
+    check_can_be_traced(value, read_catalogue(), 12)
+    assert value.launches == 1
+
+
+def test_a_step_compiled_by_xla_is_refused():
+    with pytest.raises(StudyError, match=r"compiled by XLA is one opaque operation, .* set jit = false"):
+        check_can_be_traced(study('workloads = ["memnet"]\njit = true'), read_catalogue(), 12)
+
+
+@pytest.mark.parametrize("name", ["calibrated", "calibrated serial=0.5", "command: true"])
+def test_what_is_no_network_is_refused(name):
+    with pytest.raises(StudyError, match=rf"workload '{name}': it is no network, .* there are alexnet, "):
+        check_can_be_traced(study(f'workloads = ["{name}"]'), read_catalogue(), 12)
+
+
+def test_too_few_steps_to_drop_two_are_refused():
+    with pytest.raises(StudyError, match=r"--steps 2: .* give at least 3"):
+        check_can_be_traced(study('workloads = ["memnet"]'), read_catalogue(), 2)

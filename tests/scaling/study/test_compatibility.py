@@ -1,48 +1,48 @@
 import pytest
 
-from scaling.study.compatibility import refusal, refusal_anywhere
+from scaling.study.compatibility import incompatibility, incompatibility_anywhere
 from scaling.study.planning import plan
 from tests.pretend import machine, study
 
 
-def told(old: str, new: str) -> str | None:
+def obstacle(old: str, new: str) -> str | None:
     before, after = study(old), study(new)
-    return refusal(before, after, plan(before, machine()).runs, plan(after, machine()).runs)
+    return incompatibility(before, after, plan(before, machine()).runs, plan(after, machine()).runs)
 
 
 def test_the_same_study_goes_on():
-    assert told("", "") is None
+    assert obstacle("", "") is None
 
 
 def test_a_new_value_on_an_axis_goes_on():
-    assert told("cores = [2]", "cores = [2, 4]") is None
-    assert told("", 'modes = ["train", "infer"]') is None
+    assert obstacle("cores = [2]", "cores = [2, 4]") is None
+    assert obstacle("", 'modes = ["train", "infer"]') is None
 
 
 def test_more_launches_go_on():
-    assert told("launches = 3", "launches = 5") is None
+    assert obstacle("launches = 3", "launches = 5") is None
 
 
 def test_the_same_points_in_other_words_go_on():
-    assert told("cores = [1, 2, 4, 8]", 'cores = "doubling"') is None
+    assert obstacle("cores = [1, 2, 4, 8]", 'cores = "doubling"') is None
 
 
 def test_another_question_is_only_words():
-    assert told('question = "a"', 'question = "b"') is None
+    assert obstacle('question = "a"', 'question = "b"') is None
 
 
 def test_a_dropped_value_is_named():
-    assert told("cores = [2, 4]\nlaunches = 1", "cores = [2]\nlaunches = 1") == (
+    assert obstacle("cores = [2, 4]\nlaunches = 1", "cores = [2]\nlaunches = 1") == (
         "cores was [2, 4] and is now [2], which drops 1 of its runs"
     )
 
 
 def test_a_changed_key_is_named():
-    assert told("", "seed = 2\nprecision = 0.1") == "precision was 0.01 and is now 0.1, seed was 1 and is now 2"
+    assert obstacle("", "seed = 2\nprecision = 0.1") == "precision was 0.01 and is now 0.1, seed was 1 and is now 2"
 
 
 def test_another_way_of_starting_processes_is_another_study():
-    assert told("", 'start = "fork"') == "start was 'spawn' and is now 'fork'"
+    assert obstacle("", 'start = "fork"') == "start was 'spawn' and is now 'fork'"
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_another_way_of_starting_processes_is_another_study():
     ],
 )
 def test_what_no_machine_would_go_on_with_is_known_without_one(old, new, why):
-    assert refusal_anywhere(study(old), study(new)) == why
+    assert incompatibility_anywhere(study(old), study(new)) == why

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaling.errors import StudyError
-from scaling.study.planning import START_UP_SECONDS, estimated_seconds, plan
+from scaling.study.planning import PLAIN_STEPS, START_UP_SECONDS, estimated_seconds, plan, traced_plan
 from tests.pretend import machine, study
 
 
@@ -104,3 +104,14 @@ def test_the_time_is_at_most_the_limit_and_as_measured_once_it_was():
     runs = plan(question, machine(2)).runs
     assert estimated_seconds(runs, question, {}) == len(runs) * (START_UP_SECONDS + 10)
     assert estimated_seconds(runs, question, {runs[0].point: 1.5}) == len(runs) * 1.5
+
+
+def test_only_the_thread_counts_that_were_asked_for_are_traced():
+    runs = traced_plan(study("cores = [2, 4]\nlaunches = 2"), machine(8), 12).runs
+    assert sorted((run.point.cores, run.launch) for run in runs) == [(2, 1), (2, 2), (4, 1), (4, 2)]
+    assert {(run.traced, run.steps) for run in runs} == {(12, PLAIN_STEPS)}
+
+
+def test_counts_by_a_word_are_those_of_a_study():
+    runs = traced_plan(study('cores = "doubling"\nlaunches = 1'), machine(6), 12).runs
+    assert sorted(run.point.cores for run in runs) == [1, 2, 4, 6]
