@@ -103,7 +103,7 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Ta
             if sweep.poll() is None:
                 tally.kills[victim] += 1
                 _kill(sweep.pid, victim, folder)
-    # The guardian shares the lock: once we have it, everything that will be ended has been.
+    # The reaper shares the lock: once we have it, everything that will be ended has been.
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
     return sweep.returncode == 0

@@ -8,14 +8,14 @@ from scaling.study.planning import Run
 
 # What a program needs to find itself, its libraries and its language. Everything else, thread variables above all,
 # would make a run depend on the shell it was started from.
-KEPT = (
+INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"),
     *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
 )
 INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
 
-# oneDNN's kernels are TensorFlow's default on x86-64 only; a shell's own choice is kept, and either way it is said.
+# oneDNN's kernels are TensorFlow's default on x86-64 only; a shell's own choice is kept, and the row says which.
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 PADDING = "SCALING_PADDING"
@@ -23,7 +23,7 @@ PADDING = "SCALING_PADDING"
 # Where a run puts what it needs for a moment: a folder that is emptied for it, since it leaves without tidying up.
 SCRATCH = "TMPDIR"
 
-# The size of the environment shifts the stack, and with it cache and alignment luck by several percent; a different
+# The size of the environment shifts the stack, and with it cache and alignment effects by several percent; a different
 # length every launch turns that bias into noise that repeated launches can see.
 LONGEST_PADDING = 4096
 
@@ -32,12 +32,12 @@ def environment(
     run: Run, inherited: Mapping[str, str], mark: str, arch: str, scratch: str, generation: int | None = None
 ) -> dict[str, str]:
     """The variables of a run's process; a forked one has those of its server, alike in all runs of a generation."""
-    kept = {name: value for name, value in inherited.items() if name in KEPT or name.startswith("LC_")}
+    shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
     intra, inter = run.point.threads(run.point.intra), run.point.threads(run.point.inter)
-    luck = run.key if generation is None else generation
-    length = random.Random(repr(luck) + str(run.seed)).randrange(LONGEST_PADDING)
+    seed = run.key if generation is None else generation
+    length = random.Random(repr(seed) + str(run.seed)).randrange(LONGEST_PADDING)
     return {
-        **kept,
+        **shell,
         **QUIET_CPU,
         "KERAS_BACKEND": run.point.framework,
         ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0"),
@@ -51,5 +51,5 @@ def environment(
 
 def recorded(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The variables as a row keeps them: the padding by its length, what only this sweep has not at all."""
-    told = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
-    return tuple((name, told[name]) for name in sorted(told) if name not in (MARK, SCRATCH))
+    values = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
+    return tuple((name, values[name]) for name in sorted(values) if name not in (MARK, SCRATCH))

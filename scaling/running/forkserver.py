@@ -88,7 +88,7 @@ def _other_threads() -> set[str]:
 
 
 def _runtime_has_started() -> bool:
-    """Whether TensorFlow has made a tensor or a variable; as it tells nobody, its private state is looked at."""
+    """Whether TensorFlow has made a tensor or a variable; as it does not say so, its private state is read."""
     context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
     return bool(getattr(context, "_initialized", False))
 

@@ -20,23 +20,23 @@ DEFAULT_PATH = "/tmp/cpu-scaling.lock"
 class MachineLock:
     """Held while measuring; its file descriptor may be shared with a child that should hold it too."""
 
-    def __init__(self, purpose: str, wait: bool, say: Callable[[str], None]) -> None:
+    def __init__(self, purpose: str, wait: bool, notify: Callable[[str], None]) -> None:
         path = Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH))
-        self.fd = _opened(path)
+        self.fd = _open(path)
         try:
-            self._take(path, wait, say)
+            self._acquire(path, wait, notify)
             self._sign(purpose)
         except BaseException:
             os.close(self.fd)
             raise
 
-    def _take(self, path: Path, wait: bool, say: Callable[[str], None]) -> None:
+    def _acquire(self, path: Path, wait: bool, notify: Callable[[str], None]) -> None:
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not wait:
                 raise BusyError(f"{_holder(path)}; leave out --no-wait to wait for it") from None
-            say(f"{_holder(path)}; waiting for it to end")
+            notify(f"{_holder(path)}; waiting for it to end")
             fcntl.flock(self.fd, fcntl.LOCK_EX)
 
     def _sign(self, purpose: str) -> None:
@@ -51,8 +51,8 @@ class MachineLock:
         os.close(self.fd)
 
 
-def _opened(path: Path) -> int:
-    """The lock file, made for everybody where it is not there.
+def _open(path: Path) -> int:
+    """Open the lock file, created for everybody where it is not there.
 
     First without O_CREAT: in /tmp the kernel refuses to "create" a file that another user already owns.
     """

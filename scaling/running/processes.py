@@ -41,7 +41,7 @@ def end_group(leader: int) -> None:
 
 
 def end_children(spared: set[int]) -> int:
-    """Kill and bury our children until only the spared are left; how many there were.
+    """Kill and reap our children until only the spared are left; how many there were.
 
     Their own children become ours as they die, so this goes on until nobody new appears.
     """

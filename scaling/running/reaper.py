@@ -1,7 +1,7 @@
 """Ends what a sweep leaves behind when the sweep itself is killed: a process that waits, and then cleans up.
 
 It sleeps on a pipe whose other end the sweep holds, so that even SIGKILL to the sweep wakes it. Everything the
-sweep started carries the sweep's mark in its environment, daemons that left their session included. The guardian
+sweep started carries the sweep's mark in its environment, daemons that left their session included. The reaper
 shares the sweep's machine-wide lock, which is free again only once nothing of the sweep is left.
 """
 
@@ -20,15 +20,15 @@ from scaling.running.signals import REQUESTS_TO_STOP
 MARK = "SCALING_SWEEP"
 
 # A killed process can take a moment to die; one that waits on a broken disk may never.
-PATIENCE_SECONDS = 10.0
+LONGEST_SECONDS = 10.0
 
-# A child between fork and exec does not show its mark yet, so a sweep that was killed is looked after several times.
+# A child between fork and exec does not show its mark yet, so a sweep that was killed is looked for several times.
 QUIET_LOOKS = 4
 SECONDS_BETWEEN_LOOKS = 0.05
 
 
-class Guardian:
-    """A guardian of the sweep with this mark; closing it lets it look once more and go."""
+class Reaper:
+    """The reaper of the sweep with this mark; when closed, it looks once more and exits."""
 
     def __init__(self, mark: str, held_open: tuple[int, ...] = (), scratch: Path | None = None) -> None:
         watched, self._alive = os.pipe()
@@ -45,13 +45,13 @@ class Guardian:
 
     @property
     def pid(self) -> int:
-        """The guardian's own process, which is to be spared."""
+        """The reaper's own process, which is to be spared."""
         return self._process.pid
 
     def close(self) -> None:
-        """Dismiss it, and wait until it has gone."""
+        """Tell it that the sweep ends by itself, and wait until it has exited."""
         with suppress(BrokenPipeError):
-            os.write(self._alive, b"dismissed")
+            os.write(self._alive, b"closed")
         os.close(self._alive)
         self._process.wait()
 
@@ -61,13 +61,13 @@ def watch() -> None:
     for request in REQUESTS_TO_STOP:
         signal.signal(request, signal.SIG_IGN)
     mark = f"{MARK}={sys.argv[1]}".encode()
-    dismissed = sys.stdin.buffer.read() != b""
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    closed = sys.stdin.buffer.read() != b""
+    deadline = time.monotonic() + LONGEST_SECONDS
     quiet = 0
-    while quiet < (1 if dismissed else QUIET_LOOKS) and time.monotonic() < give_up:
+    while quiet < (1 if closed else QUIET_LOOKS) and time.monotonic() < deadline:
         ended = sum(_end(process, mark) for process in _processes())
         quiet = 0 if ended else quiet + 1
-        if not dismissed or ended:
+        if not closed or ended:
             time.sleep(SECONDS_BETWEEN_LOOKS)
     if sys.argv[2]:
         shutil.rmtree(sys.argv[2], ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Which run comes next: those the study asks for, then more where too little is known, for a budget or until it is.
+"""Which run comes next: those of the study, then more where intervals are wide, within a budget or until they are not.
 
 Blocks are always completed: every point of a block sees the same stretch of time, so slow drift falls on all alike.
 """
@@ -36,14 +36,14 @@ class Schedule:
         self.walls: dict[Point, float] = {}
         for launch in earlier:
             self._note(launch)
-        made = {(launch.point, launch.number) for known in self.launches.values() for launch in known}
+        recorded = {(launch.point, launch.number) for known in self.launches.values() for launch in known}
         self.runs_of_points = {run.point: run for run in planned}
-        self.pending = [run for run in planned if run.key not in made]
+        self.pending = [run for run in planned if run.key not in recorded]
         self.completed = len(planned) - len(self.pending)
-        self.chance = random.Random(f"{study.seed} {self.completed}")
+        self.random = random.Random(f"{study.seed} {self.completed}")
 
     def __iter__(self) -> Iterator[Run]:
-        """Every run, in order; each must have been recorded before the next is asked for."""
+        """Every run, in order; a block depends on the launches recorded before it."""
         for block in self._blocks(self.pending):
             for run in block:
                 yield replace(run, steps=run.steps or steps_a_launch(self.launches[run.point]))
@@ -79,7 +79,7 @@ class Schedule:
         if self.deadline is None:
             yield from blocks
             while more := self._again(self.needs_more()):
-                self.pending = self.chance.sample(more, len(more))
+                self.pending = self.random.sample(more, len(more))
                 yield list(self.pending)
             return
         # One core is measured again at the very end, so the block of the plan that does so waits.
@@ -97,15 +97,15 @@ class Schedule:
     def _further(self) -> Iterator[list[Run]]:
         """Blocks of the points whose intervals are still too wide, the widest first, as far as the budget reaches."""
         while True:
-            wide = [each for each in self.summaries() if self._worth_more(each)]
+            wide = [summary for summary in self.summaries() if self._worth_more(summary)]
             closing = self._closing()
             block: list[Run] = []
-            for run in self._again(each.point for each in sorted(wide, key=width, reverse=True)):
+            for run in self._again(summary.point for summary in sorted(wide, key=width, reverse=True)):
                 if self._fits([*block, run, *closing]):
                     block.append(run)
             if not block:
                 return
-            block = self.chance.sample(block, len(block))
+            block = self.random.sample(block, len(block))
             self.pending = [*block, *closing]
             yield block
 
@@ -121,7 +121,8 @@ class Schedule:
         """A further launch of each point, under the next number that is free."""
         return [
             replace(
-                self.runs_of_points[point], launch=1 + max((each.number for each in self.launches[point]), default=0)
+                self.runs_of_points[point],
+                launch=1 + max((launch.number for launch in self.launches[point]), default=0),
             )
             for point in points
         ]

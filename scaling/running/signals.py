@@ -14,36 +14,36 @@ REQUESTS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class StopRequests:
     """Requests that come within the block are raised by `check`, as KeyboardInterrupt.
 
-    At once they are raised where they come as well, and are found by `check` if that was of no effect. Otherwise
-    whoever waits is woken by `wake`, and only Ctrl-C a second time does not wait for a check.
+    With `at_once` they are raised where they come as well; `check` raises them again if that had no effect. Without it,
+    `wake` is called to wake whoever waits, and only a second Ctrl-C does not wait for a check.
     """
 
     def __init__(self, *, at_once: bool) -> None:
         self.at_once = at_once
         self.wake: Callable[[], None] = lambda: None
-        self._came = False
+        self._requested = False
         self._before: dict[signal.Signals, signal._HANDLER] = {}
 
     def __enter__(self) -> "StopRequests":
-        for each in REQUESTS_TO_STOP:
-            before = signal.getsignal(each)
+        for number in REQUESTS_TO_STOP:
+            before = signal.getsignal(number)
             if before is not signal.SIG_IGN:  # as under nohup
-                self._before[each] = before
-                signal.signal(each, self._hear)
+                self._before[number] = before
+                signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise what has come."""
-        if self._came:
+        """Raise KeyboardInterrupt if a request has come."""
+        if self._requested:
             raise KeyboardInterrupt
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        impatient = self._came and number == signal.SIGINT
-        self._came = True
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        impatient = self._requested and number == signal.SIGINT
+        self._requested = True
         if self.at_once or impatient:
             raise KeyboardInterrupt
         self.wake()

@@ -16,7 +16,7 @@ GROWTH = 1.25
 class Limits(NamedTuple):
     """How exactly a launch should know its own median, how long it may try, and how many steps are worth taking.
 
-    The number of steps is known once earlier launches have told what a launch and a step cost and add; then it decides.
+    The number of steps is known once earlier launches show what a launch and a step cost and add; then it decides.
     """
 
     precision: float

@@ -1,6 +1,6 @@
 """What else happened while steps were timed: threads, CPUs visited, waiting, steal, pressure, clocks, energy.
 
-Read without privileges, in the worker itself, outside the timed steps. What the machine does not tell is None.
+Read without privileges, in the worker itself, outside the timed steps. What the machine does not report is None.
 Imports nothing heavy: the worker pays for it at every start.
 """
 
@@ -102,7 +102,7 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
 
 
 def memory_policy() -> str | None:
-    """The policy this process was born with ('default', 'bind:0', …); None without NUMA support."""
+    """The policy this process was started with ('default', 'bind:0', …); None without NUMA support."""
     try:
         with open("/proc/self/numa_maps") as maps:
             # The rest of it takes the kernel milliseconds to count where a framework has been loaded.

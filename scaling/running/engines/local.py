@@ -22,7 +22,7 @@ from scaling.running import memory, processes
 from scaling.running.environment import environment, recorded
 from scaling.running.launcher import ChildSpec, LaunchResult, StartError, launch
 from scaling.running.messages import RunRequest, WorkloadSpec
-from scaling.running.reaper import Guardian
+from scaling.running.reaper import Reaper
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.planning import Run
 from scaling.study.spec import Study
@@ -41,31 +41,31 @@ class LocalEngine:
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
         processes.adopt_orphans()
         self.scratch = Path(gettempdir(), f"scaling-{self.mark}")
-        self.guardian = Guardian(self.mark, held_open, self.scratch)
+        self.reaper = Reaper(self.mark, held_open, self.scratch)
         self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _move_to(self.own_cpus)
         self.servers.close()
-        self.guardian.close()
+        self.reaper.close()
 
     def make(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Make each run and hand on its row."""
+        """Make each run and yield its row."""
         for run in runs:
-            yield self._made(run).row
+            yield self._make(run).row
 
     def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
-        """Make each run and hand on its row with the steps that were traced in it."""
-        return map(self._made, runs)
+        """Make each run and yield its row with the steps that were traced in it."""
+        return map(self._make, runs)
 
-    def _made(self, run: Run) -> TracedRow:
+    def _make(self, run: Run) -> TracedRow:
         cpus = frozenset(run.flat_cpus)
-        # We keep off the measured CPUs where there are others to be on.
+        # This process leaves the measured CPUs where there are others.
         _move_to(self.own_cpus - cpus or self.own_cpus)
         self._empty_scratch()
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")

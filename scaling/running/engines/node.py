@@ -147,12 +147,12 @@ def session(toml: str, source: str) -> Session:
 
 
 def _acquire_lock(purpose: str) -> MachineLock:
-    give_up = time.monotonic() + LOCK_SECONDS
+    deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            return MachineLock(purpose, wait=False, say=lambda _: None)
+            return MachineLock(purpose, wait=False, notify=lambda _: None)
         except BusyError as error:
-            if time.monotonic() >= give_up:
+            if time.monotonic() >= deadline:
                 raise BusyError(f"{str(error).partition(';')[0]}; the node is not free") from error
             time.sleep(SECONDS_BETWEEN_LOOKS)
 

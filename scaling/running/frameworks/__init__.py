@@ -1,1 +1,1 @@
-"""How each framework is told its threads, and how a step is compiled in it. Imported in the child only."""
+"""How the threads of each framework are set, and how a step is compiled in it. Imported in the child only."""

@@ -18,7 +18,7 @@ MOVES_NOTHING = {
 READS_ROWS = {"Gather", "GatherV2", "GatherNd", "ResourceGather", "Slice", "StridedSlice"}
 
 
-class Counted(NamedTuple):
+class StepCounts(NamedTuple):
     """What a step comes to: multiply-adds of products and convolutions, and bytes that operations move.
 
     Loops count as often as they turn. Every operand is read once and every result written once, as if nothing stayed
@@ -29,13 +29,13 @@ class Counted(NamedTuple):
     traffic_bytes: int
 
 
-def inference(network: Any, inputs: Any) -> Counted:
+def inference(network: Any, inputs: Any) -> StepCounts:
     """The counts of one inference."""
     batch = tf.nest.map_structure(tf.convert_to_tensor, inputs)
-    return _watched(lambda: (network.infer or network.model)(batch))
+    return _count(lambda: (network.infer or network.model)(batch))
 
 
-def training(network: Any, inputs: Any, targets: Any) -> Counted:
+def training(network: Any, inputs: Any, targets: Any) -> StepCounts:
     """The counts of one training step, forward, loss and gradients; the update of the weights is not in them."""
     batch, wanted = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in (inputs, targets))
     variables = [variable.value for variable in network.model.trainable_variables]
@@ -45,37 +45,37 @@ def training(network: Any, inputs: Any, targets: Any) -> Counted:
             loss = network.loss(network.model(batch, training=True), wanted)
         tape.gradient(loss, variables)
 
-    return _watched(step, {tuple(tensor.shape) for tensor in tf.nest.flatten(batch)})
+    return _count(step, {tuple(tensor.shape) for tensor in tf.nest.flatten(batch)})
 
 
-def _watched(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) -> Counted:
+def _count(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) -> StepCounts:
     """What is counted while a step is taken; gradients to what it was `given` are for nobody, and compiled away.
 
-    What was given is told by its shape, before zeros are put around it and after.
+    What was given is recognised by its shape, before zeros are put around it and after.
     """
     products = traffic = 0
     given = set(given)
 
     def see(op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Any], *_: Any, **__: Any) -> None:
         nonlocal products, traffic
-        kind = tf.compat.as_str(op)
-        if kind == "Conv2DBackpropInput" and tuple(outputs[0].shape) in given:
+        op_type = tf.compat.as_str(op)
+        if op_type == "Conv2DBackpropInput" and tuple(outputs[0].shape) in given:
             return
-        if kind in ("Pad", "PadV2") and tuple(inputs[0].shape) in given:
+        if op_type in ("Pad", "PadV2") and tuple(inputs[0].shape) in given:
             given.add(tuple(outputs[0].shape))
-        if kind in PRODUCTS:
+        if op_type in PRODUCTS:
             options = dict(zip(map(tf.compat.as_str, attrs[::2]), attrs[1::2], strict=True)) if attrs else {}
-            products += PRODUCTS[kind](inputs, outputs, options)
-        if kind not in MOVES_NOTHING:
+            products += PRODUCTS[op_type](inputs, outputs, options)
+        if op_type not in MOVES_NOTHING:
             written = sum(map(_bytes, outputs))
-            traffic += written + (written if kind in READS_ROWS else sum(map(_bytes, inputs)))
+            traffic += written + (written if op_type in READS_ROWS else sum(map(_bytes, inputs)))
 
     op_callbacks.add_op_callback(see)
     try:
         step()
     finally:
         op_callbacks.remove_op_callback(see)
-    return Counted(products, traffic)
+    return StepCounts(products, traffic)
 
 
 def _bytes(tensor: Any) -> int:

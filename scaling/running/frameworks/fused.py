@@ -1,4 +1,4 @@
-"""Keras optimizers carried out by TensorFlow's fused kernels: one operation a variable, where Keras writes a dozen.
+"""Keras optimizers carried out by TensorFlow's fused kernels: one operation per variable, where Keras writes a dozen.
 
 Hyper-parameters are the Keras optimizer's own; the formulas are the same, which a test holds.
 """
@@ -19,14 +19,14 @@ NOT_FUSED = (
 
 def fused_update(optimizer: Any, variables: Sequence[Any]) -> Update:
     """A function that takes gradients and changes the variables by them."""
-    kind = type(optimizer).__name__
-    if kind not in KERNELS:
-        raise ValueError(f"no fused update for the optimizer {kind}; there are {', '.join(KERNELS)}")
+    name = type(optimizer).__name__
+    if name not in KERNELS:
+        raise ValueError(f"no fused update for the optimizer {name}; there are {', '.join(KERNELS)}")
     config = optimizer.get_config()
-    unknown = [name for name in NOT_FUSED if config.get(name)]
+    unknown = [setting for setting in NOT_FUSED if config.get(setting)]
     if unknown or isinstance(config["learning_rate"], dict):
-        raise ValueError(f"no fused update for {kind} with {', '.join(unknown) or 'a schedule of its learning rate'}")
-    kernel = KERNELS[kind](config, variables)
+        raise ValueError(f"no fused update for {name} with {', '.join(unknown) or 'a schedule of its learning rate'}")
+    kernel = KERNELS[name](config, variables)
 
     def update(gradients: Sequence[Any]) -> None:
         kernel(_clipped(gradients, config))

@@ -65,23 +65,23 @@ class Spans(NamedTuple):
 def traced_steps(spans: Spans) -> list[TracedStep]:
     """Every marked step, in order; spans outside all of them count for nothing."""
     steps = sorted(spans.steps)
-    calls, ops = (_by_step(steps, sorted(kind)) for kind in (spans.calls, spans.ops))
-    return [_traced(step, calls[number], ops[number]) for number, step in enumerate(steps)]
+    calls, ops = (_by_step(steps, sorted(group)) for group in (spans.calls, spans.ops))
+    return [_traced_step(step, calls[number], ops[number]) for number, step in enumerate(steps)]
 
 
 def _by_step(steps: Sequence[Span], ordered: Sequence[Span]) -> dict[int, list[Span]]:
     """Spans by the number of the step in which they began, cut off where it ended."""
-    found: dict[int, list[Span]] = defaultdict(list)
+    by_step: dict[int, list[Span]] = defaultdict(list)
     number = 0
     for span in ordered:
         while number < len(steps) and span.start >= steps[number].end:
             number += 1
         if number < len(steps) and span.start >= steps[number].start:
-            found[number].append(span._replace(end=min(span.end, steps[number].end)))
-    return found
+            by_step[number].append(span._replace(end=min(span.end, steps[number].end)))
+    return by_step
 
 
-def _traced(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> TracedStep:
+def _traced_step(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> TracedStep:
     times: dict[str, int] = defaultdict(int)
     executions: dict[str, int] = defaultdict(int)
     for name, own in own_times(ops):
@@ -134,8 +134,8 @@ def _seconds(picoseconds: int) -> float:
 
 def op_type(event: str) -> str | None:
     """The type of the op whose execution an event is; None for an event that is no op."""
-    found = OP_EVENT.fullmatch(event)
-    return one_type(found[1]) if found else None
+    match = OP_EVENT.fullmatch(event)
+    return one_type(match[1]) if match else None
 
 
 @cache

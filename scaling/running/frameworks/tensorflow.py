@@ -1,4 +1,4 @@
-"""TensorFlow: threads set through its own controls, and one compiled step a mode for every network."""
+"""TensorFlow: threads set through its own controls, and one compiled step per mode for every network."""
 
 import math
 import os
@@ -20,14 +20,14 @@ INTER_OP = "tf_Compute"
 
 
 class TensorFlow:
-    """TensorFlow in this process, told its threads and its seed before its runtime starts.
+    """TensorFlow in this process, with its threads and its seed set before its runtime starts.
 
     The intra-op pool has no name of its own: it is what has joined the process, under the name of the main thread,
-    since TensorFlow was told its threads.
+    since the threads were set.
     """
 
     def __init__(self, intra: int, inter: int, seed: int) -> None:
-        self.asked = {"intra": intra, "inter": inter}
+        self.threads = {"intra": intra, "inter": inter}
         self.unnamed_before = _thread_names()[_own_name()]
         if intra:
             tf.config.threading.set_intra_op_parallelism_threads(intra)
@@ -56,11 +56,11 @@ class TensorFlow:
     def cautions(self) -> list[str]:
         """Settings that did not hold: automatic pools should be as large as the mask."""
         automatic = len(os.sched_getaffinity(0))
-        found = self.pool_sizes()
+        sizes = self.pool_sizes()
         return [
-            f"{name}-op threads: {asked or automatic} expected, but the pool has {found[f'{name}_pool']}"
-            for name, asked in self.asked.items()
-            if found[f"{name}_pool"] != (asked or automatic)
+            f"{name}-op threads: {threads or automatic} expected, but the pool has {sizes[f'{name}_pool']}"
+            for name, threads in self.threads.items()
+            if sizes[f"{name}_pool"] != (threads or automatic)
         ]
 
     def versions(self) -> dict[str, str]:
@@ -91,7 +91,7 @@ class CompiledStep:
         """Take the step on this very batch; the graph is built when this is first asked for.
 
         Its tensors are put in order once, and the runtime is asked directly: to look the graph up, match arguments and
-        get ready to describe errors cost half a millisecond a step.
+        get ready to describe errors cost half a millisecond per step.
         """
         built = self._function.get_concrete_function(*self._batch)
         tensors = [*tf.nest.flatten(self._batch), *built.captured_inputs]
@@ -104,9 +104,9 @@ class CompiledStep:
         result = outputs[0].numpy()
         self.taken += 1
         if self._trains:
-            self._keep(float(result))
+            self._record_loss(float(result))
 
-    def _keep(self, loss: float) -> None:
+    def _record_loss(self, loss: float) -> None:
         if not math.isfinite(loss):
             raise ArithmeticError(f"the loss is {loss} after {self.taken} steps")
         self.losses[1:] = [loss] if self.losses else []

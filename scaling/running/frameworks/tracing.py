@@ -81,11 +81,11 @@ class _Session:
         spans = Spans([], [], [])
         for plane in space.planes:
             if plane.name == HOST:
-                _keep(plane, {MARKER: spans.steps, call: spans.calls}, spans.ops)
+                _sort_events(plane, {MARKER: spans.steps, call: spans.calls}, spans.ops)
         return spans
 
 
-def _keep(plane: xplane_pb2.XPlane, named: dict[str, list[Span]], ops: list[Span]) -> None:
+def _sort_events(plane: xplane_pb2.XPlane, named: dict[str, list[Span]], ops: list[Span]) -> None:
     """Sort the events of a plane into lists: those with a name of their own, and ops under their type."""
     names = {number: metadata.name for number, metadata in plane.event_metadata.items()}
     types = {number: op_type(name) for number, name in names.items()}
@@ -94,7 +94,7 @@ def _keep(plane: xplane_pb2.XPlane, named: dict[str, list[Span]], ops: list[Span
         for event in line.events:
             number = event.metadata_id
             name = types[number] or names[number]
-            found = ops if types[number] else named.get(name)
-            if found is not None:
+            spans = ops if types[number] else named.get(name)
+            if spans is not None:
                 start = begun + event.offset_ps
-                found.append(Span(start, start + event.duration_ps, thread, name))
+                spans.append(Span(start, start + event.duration_ps, thread, name))

@@ -9,7 +9,7 @@ import pytest
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.running.engines.local import LocalEngine
-from scaling.running.reaper import Guardian
+from scaling.running.reaper import Reaper
 from scaling.study.planning import Run, plan
 from tests.pretend import study
 
@@ -61,10 +61,10 @@ def test_no_two_engines_share_a_scratch_folder():
         assert not one.scratch.exists()
 
 
-def test_the_guardian_removes_what_a_killed_sweep_has_left(tmp_path):
+def test_the_reaper_removes_what_a_killed_sweep_has_left(tmp_path):
     scratch = tmp_path / "scratch"
-    guardian = Guardian("nobody carries this mark", scratch=scratch)
+    reaper = Reaper("nobody carries this mark", scratch=scratch)
     scratch.mkdir()
     (scratch / "half.xplane.pb").write_bytes(b"half of a trace")
-    guardian.close()
+    reaper.close()
     assert not scratch.exists()

@@ -1,4 +1,4 @@
-"""Requests to stop, and when they are heard."""
+"""Requests to stop, and when they are raised."""
 
 import signal
 import weakref

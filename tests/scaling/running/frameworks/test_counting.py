@@ -1,7 +1,7 @@
 import keras
 import numpy as np
 
-from scaling.running.frameworks.counting import Counted, inference, training
+from scaling.running.frameworks.counting import StepCounts, inference, training
 from scaling.workloads.base import Network
 
 
@@ -10,7 +10,7 @@ def network(*layers: keras.Layer, shape: tuple[int, ...]) -> Network:
     return Network(model, None, lambda outputs, targets: keras.ops.sum(outputs * targets), None, 1)
 
 
-def forward(*layers: keras.Layer, shape: tuple[int, ...], items: int = 1) -> Counted:
+def forward(*layers: keras.Layer, shape: tuple[int, ...], items: int = 1) -> StepCounts:
     return inference(network(*layers, shape=shape), np.zeros((items, *shape), "float32"))
 
 
