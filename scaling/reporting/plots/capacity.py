@@ -1,168 +1,102 @@
-"""How many cores: throughput with what a new launch is sure to reach, the target, and the size to give."""
+"""How many cores to give: throughput of new launches over cores, a target, and the recommended size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from matplotlib import figure as mpl
-from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ASSURANCE, Outlook, Question
-from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.curves import Curve, launch_curve, most_fitted
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import MOST_PANELS, Key, cores_axis, frame, number_axis, upper_limit
-from scaling.reporting.plots.law_lines import draw_curve, left_out_words
 from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.marks import Mark, band_key, draw_marks, finite, hollow_key, line_key
-from scaling.reporting.plots.style import COLOURS, FAINT, colour, marker
+from scaling.reporting.plots.over_cores import MARKS, NO_LAW, THROUGHPUT
+from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Panel, Series, y_limits
+from scaling.reporting.plots.style import COLOURS, colour, marker
 from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
 DRAWS = 400
-GIVEN, TARGET = COLOURS[1], COLOURS[3]
-# A target farther above all that is drawn would only flatten the picture.
-IN_SIGHT = 2.0
+TARGET_COLOUR = COLOURS[3]
+# A target farther above everything drawn would flatten the figure.
+TARGET_IN_SIGHT = 2.0
+NEW_LAUNCHES = f"range of new launches ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """What one series has to show; no curve where there is no answer."""
-
-    outlook: Outlook
-    place: int
-    name: str
-    marks: Sequence[Mark]
-    curve: Curve | None
-    given: int | None
-    remark: str
-
-    @property
-    def measured(self) -> float:
-        """The most cores measured."""
-        return most_fitted(self.outlook.fit)
-
-    @property
-    def extrapolates(self) -> bool:
-        """Whether its curve goes beyond them."""
-        return self.curve is not None and self.outlook.farthest > self.measured
-
-
-def capacity(result: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
-    """A panel for every series that a size is asked of; with a target, the size that reaches it, else the knee's."""
-    if not result.outlooks:
+def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
+    """Draw a panel per series with its recommended size; with a target, the smallest size that reaches it."""
+    if not evaluation.outlooks:
         return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
-    lines = lines_of(result)
-    panels = [_panel(each, lines, result, target) for each in result.outlooks[:MOST_PANELS]]
-    given = (
-        f"the smallest size that reaches {number_words(target)} a second so surely"
+    lines = lines_of(evaluation)
+    panels = [_panel(outlook, lines, evaluation, target) for outlook in evaluation.outlooks]
+    units = {outlook.fit.series.unit for outlook in evaluation.outlooks}
+    y_label = f"throughput, {units.pop() if len(units) == 1 else 'units'}/s"
+    return Drawing(_caption(target), compile_figure(CoresFigure(panels, y_label, share_y=False)))
+
+
+def _caption(target: float | None) -> str:
+    size = (
+        f"the smallest size that reaches {number_words(target)} per second with that probability"
         if target is not None
-        else "the size where more cores stop paying"
+        else "the recommended size, beyond which more cores add little"
     )
-    caption = (
-        "Throughput over cores: the line is what the laws say, the band what a single new launch makes, above its "
-        f"lower edge {100 * ASSURANCE:.0f} times in a hundred; the upright line is {given}. Beyond the cores measured "
-        "it is extrapolated, beyond twice as many nothing is said. Bars are 95 % intervals over launches, hollow marks "
-        f"have a verdict against them.{left_out_words(len(result.outlooks))}"
+    return (
+        "Throughput over cores. The line is the median prediction, the band the range of a single new launch, which is "
+        f"above the lower edge with a probability of {100 * ASSURANCE:.0f} %; the vertical line is {size}. Dashed and "
+        f"shaded is extrapolated; beyond twice the cores measured nothing is predicted. {MARKS}."
     )
-    return Drawing(caption, _figure(panels, target))
 
 
-def _panel(outlook: Outlook, lines: Sequence[Line], result: Evaluation, target: float | None) -> _Panel:
+def _panel(outlook: Outlook, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
     fit = outlook.fit
     own = [line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)]
-    line = min(own, key=lambda each: each.point.smt, default=None)
-    refused = fit.verdict.word in ("no law fits", "superlinear") or all(law.fitted.problem.df <= 0 for law in fit.laws)
-    curve = None if refused else launch_curve(fit, fit.draws(DRAWS), outlook.farthest, ASSURANCE)
-    given, remark = _given(outlook, result, target)
-    return _Panel(
-        outlook,
-        line.place if line else 0,
-        line.name if line else fit.series.label,
-        rate_marks(line) if line else [],
-        curve,
-        given,
+    line = min(own, key=lambda line: line.point.smt, default=None)
+    index = line.index if line else 0
+    curve, measured_to = _curve(outlook), most_fitted(fit)
+    laws = [LawLine("law", curve, measured_to, colour(index), band=NEW_LAUNCHES)] if curve else []
+    name = line.name if line else fit.series.label
+    series = Series(name, THROUGHPUT.marks(line) if line else [], colour(index), marker(index), laws)
+    size, remark = _size(outlook, evaluation, target)
+    return Panel(
+        [series],
+        reach_target(y_limits([series], 0.0, bands=True), target),
+        name,
         remark,
+        target=target_level(target),
+        size=size,
+        extrapolated=(measured_to, outlook.farthest) if curve and outlook.farthest > measured_to else None,
     )
 
 
-def rate_marks(line: Line) -> list[Mark]:
-    """Throughput, which needs no baseline: a point is as valid as its own launches are."""
-    return finite(
-        Mark(point.summary.point.cores, rate, point.summary.valid) for point in line.points if (rate := _rate(point))
-    )
+def _curve(outlook: Outlook) -> Curve | None:
+    """The throughput of new launches; None where no law can answer."""
+    fit = outlook.fit
+    if fit.verdict.word in NO_LAW or all(law.fitted.problem.df <= 0 for law in fit.laws):
+        return None
+    return launch_curve(fit, fit.draws(DRAWS), outlook.farthest, ASSURANCE)
 
 
-def _rate(point: Scaled) -> Estimate | None:
-    """Items a second; steps a second where nobody counted items."""
-    summary = point.summary
-    return summary.rate or (summary.step.map(lambda seconds: 1.0 / seconds) if summary.step else None)
-
-
-def _given(outlook: Outlook, result: Evaluation, target: float | None) -> tuple[int | None, str]:
-    """The size to give, and what to say of it."""
+def _size(outlook: Outlook, evaluation: Evaluation, target: float | None) -> tuple[int | None, str]:
+    """The recommended size, and a remark about it."""
     if target is None:
-        given = outlook.recommended
-        return given, f"no size: {outlook.fit.verdict.word}" if given is None else f"give {count(given, 'core')}"
-    found = answer(outlook.fit, Question("throughput", target), result.sizes)
-    if found.offer is None:
-        return None, f"no size: {found.status}"
-    threads = f" × {found.offer.threads} threads" if found.offer.threads > 1 else ""
-    return found.offer.cores, f"give {count(found.offer.cores, 'core')}{threads}"
+        size = outlook.recommended
+        return size, f"no size: {outlook.fit.verdict.word}" if size is None else f"give {count(size, 'core')}"
+    reply = answer(outlook.fit, Question("throughput", target), evaluation.sizes)
+    if reply.offer is None:
+        return None, f"no size: {reply.status}"
+    threads = f" × {reply.offer.threads} threads" if reply.offer.threads > 1 else ""
+    return reply.offer.cores, f"give {count(reply.offer.cores, 'core')}{threads}"
 
 
-def _figure(panels: Sequence[_Panel], target: float | None) -> mpl.Figure:
-    counts = [cores for panel in panels for cores in panel.outlook.fit.series.cores]
-    counts += [mark.cores for panel in panels for mark in panel.marks]
-    farthest = max([*counts, *(panel.outlook.farthest for panel in panels)])
-    shown = frame(len(panels), share_y=False)
-    for place, panel in enumerate(panels):
-        axes, top = shown.axes[place], _top(panel, target)
-        _draw(axes, panel, top, target)
-        axes.set_ylim(0.0, top)
-        number_axis(axes)
-        shown.title(place, panel.name, panel.remark)
-    cores_axis(shown, counts, farthest)
-    units = {panel.outlook.fit.series.unit for panel in panels}
-    shown.labels("cores", f"throughput, {units.pop() if len(units) == 1 else 'units'}/s")
-    shown.legend(_keys(panels, target))
-    return shown.figure
+def reach_target(limits: tuple[float, float], target: float | None) -> tuple[float, float]:
+    """Limits that include a target, unless it is far above everything else."""
+    bottom, top = limits
+    return bottom, max(top, 1.08 * target) if target is not None and target <= TARGET_IN_SIGHT * top else top
 
 
-def _top(panel: _Panel, target: float | None) -> float:
-    values = [mark.figure.value for mark in panel.marks]
-    values += [] if panel.curve is None else [float(panel.curve.middle.max())]
-    highs = [mark.figure.high for mark in panel.marks]
-    highs += [] if panel.curve is None or panel.curve.high is None else [float(panel.curve.high.max())]
-    top = upper_limit(values, highs, 0.0) or 1.0
-    return max(top, 1.08 * target) if target is not None and target <= IN_SIGHT * top else top
-
-
-def _draw(axes: Axes, panel: _Panel, top: float, target: float | None) -> None:
-    if panel.extrapolates:
-        axes.axvspan(panel.measured, panel.outlook.farthest, color=FAINT, alpha=0.12, linewidth=0.0, zorder=0.5)
-    if panel.curve is not None:
-        draw_curve(axes, panel.curve, panel.measured, colour(panel.place))
-    if target is not None and target <= top:
-        axes.axhline(target, color=TARGET, linewidth=1.1, linestyle="-.", zorder=2)
-    if panel.given is not None:
-        axes.axvline(panel.given, color=GIVEN, linewidth=1.3, zorder=2)
-    draw_marks(axes, panel.marks, colour(panel.place), marker(panel.place), (0.0, top))
-
-
-def _keys(panels: Sequence[_Panel], target: float | None) -> list[Key]:
-    keys: list[Key] = []
-    if any(panel.curve is not None for panel in panels):
-        keys.append(band_key(f"the laws, and new launches ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"))
-    if any(panel.given is not None for panel in panels):
-        keys.append(line_key("size to give", GIVEN))
-    if target is not None:
-        keys.append(line_key(f"target, {number_words(target)}/s", TARGET, "-."))
-    if any(panel.extrapolates for panel in panels):
-        keys.append(Patch(facecolor=FAINT, alpha=0.2, label="extrapolated"))
-    if not all(mark.valid for panel in panels for mark in panel.marks):
-        keys.append(hollow_key())
-    return keys
+def target_level(target: float | None) -> Level | None:
+    """A target throughput as a horizontal line."""
+    if target is None:
+        return None
+    label = f"target, {number_words(target)}/s"
+    return Level(Estimate(target), TARGET_COLOUR, label, "-.", width=1.1)

@@ -11,7 +11,6 @@ from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, share
 from scaling.results.op_evaluation import OpEvaluation
 
-MOST_BARS = 16
 BAR_INCHES, WIDTH_INCHES = 0.36, 9.0
 
 
@@ -25,7 +24,7 @@ def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
         "one thread; the bars say in which ops it is lost, the largest first, coloured by class. Ops that gained more "
         "than their share are left out."
     )
-    return Drawing(caption, _figure(found[:MOST_BARS]))
+    return Drawing(caption, _figure(found))
 
 
 def segments(found: Loss) -> list[tuple[str, str, float]]:

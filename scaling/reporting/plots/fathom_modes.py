@@ -14,7 +14,6 @@ from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count, duration
 from scaling.results.op_evaluation import OpEvaluation
 
-MOST_PAIRS = 12
 BAR_INCHES = 0.24
 
 
@@ -23,7 +22,7 @@ def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
     by_name: dict[str, ModePair] = {}
     for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):
         by_name.setdefault(f"{pair.train.point.workload} {pair.train.point.size}", pair)
-    pairs = list(by_name.values())[:MOST_PAIRS]
+    pairs = list(by_name.values())
     if not pairs:
         return NotDrawn("no workload was traced on as many threads both in training and in inference")
     caption = (

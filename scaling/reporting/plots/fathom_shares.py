@@ -19,7 +19,6 @@ from scaling.reporting.words import count
 from scaling.results.op_evaluation import OpEvaluation
 
 ROW_INCHES, COLUMN_INCHES = 0.17, 0.62
-MOST_WORKLOADS = 16
 # A share below this is no number worth printing.
 LEAST_PRINTED = 0.5
 TINTS = 20
@@ -48,7 +47,7 @@ def _neighbours(result: OpEvaluation) -> list[Profile]:
 
 
 def _figure(result: OpEvaluation) -> Figure:
-    profiles = _neighbours(result)[:MOST_WORKLOADS]
+    profiles = _neighbours(result)
     kinds = {op.type: op.op_class for each in profiles for op in notable(each)}
     types = sorted(kinds, key=lambda name: (CLASSES.index(kinds[name]), name))
     percents: Floats = np.array([[100.0 * each.share(name) for each in profiles] for name in types])

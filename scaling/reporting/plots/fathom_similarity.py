@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from scaling.analysis.ops.similarity import Merge
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import SINGLE_WIDTH_INCHES
+from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES
 from scaling.reporting.plots.style import SMALL_POINTS, colour
 from scaling.reporting.plots.text import wrapped
 from scaling.reporting.words import count

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.operations import Stationarity
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import MOST_PANELS, frame, number_axis, reference
+from scaling.reporting.plots.layout import make_grid, number_axis, reference
 from scaling.reporting.plots.style import colour, marker
 from scaling.reporting.words import count, share
 from scaling.results.op_evaluation import OpEvaluation
@@ -27,7 +27,7 @@ def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
         "a few steps where they scatter around one level. Spread is the standard deviation over the mean; a drift is "
         "named where Mann and Kendall's test finds one."
     )
-    return Drawing(caption, _figure(chosen[:MOST_PANELS]))
+    return Drawing(caption, _figure(chosen))
 
 
 def _chosen(result: OpEvaluation) -> list[Stationarity]:
@@ -44,7 +44,7 @@ def _chosen(result: OpEvaluation) -> list[Stationarity]:
 
 
 def _figure(chosen: Sequence[Stationarity]) -> Figure:
-    shown = frame(len(chosen))
+    shown = make_grid(len(chosen))
     for place, each in enumerate(chosen):
         axes, middle = shown.axes[place], median(each.step_seconds)
         percents = [min(100.0 * seconds / middle, MOST_PERCENT) for seconds in each.step_seconds]

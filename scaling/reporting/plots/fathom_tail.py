@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 from scaling.analysis.operations import MOST, cumulative_shares, types_for
 from scaling.analysis.ops.profile import Profile
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import frame, number_axis, reference
+from scaling.reporting.plots.layout import make_grid, number_axis, reference
 from scaling.reporting.plots.style import colour, marker
 from scaling.reporting.words import count
 from scaling.results.op_evaluation import OpEvaluation
@@ -29,7 +29,7 @@ def op_tail(result: OpEvaluation) -> Drawing | NotDrawn:
 
 
 def _figure(profiles: Sequence[Profile]) -> Figure:
-    shown = frame(1)
+    shown = make_grid(1)
     axes = shown.axes[0]
     most = max(min(FARTHEST, len(each.ops)) for each in profiles)
     for place, each in enumerate(profiles):

@@ -14,7 +14,6 @@ from scaling.reporting.plots.text import printable, wrapped
 from scaling.reporting.words import duration, share
 from scaling.results.op_evaluation import OpEvaluation, Scaling
 
-MOST_PANELS = 8
 MOST_PARTS = 5
 PANEL_INCHES = (5.0, 1.85)
 # Times span many powers of ten; parts below this share of a step are not drawn.
@@ -25,12 +24,11 @@ def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
     """A panel a subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
     if not result.scalings:
         return NotDrawn("no workload was traced on several numbers of threads")
-    scalings = sorted(result.scalings, key=lambda each: each.threading.profiles[0].point.mode != "train")[:MOST_PANELS]
-    left = f" {len(scalings)} of {len(result.scalings)} are drawn." if len(result.scalings) > len(scalings) else ""
+    scalings = sorted(result.scalings, key=lambda each: each.threading.profiles[0].point.mode != "train")
     caption = (
         "Time a step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
         "dotted is what perfect scaling of the whole step would be. A part whose line is flat is what more threads do "
-        f"not help with.{left}"
+        "not help with."
     )
     return Drawing(caption, _figure(scalings))
 

@@ -17,10 +17,10 @@ BARE = ("workload", "mode", "placement", "size", "framework")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that differ in cores alone, ascending; `place` gives colour and marker, the same in every figure."""
+    """Points that differ in cores alone, ascending; `index` gives colour and marker, the same in every figure."""
 
     name: str
-    place: int
+    index: int
     point: Point
     points: tuple[Scaled, ...]
     key: SeriesKey
@@ -45,9 +45,9 @@ def lines_of(result: Evaluation) -> tuple[Line, ...]:
     ]
     fits = {fit.series.key: fit for fit in result.fits}
     found = []
-    for place, (name, (point, members)) in enumerate(zip(names_of([each for each, _ in groups]), groups, strict=True)):
+    for index, (name, (point, members)) in enumerate(zip(names_of([each for each, _ in groups]), groups, strict=True)):
         key = series_key(point)
-        found.append(Line(name, place, point, members, key, fits.get(key)))
+        found.append(Line(name, index, point, members, key, fits.get(key)))
     return tuple(found)
 
 

@@ -12,8 +12,9 @@ from matplotlib.path import Path
 from scaling.machine.topology import Cpus
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.floor_plan import Box, Level, Plan, floor_plan
-from scaling.reporting.plots.frame import POINTS_PER_INCH, frame
-from scaling.reporting.plots.style import COLOURS, FAINT, INK, LIGHT, Stroke
+from scaling.reporting.plots.layout import POINTS_PER_INCH, make_grid
+from scaling.reporting.plots.specification import Stroke
+from scaling.reporting.plots.style import COLOURS, FAINT, INK, LIGHT
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
 from scaling.results.machine_file import MachineFile
@@ -52,7 +53,7 @@ def placement(result: Evaluation) -> Drawing | NotDrawn:
         groups.setdefault((each.placement, each.smt), []).append(each)
     room = MOST_PANELS if sum(map(len, machine.cores)) <= LARGE else MOST_PANELS_IF_LARGE
     most = max(1, min(3, room // len(groups)))
-    chosen = [each for group in groups.values() for each in few(group, most)][:room]
+    chosen = [each for group in groups.values() for each in few(group, most)]
     left = f" {len(chosen)} of {len(found)} are drawn." if len(chosen) < len(found) else ""
     about = f" of {machine.host}, {machine.cpu_model}" if machine.cpu_model else f" of {machine.host}"
     caption = (
@@ -81,7 +82,7 @@ def few(found: Sequence[Used], most: int) -> list[Used]:
 def _figure(chosen: Sequence[Used], machine: MachineFile) -> Figure:
     plan = floor_plan(machine)
     high = max(0.9, min(2.6, 2.6 * plan.height / plan.width))
-    shown = frame(len(chosen), share_x=False, share_y=False, height=high)
+    shown = make_grid(len(chosen), share_x=False, share_y=False, height=high)
     widest = shown.figure.get_figwidth() / shown.columns - 0.4
     cell = min(widest / plan.width, high / plan.height) * POINTS_PER_INCH
     labelled = cell / _threads(plan) ** 0.5 >= LEAST_CELL_POINTS

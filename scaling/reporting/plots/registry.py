@@ -25,11 +25,15 @@ class FigureKind:
 
 FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
-        "efficiency", "Parallel efficiency", "parallel efficiency with the fitted law", "rows", "efficiency:efficiency"
+        "efficiency", "Parallel efficiency", "parallel efficiency with the fitted law", "rows", "over_cores:efficiency"
     ),
-    FigureKind("speedup", "Speedup with its laws", "speedup with both laws and their bands", "rows", "speedup:speedup"),
+    FigureKind(
+        "speedup", "Speedup with its laws", "speedup with both laws and their bands", "rows", "over_cores:speedup"
+    ),
     FigureKind("steps", "Step times by launch", "step times launch by launch", "rows", "steps:steps"),
-    FigureKind("smt", "Yield of SMT threads", "throughput gained by a core's further threads", "rows", "smt:smt"),
+    FigureKind(
+        "smt", "Yield of SMT threads", "throughput gained by a core's further threads", "rows", "over_cores:smt"
+    ),
     FigureKind(
         "threads",
         "Threads within and between operations",
@@ -43,10 +47,14 @@ FIGURES: tuple[FigureKind, ...] = (
         "Serial fraction by core count",
         "Karp–Flatt serial fraction by core count",
         "rows",
-        "karp_flatt:karp_flatt",
+        "over_cores:karp_flatt",
     ),
     FigureKind(
-        "modes", "Training and inference", "parallel efficiency in training and in inference", "rows", "modes:modes"
+        "modes",
+        "Training and inference",
+        "parallel efficiency in training and in inference",
+        "rows",
+        "over_cores:modes",
     ),
     FigureKind("placement", "Which CPUs were used", "the CPUs each placement used", "rows", "placement:placement"),
     FigureKind(

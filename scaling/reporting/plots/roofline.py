@@ -9,8 +9,7 @@ from matplotlib.ticker import NullLocator
 
 from scaling.analysis.ops.roofline import Achieved, Ceilings
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import frame, number_axis
-from scaling.reporting.plots.marks import hollow_key, mark_key
+from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis
 from scaling.reporting.plots.style import INK, SMALL_POINTS, colour, marker
 from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
@@ -53,7 +52,7 @@ def _few(counts: Sequence[int]) -> list[int]:
 
 
 def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
-    shown = frame(len(panels), height=2.6)
+    shown = make_grid(len(panels), height=2.6)
     names = list(dict.fromkeys(_name(each) for panel in panels for each in panel))
     for place, panel in enumerate(panels):
         axes, ceilings = shown.axes[place], panel[0].ceilings

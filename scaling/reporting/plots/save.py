@@ -15,6 +15,8 @@ from scaling.reporting.plots.text import printable
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 160
+# No image may have more dots in a direction (a limit of matplotlib).
+MOST_DOTS = 2**16 - 1
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
 
 _SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
@@ -34,9 +36,13 @@ def save(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> li
         else:
             metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if each == "pdf" else {})
             with style():
-                drawing.figure.savefig(path, format=each, dpi=DOTS_PER_INCH, metadata=metadata)
+                drawing.figure.savefig(path, format=each, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
         written.append(path)
     return written
+
+
+def _dots_per_inch(figure: Figure) -> float:
+    return float(min(DOTS_PER_INCH, MOST_DOTS / max(figure.get_size_inches())))
 
 
 def page_svg(drawing: Drawing) -> str:

@@ -23,7 +23,8 @@ from scaling.study.planning import Point
 NAMES = ("start and imports", "init", "setup and first step", "run", "rest")
 # One after another from dark to light, so that they differ in grey print too.
 TINTS: tuple[str, ...] = tuple(seaborn.color_palette("viridis", len(NAMES)).as_hex())
-MOST_BARS = 24
+# With more bars only the most cores of each series are drawn.
+MANY_BARS = 24
 LEAST_LABELLED = 6.5
 BAR_INCHES, LINE_INCHES = 0.17, 0.15
 
@@ -44,15 +45,15 @@ def sections(result: Evaluation) -> Drawing | NotDrawn:
         if row.outcome.status == "ok" and _told(row.outcome.sections):
             by_point.setdefault(row.run.point, []).append(row)
     lines = lines_of(result)
-    bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MOST_BARS)]
+    bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MANY_BARS)]
     if not bars:
         return NotDrawn("no run that went well says where its time went")
-    left = f" The first {MOST_BARS} of {len(bars)} are drawn." if len(bars) > MOST_BARS else ""
+    left = " Only the most cores of each series are drawn." if 2 * len(lines) > MANY_BARS else ""
     caption = (
         "Share of a run's wall time, medians over launches: only the part called run is what step times are taken "
         f"from. The seconds at the end of a bar are the whole run.{left}"
     )
-    return Drawing(caption, _figure(bars[:MOST_BARS]))
+    return Drawing(caption, _figure(bars))
 
 
 def _told(found: Seconds) -> bool:

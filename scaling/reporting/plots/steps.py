@@ -13,8 +13,7 @@ from matplotlib.ticker import FixedLocator
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import MOST_PANELS, frame, number_axis
-from scaling.reporting.plots.law_lines import left_out_words
+from scaling.reporting.plots.layout import make_grid, number_axis
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.reporting.words import count, duration
@@ -60,9 +59,9 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
         "the median of its steady steps, which is what the launch counts as; times are over the point's figure, "
         "written below; warm-up beyond the axis is cut. Columns that stand apart say that launches differ more than "
-        f"steps do.{left_out_words(len(drawn))}"
+        "steps do."
     )
-    return Drawing(caption, _figure(drawn[:MOST_PANELS]))
+    return Drawing(caption, _figure(drawn))
 
 
 def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:
@@ -93,7 +92,7 @@ def thinned(values: Floats, most: int) -> Floats:
 
 
 def _figure(drawn: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
-    shown = frame(len(drawn), share_x=False)
+    shown = make_grid(len(drawn), share_x=False)
     strips = [strip for _, groups in drawn for group in groups for strip in group.strips]
     most = max(LEAST_MARKS, min(MOST_MARKS, ALL_MARKS // len(strips)))
     steady = np.concatenate([strip.steady for strip in strips])

@@ -6,19 +6,19 @@ neither data nor faint is drawn in `INK`, which a page turns into the colour of 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 import matplotlib.style
 import seaborn
 
-Stroke = Literal["-", "--", "-.", ":"]
-
 INK = "#252525"
 # Readable on any fill of a heat map or a bar, whatever the page around it.
 DARK, LIGHT = "#111111", "#fafafa"
 FAINT = "#8c8c8c"
-COLOURS: tuple[str, ...] = tuple(seaborn.color_palette("colorblind").as_hex()[place] for place in (0, 3, 2, 4, 1, 5, 9))
+# A thin dotted line: what would be ideal, or unchanged.
+REFERENCE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
+COLOURS: tuple[str, ...] = tuple(seaborn.color_palette("colorblind").as_hex()[index] for index in (0, 3, 2, 4, 1, 5, 9))
 MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "*")
 
 TEXT_POINTS, SMALL_POINTS = 9.0, 8.0
@@ -72,11 +72,11 @@ def style() -> Iterator[None]:
             yield
 
 
-def colour(place: int) -> str:
-    """The colour of the series at a place; with its marker no two of the first seventy are alike."""
-    return COLOURS[place % len(COLOURS)]
+def colour(index: int) -> str:
+    """The colour of a series; together with its marker it is unique among the first seventy."""
+    return COLOURS[index % len(COLOURS)]
 
 
-def marker(place: int) -> str:
-    """The marker of the series at a place."""
-    return MARKERS[place % len(MARKERS)]
+def marker(index: int) -> str:
+    """The marker of a series."""
+    return MARKERS[index % len(MARKERS)]

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.frame import Frame, frame
+from scaling.reporting.plots.layout import Grid as Panels
+from scaling.reporting.plots.layout import make_grid
 from scaling.reporting.plots.lines import names_of
 from scaling.reporting.plots.style import SMALL_POINTS
 from scaling.reporting.words import count
@@ -19,7 +20,8 @@ from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 from scaling.study.spec import Threads
 
-MOST_PANELS = 12
+# With more panels only the fewest and the most cores of each workload are drawn.
+MANY_PANELS = 12
 # Cells with room for a number.
 MOST_LABELLED = 10
 # Few enough for a bar of colours that stays a drawing; more would be put into files as an image.
@@ -46,13 +48,13 @@ def threads(result: Evaluation) -> Drawing | NotDrawn:
     grids = [grid_of(point, found) for point, found in groups.items() if len(found) > 1]
     if not grids:
         return NotDrawn("no workload was measured with several numbers of threads on the same cores")
-    chosen = _few_counts(grids) if len(grids) > MOST_PANELS else grids
-    left = f" {len(chosen[:MOST_PANELS])} of {len(grids)} are drawn." if len(grids) > MOST_PANELS else ""
+    chosen = _few_counts(grids) if len(grids) > MANY_PANELS else grids
+    left = " Only the fewest and the most cores of each workload are drawn." if len(chosen) < len(grids) else ""
     caption = (
         "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets have a "
         f"verdict against them, empty cells were not measured.{left}"
     )
-    return Drawing(caption, _figure(chosen[:MOST_PANELS]))
+    return Drawing(caption, _figure(chosen))
 
 
 def grid_of(point: Point, found: Sequence[Scaled]) -> Grid:
@@ -83,7 +85,7 @@ def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
 
 def _figure(grids: Sequence[Grid]) -> Figure:
     tallest = max(len(grid.inter) for grid in grids)
-    shown = frame(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
+    shown = make_grid(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
     names = names_of([grid.point for grid in grids])
     lowest = float(np.nanmin([np.nanmin(grid.percents) for grid in grids]))
     low = min(90.0, 10.0 * np.floor(lowest / 10.0))
@@ -97,7 +99,7 @@ def _figure(grids: Sequence[Grid]) -> Figure:
     return shown.figure
 
 
-def _axis_labels(shown: Frame) -> None:
+def _axis_labels(shown: Panels) -> None:
     shown.labels("threads within an operation (intra)" if shown.columns < 3 else "intra threads", "")
     shown.figure.supylabel("operations at once (inter threads)")
 

@@ -3,7 +3,8 @@ from numpy import interp
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.question import Question
-from scaling.reporting.plots.capacity import GIVEN, TARGET
+from scaling.reporting.plots.capacity import TARGET_COLOUR
+from scaling.reporting.plots.compile import SIZE_COLOUR
 from scaling.reporting.plots.drawing import draw_figures
 from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, legend, marks, nothing, panels, picture
@@ -13,11 +14,11 @@ ALL = 'cores = "all"\nlaunches = 3'
 
 
 def upright(axes):
-    return [line.get_xdata()[0] for line in axes.lines if line.get_color() == GIVEN]
+    return [line.get_xdata()[0] for line in axes.lines if line.get_color() == SIZE_COLOUR]
 
 
 def level(axes):
-    return [line.get_ydata()[0] for line in axes.lines if line.get_color() == TARGET]
+    return [line.get_ydata()[0] for line in axes.lines if line.get_color() == TARGET_COLOUR]
 
 
 def test_throughput_is_marked_with_its_interval_and_the_size_at_the_knee(tmp_path):

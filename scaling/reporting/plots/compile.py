@@ -1,0 +1,177 @@
+"""Draw a figure over cores from its specification: panels, marks with bars, laws with bands, references, legend."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
+
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.observations import Floats
+from scaling.reporting.plots.layout import (
+    Key,
+    band_key,
+    cores_axis,
+    hollow_key,
+    line_key,
+    make_grid,
+    mark_key,
+    number_axis,
+    shade_key,
+)
+from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series, logarithmic
+from scaling.reporting.plots.style import BAND_ALPHA, COLOURS, CROWDED_POINTS, FAINT, INK, MARK_POINTS, REFERENCE
+
+# More marks than this in one series are drawn smaller, so that their bars are seen.
+FEW_MARKS = 10
+SIZE_COLOUR = COLOURS[1]
+
+
+def compile_figure(specification: CoresFigure) -> Figure:
+    """Lay out the panels, draw each, then scale the axes and explain everything drawn in one legend."""
+    grid = make_grid(len(specification.panels), share_y=specification.share_y)
+    for index, panel in enumerate(specification.panels):
+        _draw_panel(grid.axes[index], panel, specification)
+        if panel.title or panel.remark:
+            grid.title(index, panel.title, panel.remark)
+    cores_axis(grid, specification.counts, specification.last_count, square=specification.log_y)
+    log_y = specification.log_y and logarithmic(specification.counts)
+    for index, panel in enumerate(specification.panels):
+        grid.axes[index].set_ylim(*panel.limits)
+        if not log_y and (index == 0 or not specification.share_y):
+            number_axis(grid.axes[index])
+    grid.labels("cores", specification.y_label)
+    grid.legend(_legend(specification))
+    return grid.figure
+
+
+def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
+    if panel.extrapolated:
+        axes.axvspan(*panel.extrapolated, color=FAINT, alpha=0.12, linewidth=0.0, zorder=0.5)
+    if specification.ideal == "linear":
+        ends = [1.0, specification.last_count]
+        axes.plot(ends, ends, color=INK, zorder=1, **REFERENCE)
+    elif specification.ideal is not None:
+        axes.axhline(specification.ideal, color=INK, zorder=1, **REFERENCE)
+    _draw_background(axes, panel.background)
+    for level in [*([panel.target] if panel.target else []), *(lvl for one in panel.series for lvl in one.levels)]:
+        _draw_level(axes, level, panel.limits)
+    if panel.size is not None:
+        axes.axvline(panel.size, color=SIZE_COLOUR, linewidth=1.3, zorder=2)
+    for series in panel.series:
+        for law in series.laws:
+            _draw_law(axes, law)
+        _draw_marks(axes, series, panel.limits)
+
+
+def _draw_background(axes: Axes, marks: Sequence[Mark]) -> None:
+    """Marks of other series in grey, to compare with."""
+    if marks:
+        cores, values = zip(*((mark.cores, mark.estimate.value) for mark in marks), strict=True)
+        (dots,) = axes.plot(cores, values, linestyle="none", marker=".", markersize=4.0, color=FAINT, zorder=0.5)
+        dots.set(markeredgewidth=0.0, alpha=0.6)
+
+
+def _draw_level(axes: Axes, level: Level, limits: tuple[float, float]) -> None:
+    """A horizontal line, left out where it is above the axis, and its band."""
+    estimate = level.estimate
+    if estimate.value <= limits[1]:
+        axes.axhline(estimate.value, color=level.colour, linewidth=level.width, linestyle=level.stroke, zorder=2)
+    if estimate.low is not None and estimate.high is not None:
+        low, high = max(estimate.low, limits[0]), min(estimate.high, limits[1])
+        axes.axhspan(low, max(low, high), color=level.colour, alpha=BAND_ALPHA, linewidth=0.0, zorder=1)
+
+
+def _draw_law(axes: Axes, law: LawLine) -> None:
+    """A law as a line, dashed beyond the most cores measured, with its band."""
+    curve = law.curve
+    measured, beyond = curve.parted(law.measured_to)
+    axes.plot(measured.cores, measured.middle, color=law.colour, linestyle=law.stroke, zorder=2)
+    if len(beyond.cores) > 1:
+        axes.plot(beyond.cores, beyond.middle, color=law.colour, linestyle="--", zorder=2)
+    if curve.low is not None and curve.high is not None:
+        axes.fill_between(
+            curve.cores, curve.low, curve.high, color=law.colour, alpha=BAND_ALPHA, linewidth=0.0, zorder=1
+        )
+
+
+def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float]) -> None:
+    """Marks with their bars, never joined; hollow where they are not valid."""
+    moved = axes.transData + ScaledTranslation(series.shift / 72.0, 0.0, axes.figure.dpi_scale_trans)
+    bars = [mark for mark in series.marks if has_bar(mark.estimate)]
+    if bars:
+        lengths = bar_lengths([mark.estimate for mark in bars], limits)
+        values = [mark.estimate.value for mark in bars]
+        cores = [mark.cores for mark in bars]
+        axes.errorbar(cores, values, lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, transform=moved)
+    for valid in (True, False):
+        marks = [mark for mark in series.marks if mark.valid is valid]
+        if marks:
+            axes.plot(
+                [mark.cores for mark in marks],
+                [mark.estimate.value for mark in marks],
+                linestyle="none",
+                marker=series.marker,
+                color=series.colour,
+                markersize=MARK_POINTS if len(series.marks) <= FEW_MARKS else CROWDED_POINTS,
+                markerfacecolor=series.colour if valid else "none",
+                markeredgewidth=1.1,
+                zorder=3,
+                transform=moved,
+            )
+
+
+def has_bar(estimate: Estimate) -> bool:
+    """Whether there is an interval to draw: none where it is not known, or where the value is exact by definition."""
+    return estimate.low is not None and estimate.high is not None and estimate.low < estimate.high
+
+
+def bar_lengths(estimates: Sequence[Estimate], limits: tuple[float, float]) -> Floats:
+    """How far bars reach below and above their values; those that leave the axis are cut one height beyond it."""
+    low, high = limits
+    values = np.array([estimate.value for estimate in estimates])
+    lows = np.array([max(estimate.low or 0.0, low - (high - low)) for estimate in estimates])
+    highs = np.array([min(estimate.high or 0.0, high + (high - low)) for estimate in estimates])
+    lengths: Floats = np.maximum([values - lows, highs - values], 0.0)
+    return lengths
+
+
+def _legend(specification: CoresFigure) -> list[Key]:
+    """One line for everything that is drawn, each label once."""
+    panels, series = specification.panels, specification.series
+    keys: list[Key] = [*_series_keys(series)]
+    if any(panel.background for panel in panels):
+        keys.append(mark_key("other series", FAINT, "."))
+    if specification.ideal == "linear":
+        keys.append(line_key("ideal", INK, ":"))
+    keys += _line_keys(specification.laws)
+    if any(panel.size is not None for panel in panels):
+        keys.append(line_key("recommended size", SIZE_COLOUR))
+    levels = [panel.target for panel in panels if panel.target] + [lvl for one in series for lvl in one.levels]
+    keys += _line_keys(levels)
+    if any(law.extrapolates for law in specification.laws):
+        keys.append(shade_key("extrapolated", shaded=any(panel.extrapolated for panel in panels)))
+    measured = [mark for one in series if not one.predicted for mark in one.marks]
+    return keys if all(mark.valid for mark in measured) else [*keys, hollow_key()]
+
+
+def _series_keys(series: Iterable[Series]) -> list[Key]:
+    named = {one.label: one for one in series if one.in_legend}
+    return [
+        mark_key(" · ".join(filter(None, (label, one.remark))), one.colour, one.marker, hollow=one.predicted)
+        for label, one in named.items()
+    ]
+
+
+def _line_keys(lines: Sequence[LawLine] | Sequence[Level]) -> list[Key]:
+    """A key for every label; in ink where the lines of a label differ in colour."""
+    keys: list[Key] = []
+    for label in dict.fromkeys(line.label for line in lines):
+        own = [line for line in lines if line.label == label]
+        colour = own[0].colour if len({line.colour for line in own}) == 1 else INK
+        if any(line.has_band for line in own):
+            keys.append(band_key(f"{label} with its {own[0].band}", colour, own[0].stroke))
+        else:
+            keys.append(line_key(label, colour, own[0].stroke))
+    return keys

@@ -1,0 +1,191 @@
+"""Panels, axes and legends: how figures are laid out, whatever they show.
+
+A figure grows by rows: every series has its panel, however many there are.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Literal, cast
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from scaling.reporting.plots.specification import Stroke, logarithmic
+from scaling.reporting.plots.style import BAND_ALPHA, FAINT, INK, MARK_POINTS, REFERENCE, SMALL_POINTS, TEXT_POINTS
+from scaling.reporting.plots.text import ems, wrapped
+from scaling.reporting.words import figure as number_words
+
+# A legend line: one artist, or several drawn upon each other, the last of which has the words.
+Key = Artist | tuple[Artist, ...]
+
+WIDTH_INCHES, PANEL_HEIGHT_INCHES, SINGLE_HEIGHT_INCHES = 10.0, 2.1, 4.2
+SINGLE_WIDTH_INCHES = 7.0
+# Taller figures have their legend on top and numbers below every row.
+MOST_ROWS_ON_A_SCREEN = 6
+POINTS_PER_INCH = 72.0
+HOLLOW = "hollow: not valid"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A figure and its panels, row by row."""
+
+    figure: Figure
+    axes: tuple[Axes, ...]
+    columns: int
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one panel only."""
+        return len(self.axes) == 1
+
+    def labels(self, x: str, y: str) -> None:
+        """What the axes of all panels show, with units, written once."""
+        for axes in self.axes[-self.columns :]:
+            axes.set_xlabel(x)
+        self.figure.supylabel(y)
+
+    @property
+    def tall(self) -> bool:
+        """Whether it has more rows than a screen shows at once."""
+        return len(self.axes) > MOST_ROWS_ON_A_SCREEN * self.columns
+
+    def title(self, index: int, name: str, remark: str = "") -> None:
+        """Write a panel's name, wrapped to its width, and below it a remark."""
+        width = self.figure.get_figwidth() / self.columns - 0.55
+        room = width * POINTS_PER_INCH / TEXT_POINTS
+        lines = [wrapped(name, room), *([wrapped(remark, room * TEXT_POINTS / SMALL_POINTS, 2)] if remark else [])]
+        self.axes[index].set_title("\n".join(lines), fontsize=TEXT_POINTS)
+
+    def legend(self, keys: Iterable[Key]) -> None:
+        """Explain marks and lines below all panels; above them where the figure is tall."""
+        handles = list(keys)
+        if not handles:
+            return
+        labels = [wrapped(str((key[-1] if isinstance(key, tuple) else key).get_label()), 40.0, 2) for key in handles]
+        widest = max(ems(line) for label in labels for line in label.split("\n")) + 4.0
+        room = self.figure.get_figwidth() * POINTS_PER_INCH / SMALL_POINTS
+        columns = max(1, min(len(handles), int(room // widest)))
+        where: Literal["outside upper center", "outside lower center"]
+        where = "outside upper center" if self.tall else "outside lower center"
+        # matplotlib's stubs do not know of tuples.
+        self.figure.legend(cast("list[Artist]", handles), labels, loc=where, ncols=columns, handlelength=2.2)
+
+
+def make_grid(panels: int, *, share_y: bool = True, share_x: bool = True, height: float = PANEL_HEIGHT_INCHES) -> Grid:
+    """Make a figure with so many panels, whose grid has gaps in its last row only."""
+    columns = columns_for(panels)
+    rows = ceil(panels / columns)
+    size = (
+        (SINGLE_WIDTH_INCHES, SINGLE_HEIGHT_INCHES)
+        if panels == 1
+        else (WIDTH_INCHES * (0.8 if columns == 2 else 1.0), 0.9 + rows * (height + 0.25))
+    )
+    figure = Figure(figsize=size, layout="constrained")
+    axes: list[Axes] = []
+    for index in range(panels):
+        first = axes[0] if axes else None
+        shared = {"sharex": first if share_x else None, "sharey": first if share_y else None}
+        axes.append(figure.add_subplot(rows, columns, index + 1, **shared))
+        numbered = not share_x or rows > MOST_ROWS_ON_A_SCREEN or index + columns >= panels
+        axes[-1].tick_params(labelbottom=numbered, labelleft=not share_y or index % columns == 0)
+    return Grid(figure, tuple(axes), columns)
+
+
+def columns_for(panels: int) -> int:
+    """Up to four panels side by side."""
+    return {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 9: 3}.get(panels, 4)
+
+
+def cores_axis(grid: Grid, counts: Iterable[float], farthest: float, *, square: bool = False) -> None:
+    """Cores along x, at whole numbers; on logarithmic axes, also along y where the figure is `square`."""
+    distinct = sorted(set(counts))
+    first, farthest = grid.axes[0], max(farthest, distinct[-1])
+    most_ticks = 9 if grid.columns < 3 else 6
+    for axes in grid.axes if not _shares_x(grid) else grid.axes[:1]:
+        _cores_along_x(axes, distinct, farthest, most_ticks)
+    if square and logarithmic(distinct):
+        for axes in grid.axes:
+            axes.set_yscale("log", base=2)
+        number_axis(first, powers_of_two(1.0, farthest, most_ticks))
+
+
+def _shares_x(grid: Grid) -> bool:
+    return not grid.single and grid.axes[0].get_shared_x_axes().joined(grid.axes[0], grid.axes[-1])
+
+
+def _cores_along_x(axes: Axes, distinct: Sequence[float], farthest: float, most_ticks: int) -> None:
+    if logarithmic(distinct):
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(distinct[0] / 1.15, farthest * 1.15)
+        axes.xaxis.set_major_locator(FixedLocator(powers_of_two(distinct[0], farthest, most_ticks)))
+    else:
+        margin = max(0.5, 0.03 * (farthest - distinct[0]))
+        axes.set_xlim(max(distinct[0] - margin, 0.25), farthest + margin)
+        few = len(distinct) <= 4 and farthest <= 8
+        axes.xaxis.set_major_locator(
+            FixedLocator(distinct) if few else MaxNLocator(most_ticks, integer=True, steps=[1, 2, 4, 5, 10])
+        )
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_words(value)))
+
+
+def powers_of_two(low: float, high: float, most: int) -> list[float]:
+    """Powers of two in a range, every second or third where there are too many."""
+    first, last = ceil(log2(max(low, 1e-9)) - 1e-9), int(log2(high) + 1e-9)
+    step = max(1, ceil((last - first + 1) / most))
+    return [2.0**power for power in range(first, last + 1, step)]
+
+
+def number_axis(axes: Axes, ticks: Sequence[float] | None = None) -> None:
+    """Plain numbers along y."""
+    if ticks is not None:
+        axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_words(value)))
+
+
+def tick_words(value: float) -> str:
+    """A number beside an axis, with the digits that tell it from the next."""
+    return number_words(value) if abs(value) >= 1e6 else f"{value:.6g}"
+
+
+def reference(axes: Axes, y: float) -> None:
+    """Draw a thin line across a panel: what would be ideal, or unchanged."""
+    axes.axhline(y, color=INK, zorder=1, **REFERENCE)
+
+
+def mark_key(label: str, colour: str = INK, marker: str = "o", *, hollow: bool = False) -> Line2D:
+    """A legend line for marks."""
+    key = Line2D([], [], linestyle="none", marker=marker, color=colour, label=label, markersize=MARK_POINTS)
+    if hollow:
+        key.set(markerfacecolor="none", markeredgewidth=1.1)
+    if marker == ".":
+        key.set_markeredgewidth(0.0)
+    return key
+
+
+def hollow_key() -> Line2D:
+    """The legend line for points that are not valid."""
+    return mark_key(HOLLOW, hollow=True)
+
+
+def line_key(label: str, colour: str = INK, stroke: Stroke = "-") -> Line2D:
+    """A legend line for a line."""
+    return Line2D([], [], linestyle=stroke, color=colour, label=label)
+
+
+def band_key(label: str, colour: str = INK, stroke: Stroke = "-") -> tuple[Artist, ...]:
+    """A legend line for a line and its band."""
+    return Patch(facecolor=colour, alpha=BAND_ALPHA), line_key(label, colour, stroke)
+
+
+def shade_key(label: str, *, shaded: bool) -> Key:
+    """A legend line for what is dashed, and shaded where it is."""
+    dashed = line_key(label, INK, "--")
+    return (Patch(facecolor=FAINT, alpha=0.2), dashed) if shaded else dashed

@@ -1,0 +1,290 @@
+"""Figures of every series over cores: efficiency, speedup, SMT yield, Karp–Flatt serial fraction, modes.
+
+Each turns an evaluation into a specification; `compile.py` draws it. Serial fraction by core count: Karp and Flatt,
+CACM 33(5), 1990.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.fitting import LawFit
+from scaling.analysis.laws import AMDAHL, LAW_NAMES, law_named
+from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.compile import compile_figure
+from scaling.reporting.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.lines import Line, lines_of, names_of
+from scaling.reporting.plots.specification import (
+    SHIFT_POINTS,
+    CoresFigure,
+    LawLine,
+    Level,
+    Mark,
+    Panel,
+    Series,
+    Stroke,
+    finite_marks,
+    logarithmic,
+    panel_per_series,
+    shift,
+    upper_limit,
+    y_limits,
+)
+from scaling.reporting.plots.style import COLOURS, INK, colour, marker
+from scaling.results.evaluation import Evaluation
+from scaling.study.planning import Point
+
+NO_LAW = ("no law fits", "superlinear")
+# How the laws look, in the order in which they are listed.
+LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
+LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", ":")
+ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
+MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are points that are not valid"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What is drawn over cores: its estimate at a point, and the curve of the selected law in the same unit."""
+
+    y_label: str
+    marks: Callable[[Line], list[Mark]]
+    law: Callable[[Line, Sequence[float]], Curve | None]
+    least: float
+
+
+def specify(line: Line, quantity: Quantity, counts: Sequence[float]) -> Series:
+    """The series of a line: its marks and the selected law beneath them, in the line's colour and marker."""
+    curve, own = quantity.law(line, counts), colour(line.index)
+    laws = [LawLine("law", curve, most_fitted(line.fit), own)] if curve and line.fit else []
+    return Series(line.name, quantity.marks(line), own, marker(line.index), laws, remark=law_remark(line))
+
+
+def measured_lines(evaluation: Evaluation, quantity: Quantity) -> list[Line]:
+    """The lines that have a mark."""
+    return [line for line in lines_of(evaluation) if quantity.marks(line)]
+
+
+def counts_of(lines: Sequence[Line], quantity: Quantity) -> list[float]:
+    """The core counts of all marks."""
+    return [mark.cores for line in lines for mark in quantity.marks(line)]
+
+
+def law_remark(line: Line) -> str:
+    """Why a series has no law, or what is wrong with it."""
+    if line.fit is None:
+        return "no law fitted"
+    return "" if line.fit.verdict.word == "ok" else line.fit.verdict.word
+
+
+def _marks(line: Line, value: Callable[[Scaled], Estimate | None]) -> list[Mark]:
+    return finite_marks(
+        Mark(point.summary.point.cores, estimate, point.valid) for point in line.points if (estimate := value(point))
+    )
+
+
+def _percent(estimate: Estimate | None) -> Estimate | None:
+    return estimate.map(lambda ratio: 100.0 * ratio) if estimate else None
+
+
+def _speedup_law(line: Line, counts: Sequence[float]) -> Curve | None:
+    """The selected law's speedup; None where no law fits, without a band where its verdict is not ok."""
+    if line.fit is None or line.fit.verdict.word in NO_LAW:
+        return None
+    return _law_curve(line, line.fit.chosen, counts, band=line.fit.verdict.word == "ok")
+
+
+def _law_curve(line: Line, law: LawFit, counts: Sequence[float], *, band: bool) -> Curve | None:
+    assert line.fit is not None
+    return speedup_curve(line, law, reach(line.fit, counts, logarithmic=logarithmic(counts)), band=band)
+
+
+def _efficiency_law(line: Line, counts: Sequence[float]) -> Curve | None:
+    curve = _speedup_law(line, counts)
+    return curve.over_cores().times(100.0) if curve else None
+
+
+def _throughput_law(line: Line, counts: Sequence[float]) -> Curve | None:
+    """The selected law's throughput: its speedup times the measured throughput of one core."""
+    curve, one_core = _speedup_law(line, counts), line.one_core
+    rate = throughput(one_core) if one_core else None
+    return curve.times(rate.value) if curve and rate else None
+
+
+def throughput(point: Scaled) -> Estimate | None:
+    """Items per second; steps per second where items were not counted."""
+    summary = point.summary
+    return summary.rate or (summary.step.map(lambda seconds: 1.0 / seconds) if summary.step else None)
+
+
+def _throughput_marks(line: Line) -> list[Mark]:
+    """Throughput needs no baseline: a point is valid if its own launches are."""
+    return finite_marks(
+        Mark(point.summary.point.cores, rate, point.summary.valid)
+        for point in line.points
+        if (rate := throughput(point))
+    )
+
+
+EFFICIENCY = Quantity(
+    "parallel efficiency, %",
+    lambda line: _marks(line, lambda point: _percent(point.efficiency)),
+    _efficiency_law,
+    least=100.0,
+)
+SPEEDUP = Quantity(
+    "speedup, times one core", lambda line: _marks(line, lambda point: point.speedup), _speedup_law, least=2.0
+)
+THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, _throughput_law, least=0.0)
+SMT_YIELD = Quantity(
+    "SMT yield, times one thread per core",
+    lambda line: _marks(line, lambda point: point.smt_yield),
+    lambda line, counts: None,
+    least=1.1,
+)
+KARP_FLATT = Quantity(
+    "Karp–Flatt serial fraction, %",
+    lambda line: _marks(line, lambda point: _percent(point.karp_flatt)),
+    lambda line, counts: None,
+    least=0.1,
+)
+
+
+def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
+    """Draw the parallel efficiency of every series with its law."""
+    lines = measured_lines(evaluation, EFFICIENCY)
+    counts = counts_of(lines, EFFICIENCY)
+    if max(counts, default=1) == 1:
+        return NotDrawn(ONE_CORE_ONLY)
+    series = [specify(line, EFFICIENCY, counts) for line in lines]
+    panels = panel_per_series(series, y_limits(series, EFFICIENCY.least))
+    caption = (
+        f"Speedup divided by cores: at 100 % every core adds as much as the first. {MARKS}. The line is the selected "
+        "law, relative to the same measured one-core time as the marks."
+    )
+    return Drawing(caption, compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0)))
+
+
+def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
+    """Draw speedup, both laws with their bands, and the held-out prediction of the largest count, per series."""
+    lines = measured_lines(evaluation, SPEEDUP)
+    counts = counts_of(lines, SPEEDUP)
+    if max(counts, default=1) == 1:
+        return NotDrawn(ONE_CORE_ONLY)
+    groups = [[_with_both_laws(line, counts), *_prediction(line)] for line in lines]
+    limits = y_limits([series for group in groups for series in group], SPEEDUP.least, log=logarithmic(counts))
+    panels = [
+        Panel(group, limits, group[0].label if len(groups) > 1 or group[0].remark else "", group[0].remark)
+        for group in groups
+    ]
+    caption = (
+        f"Times as fast as one core; on the dotted line every core adds as much as the first. {MARKS}; bands hold 95 % "
+        "of the laws that fit the launches, dashed lines are extrapolated, and an open diamond is the prediction of "
+        "the largest core count from the smaller ones."
+    )
+    return Drawing(caption, compile_figure(CoresFigure(panels, SPEEDUP.y_label, ideal="linear", log_y=True)))
+
+
+def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
+    laws = []
+    for law in sorted(line.fit.laws, key=lambda law: LAW_NAMES.index(law.law)) if line.fit else ():
+        assert line.fit is not None
+        curve = _law_curve(line, law, counts, band=line.fit.verdict.word in ("ok", "not identifiable"))
+        if curve:
+            index, title = LAW_NAMES.index(law.law), law_named(law.law).title
+            laws.append(LawLine(title, curve, most_fitted(line.fit), LAW_COLOURS[index], LAW_STROKES[index]))
+    look = colour(line.index), marker(line.index)
+    return Series(line.name, SPEEDUP.marks(line), *look, laws, remark=law_remark(line))
+
+
+def _prediction(line: Line) -> list[Series]:
+    """What the smaller counts predict for the largest, which was held out of their fit."""
+    predicted = foretold_speedup(line)
+    if predicted is None or line.fit is None or line.fit.held_out is None:
+        return []
+    mark = Mark(line.fit.held_out.predicted.cores, predicted, valid=False)
+    label = "predicted from fewer cores"
+    return [Series(label, [mark], INK, "D", in_legend=True, predicted=True, shift=SHIFT_POINTS)]
+
+
+def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
+    """Draw the SMT yield of every series that uses more than one thread per core."""
+    lines = measured_lines(evaluation, SMT_YIELD)
+    if not lines:
+        several = any(line.point.smt > 1 for line in lines_of(evaluation))
+        reason = "no point with several threads of a core was measured beside the same cores with one thread each"
+        return NotDrawn(reason if several else "no point uses a second thread of a core")
+    series = [specify(line, SMT_YIELD, ()) for line in lines]
+    series = [replace(one, remark="") for one in series]
+    panels = panel_per_series(series, _around_one([mark.estimate for one in series for mark in one.marks]))
+    caption = (
+        "Throughput with several threads per core divided by throughput with one, on the same cores: above 1 the "
+        f"further threads help, below 1 they harm. {MARKS}."
+    )
+    return Drawing(caption, compile_figure(CoresFigure(panels, SMT_YIELD.y_label, ideal=1.0)))
+
+
+def _around_one(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """Around 1, and around all values with the intervals that are not absurdly wide."""
+    values = [estimate.value for estimate in estimates]
+    top = upper_limit(values, [estimate.high for estimate in estimates], SMT_YIELD.least)
+    lows = [estimate.low for estimate in estimates if estimate.low is not None]
+    lowest = max(min([*values, *lows]), 0.5 * min([1.0, *values]))
+    return min(0.9, 0.95 * lowest), top
+
+
+def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
+    """Draw the serial fraction at every core count, and Amdahl's serial fraction as fitted."""
+    lines = measured_lines(evaluation, KARP_FLATT)
+    if not lines:
+        return NotDrawn("no point of fixed work on more than one core was measured beside its one-core point")
+    series = [replace(specify(line, KARP_FLATT, ()), levels=_fitted_serial_fraction(line)) for line in lines]
+    limits = _around_zero([mark.estimate for one in series for mark in one.marks])
+    caption = (
+        "The serial fraction that explains the speedup at each core count by itself: constant under Amdahl's law, "
+        f"rising where overhead grows with cores, negative where speedup is superlinear. {MARKS}."
+    )
+    figure = CoresFigure(panel_per_series(series, limits), KARP_FLATT.y_label, ideal=0.0)
+    return Drawing(caption, compile_figure(figure))
+
+
+def _fitted_serial_fraction(line: Line) -> list[Level]:
+    """Amdahl's serial fraction of a series; none where no law fits."""
+    if line.fit is None or line.fit.verdict.word in NO_LAW:
+        return []
+    fitted = next((law.figures.contention for law in line.fit.laws if law.law == AMDAHL.name), None)
+    percent = _percent(fitted)
+    return [Level(percent, colour(line.index), "fitted serial fraction (Amdahl)")] if percent else []
+
+
+def _around_zero(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """From zero, or lower where values are negative, to above all values; unbounded intervals are cut."""
+    values = [estimate.value for estimate in estimates]
+    least = max(KARP_FLATT.least, *(abs(value) for value in values))
+    top = upper_limit(values, [estimate.high for estimate in estimates], least)
+    lowest = min((estimate.low for estimate in estimates if estimate.low is not None), default=0.0)
+    return min(0.0, 1.1 * min(values), max(1.05 * lowest, -top / 3.0)), top
+
+
+def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
+    """Draw a panel for everything measured in more than one mode, with a series per mode."""
+    pairs: dict[Point, list[Line]] = {}
+    for line in measured_lines(evaluation, EFFICIENCY):
+        if any(mark.cores > 1 for mark in EFFICIENCY.marks(line)):
+            pairs.setdefault(replace(line.point, mode=""), []).append(line)
+    pairs = {point: lines for point, lines in pairs.items() if len(lines) > 1}
+    if not pairs:
+        return NotDrawn("no workload was measured on several cores both in training and in inference")
+    order = sorted({line.point.mode for lines in pairs.values() for line in lines}, reverse=True)
+    groups = [sorted((_in_mode(line, order) for line in lines), key=lambda one: one.shift) for lines in pairs.values()]
+    limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
+    titles = names_of(list(pairs))
+    panels = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
+    caption = f"Parallel efficiency of the same workload in each mode; where they differ, so do sizes. {MARKS}."
+    return Drawing(caption, compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0)))
+
+
+def _in_mode(line: Line, order: Sequence[str]) -> Series:
+    index = order.index(line.point.mode)
+    look = colour(index), marker(index)
+    return Series(line.point.mode, EFFICIENCY.marks(line), *look, in_legend=True, shift=shift(index, len(order)))

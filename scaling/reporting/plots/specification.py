@@ -1,0 +1,194 @@
+"""The specification of a figure over cores: what every panel shows, in numbers. `compile.py` draws it. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Literal
+
+from scaling.analysis.estimates import Estimate
+from scaling.reporting.plots.curves import Curve
+
+Stroke = Literal["-", "--", "-.", ":"]
+
+# More series than this in one panel cannot be distinguished.
+MOST_TOGETHER = 4
+# More panels than this do not repeat the other series in grey: the figure would grow with the square of its series.
+MOST_WITH_BACKGROUND = 24
+# Distance between marks of different series at the same core count, in points.
+SHIFT_POINTS = 4.5
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An estimate at a core count; drawn hollow where it is not valid."""
+
+    cores: float
+    estimate: Estimate
+    valid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LawLine:
+    """A law as a curve, dashed beyond `measured_to`; `band` names its band in the legend."""
+
+    label: str
+    curve: Curve
+    measured_to: float
+    colour: str
+    stroke: Stroke = "-"
+    band: str = "95 % band"
+
+    @property
+    def has_band(self) -> bool:
+        """Whether its uncertainty is drawn."""
+        return self.curve.low is not None
+
+    @property
+    def extrapolates(self) -> bool:
+        """Whether the curve goes beyond the cores measured."""
+        return float(self.curve.cores[-1]) > self.measured_to * (1.0 + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A horizontal line across a panel, with a band where the estimate has an interval."""
+
+    estimate: Estimate
+    colour: str
+    label: str = ""
+    stroke: Stroke = "-"
+    width: float = 1.4
+    band: str = "95 % interval"
+
+    @property
+    def has_band(self) -> bool:
+        """Whether its uncertainty is drawn."""
+        return self.estimate.low is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Marks of one colour and marker, with their laws and levels; `shift` moves the marks sideways, in points.
+
+    `predicted` marks are no measurements: they are hollow, and say nothing of validity.
+    """
+
+    label: str
+    marks: Sequence[Mark]
+    colour: str
+    marker: str
+    laws: Sequence[LawLine] = ()
+    levels: Sequence[Level] = ()
+    remark: str = ""
+    in_legend: bool = False
+    predicted: bool = False
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Series on common axes, with what else is drawn there; `limits` are those of the y axis."""
+
+    series: Sequence[Series]
+    limits: tuple[float, float]
+    title: str = ""
+    remark: str = ""
+    background: Sequence[Mark] = ()
+    target: Level | None = None
+    size: int | None = None
+    extrapolated: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CoresFigure:
+    """Panels over cores.
+
+    `ideal` is a value, or "linear" for the line on which every core adds as much as the first. With `log_y`, y is
+    logarithmic wherever cores are.
+    """
+
+    panels: Sequence[Panel]
+    y_label: str
+    ideal: float | Literal["linear"] | None = None
+    share_y: bool = True
+    log_y: bool = False
+
+    @property
+    def series(self) -> list[Series]:
+        """The series of all panels."""
+        return [series for panel in self.panels for series in panel.series]
+
+    @property
+    def laws(self) -> list[LawLine]:
+        """The laws of all panels."""
+        return [law for series in self.series for law in series.laws]
+
+    @property
+    def counts(self) -> list[float]:
+        """The core counts measured; where none were, those of the laws."""
+        return _counts(self.series) or [float(law.curve.cores[0]) for law in self.laws]
+
+    @property
+    def last_count(self) -> float:
+        """Where the axis of cores ends."""
+        ends = [float(law.curve.cores[-1]) for law in self.laws]
+        ends += [panel.extrapolated[1] for panel in self.panels if panel.extrapolated]
+        return max([*self.counts, *ends])
+
+
+def _counts(series: Iterable[Series]) -> list[float]:
+    return [mark.cores for one in series for mark in one.marks]
+
+
+def logarithmic(counts: Iterable[float]) -> bool:
+    """Whether cores belong on a logarithmic axis: many of them, with gaps that grow."""
+    distinct = set(counts)
+    most = max(distinct, default=1)
+    return most >= 16 and len(distinct) < most / 2
+
+
+def finite_marks(marks: Iterable[Mark]) -> list[Mark]:
+    """The marks that can be drawn."""
+    return [mark for mark in marks if isfinite(mark.estimate.value)]
+
+
+def shift(index: int, of: int) -> float:
+    """How far marks are moved to the right when several series share their core counts."""
+    return SHIFT_POINTS * (index - (of - 1) / 2.0)
+
+
+def panel_per_series(series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
+    """A panel for every series, with the others in grey while they are few; up to four series share one panel."""
+    if len(series) <= MOST_TOGETHER:
+        together = [replace(one, in_legend=True, shift=shift(index, len(series))) for index, one in enumerate(series)]
+        return [Panel(together, limits)]
+    return [
+        Panel([one], limits, one.label, one.remark, _marks(other for other in series if other is not one))
+        if len(series) <= MOST_WITH_BACKGROUND
+        else Panel([one], limits, one.label, one.remark)
+        for one in series
+    ]
+
+
+def _marks(series: Iterable[Series]) -> list[Mark]:
+    return [mark for one in series for mark in one.marks]
+
+
+def y_limits(
+    series: Sequence[Series], least: float, *, bottom: float = 0.0, bands: bool = False, log: bool = False
+) -> tuple[float, float]:
+    """Limits around marks and laws; with `bands`, around the laws' bands too. `least` is the least upper limit."""
+    marks = _marks(series)
+    curves = [law.curve for one in series for law in one.laws]
+    values = [mark.estimate.value for mark in marks]
+    highs: list[float | None] = [mark.estimate.high for mark in marks]
+    highs += [float(curve.high.max()) for curve in curves if bands and curve.high is not None]
+    top = upper_limit([*values, *(float(curve.middle.max()) for curve in curves)], highs, least) or 1.0
+    return 0.8 * min([1.0, *values]) if log else bottom, top
+
+
+def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: float) -> float:
+    """Where an axis ends: above every value, and above every interval that is not absurdly wide."""
+    most = max(values, default=least)
+    widest = max((high for high in highs if high is not None), default=most)
+    return float(max(least, 1.08 * most, min(1.05 * widest, 1.5 * max(most, least))))

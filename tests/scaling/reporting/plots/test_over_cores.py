@@ -1,0 +1,204 @@
+import pytest
+
+from scaling.reporting.plots.style import INK, MARKERS
+from scaling.results.evaluation import evaluate
+from tests.scaling.reporting.plots.artists import (
+    bars,
+    behind,
+    empty_panels,
+    hollow,
+    joined,
+    laws,
+    legend,
+    mark_lines,
+    marks,
+    nothing,
+    outside,
+    overlaps,
+    panels,
+    picture,
+)
+from tests.scaling.reporting.results import EIGHT, folder_of, made, result
+
+FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
+
+
+def test_a_mark_is_at_its_efficiency_with_the_interval_of_its_launches(tmp_path):
+    understood = result(FOUR, tmp_path)
+    (axes,) = panels(picture(understood, "efficiency"))
+    points = {point.summary.point.cores: point.efficiency for point in understood.points}
+    assert marks(axes) == pytest.approx({cores: 100 * figure.value for cores, figure in points.items()})
+    assert bars(axes) == {
+        cores: pytest.approx((100 * figure.low, 100 * figure.high)) for cores, figure in points.items() if cores > 1
+    }
+    assert not joined(axes)
+    assert (axes.get_xlabel(), axes.figure.get_supylabel()) == ("cores", "parallel efficiency, %")
+
+
+def test_a_point_with_a_verdict_against_it_is_hollow_and_the_legend_says_so(tmp_path):
+    rows = [row for row in made(FOUR) if row.run.point.cores != 4 or row.run.launch < 3]
+    found = picture(evaluate(folder_of(rows, tmp_path)), "efficiency")
+    assert hollow(panels(found)[0]) == {4}
+    assert "hollow: not valid" in legend(found)
+    assert "hollow: not valid" not in legend(picture(result(FOUR, tmp_path), "efficiency"))
+
+
+def test_a_point_with_a_single_launch_has_no_bar(tmp_path):
+    (axes,) = panels(picture(result("cores = [1, 2, 4]\nlaunches = 1", tmp_path), "efficiency"))
+    assert set(marks(axes)) == {1, 2, 4}
+    assert bars(axes) == {}
+
+
+def test_the_law_is_solid_where_it_was_measured_and_dashed_beyond(tmp_path):
+    (axes,) = panels(picture(result(FOUR, tmp_path, serials=[0.1]), "efficiency"))
+    solid, dashed = laws(axes)
+    assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
+    assert (solid.get_xdata()[0], solid.get_xdata()[-1], dashed.get_xdata()[0]) == pytest.approx((1, 8, 8))
+    assert solid.get_ydata()[-1] == pytest.approx(100 / (8 * 0.1 + 0.9), rel=0.05)
+    assert axes.collections, "a band"
+
+
+def test_two_counts_are_not_joined_by_a_law(tmp_path):
+    (axes,) = panels(picture(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "efficiency"))
+    assert laws(axes) == []
+
+
+def test_up_to_four_series_share_a_panel_each_with_a_marker_of_its_own(tmp_path):
+    found = picture(result(f"workloads = {list(EIGHT[:4])}\n{FOUR}", tmp_path), "efficiency")
+    (axes,) = panels(found)
+    assert [line.get_marker() for line in mark_lines(axes)] == list(MARKERS[:4])
+    assert legend(found)[:4] == list(EIGHT[:4])
+
+
+def test_more_series_have_a_panel_each_with_the_others_in_grey_behind(tmp_path):
+    found = picture(result(f"workloads = {list(EIGHT[:5])}\n{FOUR}", tmp_path), "efficiency")
+    assert [axes.get_title() for axes in panels(found)] == list(EIGHT[:5])
+    assert [behind(axes) for axes in panels(found)] == [16] * 5
+    assert len({axes.get_ylim() for axes in panels(found)}) == 1
+
+
+def test_a_study_of_one_core_has_nothing_to_draw(tmp_path):
+    assert "more than one core" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "efficiency")
+
+
+DOUBLING = 'cores = "doubling"\nlaunches = 3'
+
+
+def test_marks_are_at_their_speedup_beside_the_ideal_line(tmp_path):
+    understood = result("cores = [1, 2, 4]\nlaunches = 3", tmp_path, 4)
+    (axes,) = panels(picture(understood, "speedup"))
+    expected = {point.summary.point.cores: point.speedup.value for point in understood.points}
+    measured = {cores: value for cores, value in marks(axes).items() if cores < 4}
+    assert measured == pytest.approx({cores: value for cores, value in expected.items() if cores < 4})
+    ideal = next(line for line in axes.lines if line.get_linewidth() < 0.9)
+    assert list(ideal.get_xdata()) == list(ideal.get_ydata())
+    assert not joined(axes)
+
+
+def test_both_laws_are_drawn_with_their_bands_and_named(tmp_path):
+    found = picture(result(DOUBLING, tmp_path, serials=[0.1]), "speedup")
+    (axes,) = panels(found)
+    assert {line.get_linestyle() for line in laws(axes)} == {"-", "-.", "--"}
+    assert len([each for each in axes.collections if not hasattr(each, "get_segments")]) == 2
+    words = " ".join(legend(found))
+    assert "Amdahl's law with its 95 % band" in words
+    assert "universal scalability law" in words
+
+
+def test_the_predicted_largest_count_is_an_open_diamond_beside_the_measured_one(tmp_path):
+    understood = result(DOUBLING, tmp_path, serials=[0.1])
+    found = picture(understood, "speedup")
+    (axes,) = panels(found)
+    (diamond,) = [line for line in mark_lines(axes) if line.get_marker() == "D" and line.get_color() == INK]
+    ((cores, value),) = zip(*diamond.get_data(), strict=True)
+    predicted = understood.fits[0].held_out.predicted
+    one_core = understood.points[0].summary.step.value
+    assert (cores, value) == pytest.approx((8, one_core / predicted.seconds.value))
+    assert diamond.get_markerfacecolor() == "none"
+    assert "predicted from fewer cores" in legend(found)
+    assert hollow(axes) == {8}
+
+
+def test_many_counts_with_gaps_are_on_logarithmic_axes(tmp_path):
+    (axes,) = panels(picture(result(DOUBLING, tmp_path, 64), "speedup"))
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_a_panel_says_where_no_law_fits(tmp_path):
+    found = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2]\nlaunches = 3", tmp_path), "speedup")
+    assert [axes.get_title() for axes in panels(found)] == [f"{name}\nnot identifiable" for name in EIGHT[:2]]
+
+
+def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a_line(tmp_path):
+    understood = result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path, serials=[0.1])
+    found = picture(understood, "karp-flatt")
+    (axes,) = panels(found)
+    traced = {point.summary.point.cores: point.karp_flatt for point in understood.points if point.karp_flatt}
+    assert marks(axes) == pytest.approx({cores: 100 * figure.value for cores, figure in traced.items()})
+    assert bars(axes).keys() == traced.keys()
+    assert not joined(axes)
+    (fitted,) = laws(axes)
+    assert fitted.get_ydata()[0] == pytest.approx(100 * understood.fits[0].law("amdahl").figures.contention.value)
+    assert "fitted serial fraction" in " ".join(legend(found))
+    assert axes.figure.get_supylabel() == "Karp–Flatt serial fraction, %"
+
+
+def test_weak_scaling_and_single_cores_have_no_serial_fraction(tmp_path):
+    assert "fixed work" in nothing(result('cores = [1, 2]\nlaunches = 3\nscale = "weak"', tmp_path), "karp-flatt")
+    assert "fixed work" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "karp-flatt")
+
+
+BOTH = "cores = [1, 2, 4]\nlaunches = 3"
+
+
+def test_the_smt_yield_is_marked_with_its_interval_over_the_cores(tmp_path):
+    understood = result(f'{BOTH}\nsmt = "all"', tmp_path, 4, 2)
+    (axes,) = panels(picture(understood, "smt"))
+    yields = {point.summary.point.cores: point.smt_yield for point in understood.points if point.smt_yield}
+    assert marks(axes) == pytest.approx({cores: figure.value for cores, figure in yields.items()})
+    assert bars(axes) == {cores: pytest.approx((figure.low, figure.high)) for cores, figure in yields.items()}
+    assert not joined(axes)
+    assert axes.figure.get_supylabel() == "SMT yield, times one thread per core"
+
+
+def test_without_second_threads_there_is_no_yield(tmp_path):
+    assert nothing(result(BOTH, tmp_path), "smt") == "no point uses a second thread of a core"
+    assert "beside the same cores with one thread" in nothing(result(f"{BOTH}\nsmt = [2]", tmp_path, 4, 2), "smt")
+
+
+def test_modes_are_drawn_in_one_panel_a_workload_each_with_its_own_marker(tmp_path):
+    study = f'workloads = {list(EIGHT[:2])}\nmodes = ["train", "infer"]\n{BOTH}'
+    understood = result(study, tmp_path)
+    found = picture(understood, "modes")
+    assert [axes.get_title() for axes in panels(found)] == list(EIGHT[:2])
+    train, infer = mark_lines(panels(found)[0])
+    assert train.get_marker() != infer.get_marker()
+    assert legend(found)[:2] == ["train", "infer"]
+    expected = [
+        100 * point.efficiency.value
+        for point in understood.points
+        if (point.summary.point.workload, point.summary.point.mode) == (EIGHT[0], "train")
+    ]
+    assert list(train.get_ydata()) == pytest.approx(expected)
+
+
+def test_one_mode_is_nothing_to_compare(tmp_path):
+    assert "both in training and in inference" in nothing(result(BOTH, tmp_path), "modes")
+
+
+MANY = f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 3\nintra = [1, 2, 3, 4, 5, 6]"
+
+
+@pytest.mark.parametrize("kind", ["efficiency", "speedup", "karp-flatt", "capacity", "steps"])
+def test_every_series_of_thirty_has_a_panel(tmp_path, kind):
+    drawing = picture(result(MANY, tmp_path, 2), kind)
+    titles = [axes.get_title().split("\n")[0] for axes in panels(drawing)]
+    assert len(set(titles)) == 30
+    assert not empty_panels(drawing.figure)
+    assert not overlaps(drawing.figure)
+    assert not outside(drawing.figure)
+
+
+def test_every_series_of_thirty_has_a_bar(tmp_path):
+    (axes,) = panels(picture(result(MANY, tmp_path, 2), "sections"))
+    assert len(axes.get_yticklabels()) == 30
