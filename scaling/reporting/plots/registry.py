@@ -65,38 +65,38 @@ FIGURES: tuple[FigureKind, ...] = (
         "capacity:capacity",
         takes_target=True,
     ),
-    FigureKind("op-steps", "Op time by step", "op time step by step", "traces", "fathom_steps:op_steps"),
+    FigureKind("op-steps", "Op time by step", "op time step by step", "traces", "operations:op_steps"),
     FigureKind(
         "op-tail",
         "How few op types make up most of the time",
         "cumulative share of op time by op type",
         "traces",
-        "fathom_tail:op_tail",
+        "operations:op_tail",
     ),
-    FigureKind(
-        "op-shares", "Which ops take the time", "share of op time by op type", "traces", "fathom_shares:op_shares"
-    ),
+    FigureKind("op-shares", "Which ops take the time", "share of op time by op type", "traces", "operations:op_shares"),
     FigureKind(
         "op-similarity",
         "Which workloads are similar",
         "workloads clustered by their op types",
         "traces",
-        "fathom_similarity:op_similarity",
+        "operations:op_similarity",
     ),
     FigureKind(
         "op-modes",
         "Training and inference by op class",
         "op classes in training and in inference",
         "traces",
-        "fathom_modes:op_modes",
+        "operation_scaling:op_modes",
     ),
-    FigureKind("op-threads", "Ops by thread count", "op times by thread count", "traces", "fathom_threads:op_threads"),
+    FigureKind(
+        "op-threads", "Ops by thread count", "op times by thread count", "traces", "operation_scaling:op_threads"
+    ),
     FigureKind(
         "op-losses",
         "What limits each workload",
         "the ops in which efficiency is lost",
         "traces",
-        "fathom_losses:op_losses",
+        "operation_scaling:op_losses",
     ),
     FigureKind(
         "roofline",

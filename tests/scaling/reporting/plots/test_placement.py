@@ -2,8 +2,7 @@ from dataclasses import replace
 
 from matplotlib.colors import to_hex
 
-from scaling.reporting.plots.floor_plan import floor_plan
-from scaling.reporting.plots.placement import slices, used_of
+from scaling.reporting.plots.placement import machine_plan, slices, used_of
 from scaling.reporting.plots.style import COLOURS
 from scaling.results.machine_file import MachineFile
 from tests.scaling.reporting.plots.artists import legend, panels, picture
@@ -34,7 +33,7 @@ def within(inner, outer):
 
 
 def test_every_core_of_a_machine_is_in_its_cache_its_node_and_its_socket():
-    plan = floor_plan(TWO_SOCKETS)
+    plan = machine_plan(TWO_SOCKETS)
     assert len(plan.cores) == 16
     for level, groups in (("cache", TWO_SOCKETS.l3s), ("node", TWO_SOCKETS.nodes), ("socket", TWO_SOCKETS.sockets)):
         assert len(plan.groups(level)) == len(groups)
@@ -44,12 +43,12 @@ def test_every_core_of_a_machine_is_in_its_cache_its_node_and_its_socket():
 
 
 def test_no_two_cores_are_drawn_on_the_same_spot():
-    corners = {(round(core.x, 6), round(core.y, 6)) for core in floor_plan(TWO_SOCKETS).cores}
+    corners = {(round(core.x, 6), round(core.y, 6)) for core in machine_plan(TWO_SOCKETS).cores}
     assert len(corners) == 16
 
 
 def test_a_core_is_cut_across_for_each_of_its_threads():
-    upper, lower = slices(floor_plan(TWO_SOCKETS).cores[0])
+    upper, lower = slices(machine_plan(TWO_SOCKETS).cores[0])
     assert (upper.cpus, lower.cpus) == ((0,), (16,))
     assert upper.y > lower.y
     assert upper.height == lower.height == 0.5

@@ -1,25 +1,20 @@
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from scaling.analysis.estimates import Estimate
-from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_op_figures, draw_roofline
-from scaling.reporting.plots.fathom_losses import segments
-from scaling.reporting.plots.fathom_similarity import leaves
-from scaling.reporting.plots.fathom_threads import heaviest
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_op_figures
+from scaling.reporting.plots.operation_scaling import heaviest, segments
+from scaling.reporting.plots.operations import leaf_order
 from scaling.reporting.plots.registry import names
-from scaling.reporting.plots.roofline import roofline
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import DARK, LIGHT
 from scaling.results.evaluation import evaluate
 from scaling.results.folder import read_folder
 from scaling.results.op_evaluation import evaluate_ops
 from tests.fathom import FIGURE_3
-from tests.traced import CONVOLUTIONAL, amdahl_traces, point, step, trace
+from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
 DENSE = {"MatMul": (50.0, 0.1, 3), "Tanh": (5.0, 0.0, 3), "NextIteration": (1.0, 1.0, 9)}
@@ -81,7 +76,7 @@ def test_numbers_on_cells_keep_their_colour_on_a_dark_page(pictures):
 
 def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
     [merge] = result.merges("centroid")
-    assert leaves([merge]) == ("alexnet", "speech")
+    assert leaf_order([merge]) == ("alexnet", "speech")
     assert f"{merge.distance:.3f}" in words(pictures["op-similarity"])
 
 
@@ -137,43 +132,6 @@ def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
     name = "net$_^{}<script>&%\n" * 4
     for found in draw_op_figures(evaluate_ops([trace(step({"Odd$Op": 1.0}), workload=name)])):
         assert isinstance(found, NotDrawn) or page_svg(found)
-
-
-def achieved(workload: str, rate: float, intensity: float, mode: str = "train", cores: int = 1) -> Achieved:
-    counts = StepCounts(1, 4, flops_per_item=rate, traffic_bytes_per_item=rate / intensity, traffic_bytes_per_step=0.0)
-    return Achieved(point(workload, mode, cores), counts, 1, Estimate(1.0), Ceilings(cores, 100e9 * cores, 10e9))
-
-
-def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
-    points = [achieved("vgg", 60e9, 50.0), achieved("memnet", 1e9, 0.5, "infer"), achieved("vgg", 90e9, 50.0, cores=2)]
-    [picture] = draw_roofline(points)
-    one, two = picture.figure.axes
-    roof, vgg, memnet = one.lines
-    assert list(roof.get_ydata())[1:] == pytest.approx([100.0, 100.0])
-    assert (vgg.get_xdata()[0], vgg.get_ydata()[0]) == pytest.approx((50.0, 60.0))
-    assert "none" not in (vgg.get_markerfacecolor(), memnet.get_markerfacecolor())
-    assert roof.get_linestyle() == "-"
-    assert [each.get_title() for each in (one, two)] == ["1 core", "2 cores"]
-
-
-def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed():
-    doubtful = replace(achieved("vgg", 60e9, 50.0), valid=False)
-    doubtful = replace(doubtful, ceilings=replace(doubtful.ceilings, doubtful=("matmul",)))
-    [picture] = draw_roofline([doubtful])
-    roof, vgg = picture.figure.axes[0].lines
-    assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
-    assert "hollow: not valid" in words(picture)
-
-
-def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
-    picture = roofline([achieved("vgg", 60e9, 50.0), achieved("memnet", 1e6, 0.001)])
-    assert picture.caption.endswith("hardly any of their ops are products: memnet.")
-    assert len(picture.figure.axes[0].lines) == 2
-
-
-def test_without_ceilings_there_is_no_roof():
-    bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Estimate(1.0), Ceilings(1, None, None))
-    assert isinstance(roofline([bare]), NotDrawn)
 
 
 def test_a_folder_with_traces_has_their_figures_after_its_own():

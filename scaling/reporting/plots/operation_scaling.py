@@ -1,0 +1,253 @@
+"""What limits traced runs: op classes in training and inference, ops by thread count, and where efficiency is lost.
+
+Figures 5 and 6 of Adolf, Rama, Reagen, Wei and Brooks, "Fathom", IISWC 2016, for any workload. Op classes look the
+same in every figure: a colour each, and the name within wherever there is room, for grey print.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+from scaling.analysis.operations import ModePair
+from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
+from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, Profile
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.style import DARK, FAINT, INK, LIGHT, SMALL_POINTS, TEXT_POINTS, colour, marker
+from scaling.reporting.plots.text import ems, printable, wrapped
+from scaling.reporting.words import count, duration, share
+from scaling.results.op_evaluation import OpEvaluation, Scaling
+
+# Classes in the order of the paper, then what is no op.
+PARTS: tuple[str, ...] = (*CLASSES, OVERHEAD, UNEXPLAINED)
+_PALETTE = seaborn.color_palette("colorblind").as_hex()
+CLASS_COLOURS: dict[str, str] = dict(
+    zip(PARTS, (_PALETTE[place] for place in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
+)
+BETWEEN = "#ffffff"
+# About how many percent of a bar an em of its small text takes, in figures as wide as ours.
+PERCENT_PER_EM = 1.35
+
+
+def segment(axes: Axes, middle: float, left: float, width: float, part: str, label: str) -> None:
+    """A piece of a horizontal bar in the colour of its part, with a label if that fits in."""
+    axes.barh(middle, width, 0.8, left, color=CLASS_COLOURS[part], edgecolor=BETWEEN, linewidth=0.5)
+    if ems(label) * PERCENT_PER_EM <= width:
+        axes.text(
+            left + width / 2.0,
+            middle,
+            label,
+            ha="center",
+            va="center",
+            fontsize=SMALL_POINTS - 1.0,
+            color=_readable_on(CLASS_COLOURS[part]),
+        )
+
+
+def class_keys(shown: set[str]) -> list[Patch]:
+    """Legend lines for the parts that are shown."""
+    return [Patch(facecolor=CLASS_COLOURS[name], label=_class_name(name)) for name in PARTS if name in shown]
+
+
+def _class_name(name: str) -> str:
+    return next((words for kind, words in CLASS_NAMES.items() if kind == name), name)
+
+
+def _readable_on(tint: str) -> str:
+    """Dark or light ink, whichever is seen on a fill."""
+    red, green, blue = to_rgb(tint)
+    return DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else LIGHT
+
+
+MODE_BAR_INCHES = 0.24
+
+
+def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
+    """A bar for training and one for inference of every workload, on the fewest threads both were traced with."""
+    by_name: dict[str, ModePair] = {}
+    for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):
+        by_name.setdefault(f"{pair.train.point.workload} {pair.train.point.size}", pair)
+    pairs = list(by_name.values())
+    if not pairs:
+        return NotDrawn("no workload was traced on as many threads both in training and in inference")
+    caption = (
+        "Time an item takes in each mode, in percent of training, by the class of its ops "
+        f"({count(pairs[0].train.threads, 'thread')}); at the end of a bar, how long that is."
+    )
+    return Drawing(caption, _modes_figure(pairs))
+
+
+def class_percents(profile: Profile, whole_seconds: float) -> dict[str, float]:
+    """The parts of an item's time in percent of a whole."""
+    parts: dict[str, float] = {kind: profile.class_share(kind) * profile.op_seconds for kind in CLASSES}
+    parts |= {OVERHEAD: profile.overhead_seconds, UNEXPLAINED: max(profile.unexplained_seconds, 0.0)}
+    return {name: 100.0 * seconds / profile.items_per_step / whole_seconds for name, seconds in parts.items()}
+
+
+def _modes_figure(pairs: Sequence[ModePair]) -> Figure:
+    figure = Figure(figsize=(8.5, 1.5 + 2.4 * MODE_BAR_INCHES * len(pairs)), layout="constrained")
+    axes = figure.add_subplot()
+    shown: set[str] = set()
+    ticks, labels = [], []
+    for place, pair in enumerate(pairs):
+        whole = pair.train.wall_seconds / pair.train.items_per_step
+        for offset, mode, profile in ((0.0, "train", pair.train), (1.0, "infer", pair.infer)):
+            middle = 2.6 * place + offset
+            percents = class_percents(profile, whole)
+            left = 0.0
+            for name in [name for name in PARTS if percents[name] > 0.0]:
+                segment(axes, middle, left, percents[name], name, name)
+                left += percents[name]
+                shown.add(name)
+            end = 100.0 * profile.wall_seconds / profile.items_per_step / whole
+            seconds = duration(profile.wall_seconds / profile.items_per_step)
+            axes.text(end + 1.0, middle, seconds, va="center", ha="left", fontsize=SMALL_POINTS - 0.5)
+            ticks.append(middle)
+            labels.append(f"{wrapped(pair.train.point.workload, 18.0, 1)} {mode}")
+    axes.set_yticks(ticks, labels)
+    axes.set_ylim(ticks[-1] + 0.8, -0.8)
+    axes.set_xlim(0.0, max(114.0, axes.get_xlim()[1] + 14.0))
+    axes.set_xlabel("time of an item, % of training")
+    axes.grid(False)
+    axes.tick_params(axis="y", length=0.0)
+    keys = class_keys(shown)
+    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
+    return figure
+
+
+LOSS_BAR_INCHES, LOSSES_WIDTH_INCHES = 0.36, 9.0
+
+
+def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
+    """A bar a subject: 100 % is the time beyond a perfect share of one thread's, cut by ops, the largest first."""
+    found = [(each.name, each.losses[-1]) for each in result.scalings if each.losses and each.losses[-1].told]
+    if not found:
+        return NotDrawn("no workload was traced on so many threads that it lost efficiency for sure")
+    caption = (
+        "The efficiency lost on the most threads traced is the part of a step beyond a perfect share of the time on "
+        "one thread; the bars say in which ops it is lost, the largest first, coloured by class. Ops that gained more "
+        "than their share are left out."
+    )
+    return Drawing(caption, _losses_figure(found))
+
+
+def segments(found: Loss) -> list[tuple[str, str, float]]:
+    """Name, class or kind, and percent of each part that lost something, the largest first."""
+    lost = [part for part in found.parts if part.seconds > 0.0]
+    whole = sum(part.seconds for part in lost)
+    return [
+        (part.name, part.op_class if part.is_op else part.name, 100.0 * part.seconds / whole)
+        for part in lost
+        if part.seconds >= 0.002 * whole
+    ]
+
+
+def _losses_figure(found: Sequence[tuple[str, Loss]]) -> Figure:
+    figure = Figure(figsize=(LOSSES_WIDTH_INCHES, 1.2 + LOSS_BAR_INCHES * len(found)), layout="constrained")
+    axes = figure.add_subplot()
+    shown: set[str] = set()
+    for place, (_, loss) in enumerate(found):
+        left = 0.0
+        for name, kind, percent in segments(loss):
+            segment(axes, place, left, percent, kind, f"{name} {percent:.0f}")
+            shown.add(kind)
+            left += percent
+    labels = [
+        f"{wrapped(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"
+        for name, loss in found
+    ]
+    axes.set_yticks(range(len(found)), labels)
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.set_xlim(0.0, 100.0)
+    axes.set_xlabel("share of what is lost, %")
+    axes.grid(False)
+    axes.tick_params(axis="y", length=0.0)
+    keys = class_keys(shown)
+    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
+    return figure
+
+
+MOST_PARTS = 5
+PANEL_INCHES = (5.0, 1.85)
+# Times span many powers of ten; parts below this share of a step are not drawn.
+LEAST_SHARE = 0.01
+
+
+def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
+    """A panel a subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
+    if not result.scalings:
+        return NotDrawn("no workload was traced on several numbers of threads")
+    scalings = sorted(result.scalings, key=lambda each: each.threading.profiles[0].point.mode != "train")
+    caption = (
+        "Time a step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
+        "dotted is what perfect scaling of the whole step would be. A part whose line is flat is what more threads do "
+        "not help with."
+    )
+    return Drawing(caption, _threads_figure(scalings))
+
+
+def heaviest(scaling: Scaling) -> list[int]:
+    """The places of the parts that take the most time on the most threads."""
+    seconds = scaling.laws.times.means[-1]
+    ranked = sorted(range(len(seconds)), key=lambda place: -seconds[place])
+    return [place for place in ranked if seconds[place] >= LEAST_SHARE * seconds.sum()][:MOST_PARTS]
+
+
+def _threads_figure(scalings: Sequence[Scaling]) -> Figure:
+    columns = 1 if len(scalings) == 1 else 2
+    rows = -(-len(scalings) // columns)
+    width, height = PANEL_INCHES
+    figure = Figure(
+        figsize=(width * columns * (1.3 if columns == 1 else 1.0), 0.5 + rows * height), layout="constrained"
+    )
+    for place, scaling in enumerate(scalings):
+        axes = figure.add_subplot(rows, columns, place + 1)
+        _draw_threads(axes, scaling)
+        if place >= len(scalings) - columns:
+            axes.set_xlabel("threads")
+    figure.supylabel("time a step")
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, 0.985, 1.0))  # legends beside panels are measured a little too narrow
+    return figure
+
+
+def _draw_threads(axes: Axes, scaling: Scaling) -> None:
+    laws = scaling.laws
+    threads = np.array(laws.times.threads, dtype=np.float64)
+    along = np.geomspace(threads[0], threads[-1], 30)
+    for rank, place in enumerate(heaviest(scaling)):
+        share_of_step = laws.times.means[-1][place] / laws.times.steps[-1]
+        label = f"{wrapped(laws.times.names[place], 17.0, 1)} {share(share_of_step)}"
+        axes.plot(along, laws.parallel[place] / along + laws.serial[place], color=colour(rank), linewidth=1.0)
+        axes.plot(
+            threads,
+            laws.times.means[:, place],
+            linestyle="none",
+            marker=marker(rank),
+            markersize=4.5,
+            color=colour(rank),
+            label=label,
+        )
+    steps = laws.times.steps
+    axes.plot(along, (laws.parallel.sum() / along + laws.serial.sum()), color=INK, linewidth=1.2)
+    axes.plot(threads, steps, linestyle="none", marker="P", markersize=5.0, color=INK, label="whole step")
+    axes.plot(along, steps[0] * threads[0] / along, color=FAINT, linewidth=1.0, linestyle=":")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(list(threads)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    axes.set_xlim(threads[0] / 1.12, threads[-1] * 1.12)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+    axes.set_title(wrapped(printable(scaling.name), 36.0, 2), fontsize=TEXT_POINTS)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=SMALL_POINTS - 0.5, handlelength=1.2)

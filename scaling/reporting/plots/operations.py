@@ -1,0 +1,261 @@
+"""What traced runs do: op time by step, the few types that make it up, their shares, and which workloads are similar.
+
+Figures 1 to 4 of Adolf, Rama, Reagen, Wei and Brooks, "Fathom: reference workloads for modern deep learning methods",
+IISWC 2016, for any workload.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import median
+
+import numpy as np
+import seaborn
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from scaling.analysis.fits.observations import Floats
+from scaling.analysis.operations import MOST, Stationarity, cumulative_shares, notable, types_for
+from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
+from scaling.analysis.ops.profile import Profile
+from scaling.analysis.ops.similarity import Merge
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference
+from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker
+from scaling.reporting.plots.text import printable, wrapped
+from scaling.reporting.words import count, share
+from scaling.results.op_evaluation import OpEvaluation
+
+# Steps that took longer than this, in percent of the median, are drawn at the edge.
+MOST_PERCENT = 200.0
+
+
+def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
+    """A panel a launch: the first of every training subject on its fewest threads, or of what there is."""
+    chosen = _launch_per_workload(result)
+    if not chosen:
+        return NotDrawn("no trace has the three steps a trend needs")
+    caption = (
+        "Time in ops of every traced step, in percent of the median step of its launch; a program can be profiled from "
+        "a few steps where they scatter around one level. Spread is the standard deviation over the mean; a drift is "
+        "named where Mann and Kendall's test finds one."
+    )
+    return Drawing(caption, _steps_figure(chosen))
+
+
+def _launch_per_workload(result: OpEvaluation) -> list[Stationarity]:
+    """One launch a workload: that of the most steps, in training where there is any, on the fewest threads."""
+    best: dict[str, Stationarity] = {}
+
+    def rank(each: Stationarity) -> tuple[bool, int, int]:
+        return each.trace.point.mode != "train", -len(each.step_seconds), each.trace.threads
+
+    for each in sorted(result.steadiness, key=rank):
+        if len(each.step_seconds) >= 3:
+            best.setdefault(each.trace.point.workload, each)
+    return list(best.values())
+
+
+def _steps_figure(chosen: Sequence[Stationarity]) -> Figure:
+    shown = make_grid(len(chosen))
+    for place, each in enumerate(chosen):
+        axes, middle = shown.axes[place], median(each.step_seconds)
+        percents = [min(100.0 * seconds / middle, MOST_PERCENT) for seconds in each.step_seconds]
+        axes.plot(
+            range(1, len(percents) + 1), percents, linestyle="none", marker=marker(0), markersize=3.0, color=colour(0)
+        )
+        reference(axes, 100.0)
+        shown.title(place, _launch_name(each), _stationarity_remark(each))
+    shown.axes[0].set_ylim(0.0, MOST_PERCENT * 1.04)
+    number_axis(shown.axes[0])
+    for axes in shown.axes:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    shown.labels("step", "op time of a step, % of the median")
+    return shown.figure
+
+
+def _launch_name(each: Stationarity) -> str:
+    return f"{each.trace.point.workload} {each.trace.point.mode}, {count(each.trace.threads, 'thread')}"
+
+
+def _stationarity_remark(each: Stationarity) -> str:
+    drift = "" if each.steady or each.drift is None else f", drift {100 * each.drift:+.0f} %"
+    return f"spread {share(each.coefficient_of_variation)}{drift}"
+
+
+MOST_TYPES = 25
+
+
+def op_tail(result: OpEvaluation) -> Drawing | NotDrawn:
+    """A curve a workload, all of one mode, size and number of threads."""
+    if not result.alike:
+        return NotDrawn("no run was traced")
+    first = result.alike[0]
+    caption = (
+        f"The share of op time that the heaviest op types make up together ({first.point.mode}, {first.point.size} "
+        f"size, {count(first.threads, 'thread')}); behind a name, how many types make {100 * MOST:.0f} %."
+    )
+    return Drawing(caption, _tail_figure(result.alike))
+
+
+def _tail_figure(profiles: Sequence[Profile]) -> Figure:
+    shown = make_grid(1)
+    axes = shown.axes[0]
+    most = max(min(MOST_TYPES, len(each.ops)) for each in profiles)
+    for place, each in enumerate(profiles):
+        percents = [100.0 * reached for reached in cumulative_shares(each)][:most]
+        label = f"{each.point.workload} ({types_for(each)})"
+        axes.plot(
+            range(1, len(percents) + 1),
+            percents,
+            marker=marker(place),
+            markersize=4.0,
+            linewidth=0.9,
+            color=colour(place),
+            label=label,
+        )
+    reference(axes, 100.0 * MOST)
+    axes.set_xlim(0.5, most + 0.5)
+    axes.set_ylim(0.0, 102.0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    number_axis(axes)
+    shown.labels("op types, the heaviest first", "share of op time, %")
+    shown.legend(axes.lines[: len(profiles)])
+    return shown.figure
+
+
+LEAF_INCHES = 0.33
+
+
+def op_similarity(result: OpEvaluation) -> Drawing | NotDrawn:
+    """A tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
+    found = result.merges("centroid")
+    if not found:
+        return NotDrawn("it takes two workloads, traced alike, to be compared")
+    first = result.alike[0]
+    caption = (
+        "Cosine distance between the shares of op types, centroid linkage: workloads that join far to the left spend "
+        "their time in the same ops in the same proportions; at 1 they share none. "
+        f"({first.point.mode}, {first.point.size} size, {count(first.threads, 'thread')}.)"
+    )
+    return Drawing(caption, _tree_figure(found))
+
+
+def _tree_figure(found: Sequence[Merge]) -> Figure:
+    order = leaf_order(found)
+    figure = Figure(figsize=(SINGLE_WIDTH_INCHES, 0.9 + LEAF_INCHES * len(order)), layout="constrained")
+    axes = figure.add_subplot()
+    places: dict[tuple[str, ...], tuple[float, float]] = {
+        (name,): (0.0, float(place)) for place, name in enumerate(order)
+    }
+    widest = max(max(merge.distance for merge in found), 1e-3)
+    lower = {merge.right for merge in found}
+    for merge in found:
+        (left_x, left_y), (right_x, right_y) = places[merge.left], places[merge.right]
+        axes.plot(
+            [left_x, merge.distance, merge.distance, right_x],
+            [left_y, left_y, right_y, right_y],
+            color=colour(0),
+            linewidth=1.4,
+            solid_joinstyle="miter",
+        )
+        joined, middle = merge.left + merge.right, (left_y + right_y) / 2.0
+        # The next join may be nearer than a label is wide: its branch goes up from a lower group and down from an
+        # upper one, and the label is on the other side.
+        axes.annotate(
+            f"{merge.distance:.3f}",
+            (merge.distance, middle),
+            xytext=(3, -2.5 if joined in lower else 1),
+            textcoords="offset points",
+            va="top" if joined in lower else "bottom",
+            ha="left",
+            fontsize=SMALL_POINTS - 0.5,
+        )
+        places[joined] = (merge.distance, middle)
+    axes.set_yticks(range(len(order)), [wrapped(name, 22.0, 2) for name in order])
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_xlim(0.0, 1.14 * widest)
+    axes.grid(False)
+    axes.grid(True, axis="x")
+    axes.tick_params(axis="y", length=0.0)
+    axes.set_xlabel("cosine distance at which they join")
+    return figure
+
+
+def leaf_order(found: Sequence[Merge]) -> tuple[str, ...]:
+    """The workloads in an order in which no two branches cross."""
+    last = found[-1]
+    return last.left + last.right
+
+
+ROW_INCHES, COLUMN_INCHES = 0.17, 0.62
+# A share below this is no number worth printing.
+LEAST_PRINTED = 0.5
+TINTS = 20
+# From this percent on cells are so dark that their numbers are light.
+DARK_FROM = 55.0
+
+
+def op_shares(result: OpEvaluation) -> Drawing | NotDrawn:
+    """Op types of at least a percent in any workload against workloads, of one mode, size and number of threads."""
+    if not result.alike:
+        return NotDrawn("no run was traced")
+    first = result.alike[0]
+    caption = (
+        f"Percent of op time ({first.point.mode}, {first.point.size} size, "
+        f"{count(first.threads, 'thread')}), for op types of at least 1 % in any workload, by the seven classes of the "
+        "Fathom paper; names that mean the same op are summed."
+    )
+    return Drawing(caption, _shares_figure(result))
+
+
+def _similar_side_by_side(result: OpEvaluation) -> list[Profile]:
+    """The workloads in an order in which those that are alike stand together."""
+    joined = result.merges("centroid")
+    order = leaf_order(joined) if joined else ()
+    return sorted(result.alike, key=lambda each: order.index(each.point.workload) if order else 0)
+
+
+def _shares_figure(result: OpEvaluation) -> Figure:
+    profiles = _similar_side_by_side(result)
+    kinds = {op.type: op.op_class for each in profiles for op in notable(each)}
+    types = sorted(kinds, key=lambda name: (CLASSES.index(kinds[name]), name))
+    percents: Floats = np.array([[100.0 * each.share(name) for each in profiles] for name in types])
+    words = np.array([[f"{value:.0f}" if value >= LEAST_PRINTED else "" for value in row] for row in percents])
+    figure = Figure(figsize=(3.9 + COLUMN_INCHES * len(profiles), 1.1 + ROW_INCHES * len(types)), layout="constrained")
+    axes = figure.add_subplot()
+    seaborn.heatmap(
+        percents,
+        ax=axes,
+        vmin=0.0,
+        vmax=100.0,
+        cmap=colormaps["Blues"].resampled(TINTS),
+        cbar=False,
+        annot=words,
+        fmt="",
+        annot_kws={"fontsize": SMALL_POINTS - 0.5},
+        linewidths=0.4,
+        linecolor="#d9d9d9",
+        xticklabels=[wrapped(each.point.workload, 8.0) for each in profiles],
+        yticklabels=[printable(name) for name in types],
+    )
+    for (row, column), text in zip(np.ndindex(percents.shape), axes.texts, strict=True):
+        text.set_color(LIGHT if percents[row, column] > DARK_FROM else DARK)  # not ink: cells stay light on a dark page
+    axes.grid(False)
+    axes.tick_params(length=0.0, labelrotation=0.0)
+    axes.xaxis.tick_top()
+    row = 0
+    for kind, members in groupby(types, key=lambda name: kinds[name]):
+        rows = len(list(members))
+        if row:
+            axes.axhline(row, color=INK, linewidth=0.9)
+        axes.text(
+            len(profiles) + 0.12,
+            row + rows / 2.0,
+            wrapped(CLASS_NAMES[kind], 14.0) if rows > 1 else CLASS_NAMES[kind],
+            va="center",
+            ha="left",
+            fontsize=SMALL_POINTS,
+        )
+        row += rows
+    return figure

@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scaling.analysis.estimates import Estimate
+from scaling.reporting.plots.compile import bar_lengths, compile_figure, has_bar
+from scaling.reporting.plots.curves import Curve
+from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series
+from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, marks
+
+MARKS = [
+    Mark(1, Estimate(1.0)),
+    Mark(2, Estimate(1.8, 1.5, 2.1)),
+    Mark(4, Estimate(3.0, 2.0, float("inf")), valid=False),
+]
+CURVE = Curve(np.array([1.0, 4.0, 8.0]), np.array([1.0, 3.0, 4.0]))
+BANDED = replace(CURVE, low=CURVE.middle - 0.5, high=CURVE.middle + 0.5)
+
+
+def figure(**panel: object):
+    law = LawLine("law", CURVE, 4.0, "red")
+    series = Series("a", MARKS, "red", "o", [law], in_legend=True)
+    return CoresFigure([Panel([series], (0.0, 5.0), **panel)], "speedup", ideal="linear")
+
+
+def legend(specification: CoresFigure) -> list[str]:
+    return [text.get_text() for text in compile_figure(specification).legends[0].get_texts()]
+
+
+def test_marks_have_bars_where_an_interval_is_known_and_are_hollow_where_not_valid():
+    (axes,) = compile_figure(figure()).axes
+    assert marks(axes) == {1: 1.0, 2: 1.8, 4: 3.0}
+    assert bars(axes) == {2: (1.5, 2.1), 4: (2.0, 10.0)}
+    assert hollow(axes) == {4}
+    assert not joined(axes)
+
+
+def test_a_law_is_dashed_beyond_the_cores_measured():
+    solid, dashed = laws(compile_figure(figure()).axes[0])
+    assert (solid.get_xdata()[-1], dashed.get_xdata()[0], dashed.get_linestyle()) == (4.0, 4.0, "--")
+
+
+def test_the_legend_explains_everything_drawn_once():
+    assert legend(figure()) == ["a", "ideal", "law", "extrapolated", "hollow: not valid"]
+    level = Level(Estimate(4.0), "blue", "target, 4/s", "-.")
+    assert legend(figure(target=level, size=2)) == [
+        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: not valid"),
+    ]
+
+
+def test_a_law_with_a_band_is_named_with_it():
+    (panel,) = figure().panels
+    law = LawLine("law", BANDED, 8.0, "red")
+    with_band = replace(figure(), panels=[replace(panel, series=[replace(panel.series[0], laws=[law])])])
+    assert "law with its 95 % band" in legend(with_band)
+    assert "extrapolated" not in legend(with_band)
+
+
+def test_a_predicted_mark_says_nothing_of_validity():
+    predicted = Series("predicted", [MARKS[2]], "black", "D", in_legend=True, predicted=True)
+    assert legend(CoresFigure([Panel([predicted], (0.0, 5.0))], "y")) == ["predicted"]
+
+
+def test_a_bar_is_cut_one_height_beyond_the_axis():
+    lengths = bar_lengths([Estimate(1.0, -100.0, float("inf"))], (0.0, 2.0))
+    assert lengths.tolist() == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize(("estimate", "drawn"), [(Estimate(1.0), False), (Estimate(1.0, 1.0, 1.0), False)])
+def test_what_is_exact_or_of_unknown_accuracy_has_no_bar(estimate, drawn):
+    assert has_bar(estimate) is drawn
