@@ -152,7 +152,7 @@ def prepare(
         topology=topology,
         machine=read_machine(topology),
         folder=folder or DEFAULT_FOLDER / possible.name,
-        budget_seconds=None if budget is None else _seconds(budget),
+        budget_seconds=None if budget is None else budget_seconds(budget),
         notes=(*notes, *planned.notes),
     )
 
@@ -389,7 +389,8 @@ def _without_missing(study: Study) -> tuple[Study, list[str]]:
     return replace(study, workloads=possible) if missing else study, notes
 
 
-def _seconds(budget: str | float) -> float:
+def budget_seconds(budget: str | float) -> float:
+    """The seconds of a budget such as 90, 45s, 10m or 1h30m."""
     try:
         seconds = parse_duration(str(budget))
     except ValueError:

@@ -1,6 +1,6 @@
 import pytest
 
-from scaling.api.measuring import interruptible
+from scaling.api.measuring import budget_seconds, interruptible
 from scaling.errors import Interrupted
 
 
@@ -25,3 +25,8 @@ def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same():
 def test_an_error_that_no_interrupt_began_is_left_alone():
     with pytest.raises(RuntimeError, match="a mistake"), interruptible(kept):
         raise RuntimeError("a mistake")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("45s", 45), ("10m", 600), ("1h30m", 5400), ("1.5 h", 5400)])
+def test_a_budget_is_written_as_people_do(text, seconds):
+    assert budget_seconds(text) == seconds

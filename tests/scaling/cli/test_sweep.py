@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from scaling.cli.options import seconds_in
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
 from tests.conftest import need
@@ -254,8 +253,3 @@ def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
 @pytest.mark.parametrize("text", ["soon", "-5m", "0", "10 years", ""])
 def test_a_budget_that_is_no_time_is_refused(text):
     assert "write it such as 90s, 10m or 1h30m" in complaint(here.scaling("sweep", f"--budget={text}"))
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("45s", 45), ("10m", 600), ("1h30m", 5400), ("1.5 h", 5400)])
-def test_a_budget_is_written_as_people_do(text, seconds):
-    assert seconds_in(text) == seconds
