@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
+from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import stopping, witness
@@ -61,41 +62,30 @@ def run_and_exit(request: RunRequest, reply_fd: int, started_ns: int) -> NoRetur
 
 def measure(request: RunRequest, started_ns: int) -> RunResult:
     """Measure one run."""
-    cpus = frozenset(os.sched_getaffinity(0))
-    if cpus != parse_list(request.cpus):
-        raise RuntimeError(f"asked for CPUs {request.cpus}, but the kernel gave {format_list(cpus)}")
+    cpus = _check_pinning(request.cpus)
     policy = witness.memory_policy() if request.memory != "none" else None
 
     # Only here is anything of `workloads` imported: threads inherit the CPUs they are started on.
     factory, setting = _load_factory(request.workload), _setting(request.setting)
     framework = _framework(setting)
     imported = time.monotonic_ns()
-    workload = factory(setting, **request.workload.options)
-    if _is_network(workload):
-        workload = framework.compiled(workload, setting.mode, request.jit)
-    elif request.traced:
-        raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
+    workload = _build(factory, setting, framework, request)
     built = time.monotonic_ns()
     workload.prepare()
-    traced: tuple[Any, ...] = ()
-    if request.traced:
-        first, traced = framework.traced(workload, request.traced)
-        steps: list[float] = []
-    else:
-        first, *steps = _time_step(workload.step)
+    first, steps, traced = _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
     limits = stopping.Limits(request.precision, request.max_seconds, request.steps)
     steps, ended_by, counters = _take_steps(workload, steps, limits, cpus, parse_list(request.siblings))
     end = time.monotonic_ns()
-    losses = getattr(workload, "losses", [])
+    losses = getattr(workload, "losses", None) or [None]
     return RunResult(
         started_ns=started_ns,
         step_seconds=tuple(steps),
         traced=traced,
         ended_by=ended_by,
         items_per_step=_item_count(workload.items_per_step),
-        first_loss=losses[0] if losses else None,
-        last_loss=losses[-1] if losses else None,
+        first_loss=losses[0],
+        last_loss=losses[-1],
         cautions=tuple(framework.cautions()) if framework else (),
         sections=RunSections(
             imports=(imported - started_ns) / 1e9,
@@ -113,6 +103,35 @@ def measure(request: RunRequest, started_ns: int) -> RunResult:
         ),
         versions={**_versions(), **(framework.versions() if framework else {})},
     )
+
+
+def _check_pinning(wanted: str) -> frozenset[int]:
+    """The CPUs of this process, which must be those of its request."""
+    cpus = frozenset(os.sched_getaffinity(0))
+    if cpus != parse_list(wanted):
+        raise RuntimeError(f"asked for CPUs {wanted}, but the kernel gave {format_list(cpus)}")
+    return cpus
+
+
+def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: RunRequest) -> Any:
+    """The workload; the step of a network is compiled by its framework."""
+    workload = factory(setting, **request.workload.options)
+    if _is_network(workload):
+        return framework.compiled(workload, setting.mode, request.jit)
+    if request.traced:
+        raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
+    return workload
+
+
+def _take_first_step(
+    workload: Any, framework: Any, traced: int | None
+) -> tuple[float, list[float], tuple[TracedStep, ...]]:
+    """The seconds of the first step, those of further steps it has timed itself, and so many traced steps."""
+    if traced:
+        first, steps = framework.traced(workload, traced)
+        return first, [], steps
+    first, *more = _time_step(workload.step)
+    return first, more, ()
 
 
 def _take_steps(

@@ -2,7 +2,7 @@
 
 The interchange is the process that nodes are connected to. Left to itself it outlives a driver that is killed, and the
 pilots go on holding their nodes until their time limit (Parsl's issue 3663). The kernel kills it instead, and pilots
-that hear nothing more leave by themselves.
+that receive nothing more end by themselves.
 """
 
 import ctypes
@@ -27,6 +27,6 @@ def main() -> None:
     if os.getppid() != int(sys.argv[1]):
         sys.exit(1)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection a pilot, and the usual limit is 1024
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one connection per pilot, and the usual limit is 1024
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's, which ends us in its own time
     runpy.run_module("parsl.executors.high_throughput.interchange", run_name="__main__")
