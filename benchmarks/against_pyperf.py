@@ -25,7 +25,7 @@ import pyperf
 from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
 from scaling.analysis.estimates import mean
 from scaling.analysis.sample_size import wants_more
-from scaling.analysis.summary import by_point
+from scaling.analysis.summary import summarize
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
@@ -152,7 +152,7 @@ def _ours(job: _Job) -> tuple[float, int, float]:
     began, seen = time.monotonic(), []
     for row in job.rows(job.runs):
         seen.append(launch_of(row))
-        (known,) = by_point(seen)
+        (known,) = summarize(seen)
         if len(known.used) >= LEAST_LAUNCHES and not wants_more(known, PRECISION):
             break
     wall = time.monotonic() - began

@@ -21,8 +21,8 @@ from statistics import fmean
 import pyperf
 from pyperf._cli import format_checks
 
-from scaling.analysis.speedup import scaled
-from scaling.analysis.summary import by_point
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import summarize
 from scaling.machine.identity import Machine, read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
@@ -116,7 +116,7 @@ def _ours(topology: Topology, machine: Machine) -> Answer:
     study = study_from_toml(OURS, "disturbed")
     with LocalEngine(study, topology, machine) as engine:
         launches = [launch_of(row) for row in engine.make(plan(study, topology).runs)]
-    *_, two = scaled(by_point(launches))
+    *_, two = speedups(summarize(launches))
     assert two.speedup is not None
     return Answer(two.speedup.value, tuple(doubt.words for doubt in two.all_doubts))
 

@@ -16,8 +16,8 @@ from statistics import median
 
 from pyperf._utils import is_significant
 
-from scaling.analysis.comparison import compared
-from scaling.analysis.summary import Launch, by_point
+from scaling.analysis.comparison import compare
+from scaling.analysis.summary import Launch, summarize
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import launch_of
@@ -123,7 +123,7 @@ def _theirs(simulated: Simulated, change: float = 1.0) -> bool:
 
 
 def _differ(first: list[Launch], second: list[Launch]) -> bool:
-    (difference,) = compared(by_point(first), by_point(second)).differences
+    (difference,) = compare(summarize(first), summarize(second)).differences
     return difference.differs
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean
 
-from scaling.analysis.speedup import scaled
-from scaling.analysis.summary import Launch, by_point, launch_seconds
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import Launch, launch_seconds, summarize
 from scaling.analysis.warmup import warmup_steps
 from scaling.running.stopping import Limits, ended_by, next_look
 from scaling.study.planning import Point, plan
@@ -44,7 +44,7 @@ def simulated_sweep(launches: int, chance: random.Random) -> Held:
         for point in (one, several)
         for number in range(1, launches + 1 + (point == one))
     ]
-    _, figures = scaled(by_point(made))
+    _, figures = speedups(summarize(made))
     assert figures.summary.step
     assert figures.speedup
     assert figures.efficiency

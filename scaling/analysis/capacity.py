@@ -25,8 +25,8 @@ from scaling.analysis.sizing.inverses import (
     speedup_limit,
 )
 from scaling.analysis.sizing.price import Price, cpu_hours_per_million
-from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Outlook, Question, Status
-from scaling.analysis.sizing.replicas import cheapest_fleet
+from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Question, ScalingLimits, Status
+from scaling.analysis.sizing.replicas import cheapest_replicas
 from scaling.analysis.sizing.sizes import Sizes, plain_sizes
 
 DRAWS = 2000
@@ -42,27 +42,27 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
     if why_not:
         return Answer(fit, question, "refused", None, None, (), why_not)
     drawn = fit.draws(draws)
-    desk = _Desk(fit, question, drawn, on_offer(fit, sizes), sizes)
+    sizing = _Sizing(fit, question, drawn, available_sizes(fit, sizes), sizes)
     return {
-        "throughput": desk.throughput,
-        "latency": desk.promise,
-        "efficiency": desk.efficiency,
-        "budget": desk.budget,
-        "cheapest": desk.cheapest,
+        "throughput": sizing.throughput,
+        "latency": sizing.promise,
+        "efficiency": sizing.efficiency,
+        "budget": sizing.budget,
+        "cheapest": sizing.cheapest,
     }[question.kind]()
 
 
-def outlook(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> Outlook:
+def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> ScalingLimits:
     """The landmarks of a series, with intervals; nothing where no law fits."""
     why_not = refusal(fit)
     if why_not:
-        return Outlook(fit, farthest(fit), None, None, None, None, None, why_not)
+        return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, why_not)
     drawn = fit.draws(draws)
     limit = speedup_limit(drawn.contention, drawn.coherency)
     turn = _cores(knee(drawn.contention, drawn.coherency), drawn, fit)
-    return Outlook(
+    return ScalingLimits(
         fit,
-        farthest(fit),
+        extrapolation_limit(fit),
         recommended=_recommended(fit, turn, sizes),
         knee=turn,
         speedup_limit=_quantile_estimate(limit, drawn),
@@ -76,16 +76,16 @@ def offer_of(
     fit: SeriesFit, cores: int, price: Price = CORE_HOURS, sizes: Sizes | None = None, draws: int = DRAWS
 ) -> Offer | None:
     """What a series does on so many cores, and what that costs; None where nothing is said of it."""
-    if refusal(fit) or cores not in on_offer(fit, sizes):
+    if refusal(fit) or cores not in available_sizes(fit, sizes):
         return None
-    desk = _Desk(fit, Question("cheapest", 1.0, price=price), fit.draws(draws), (cores,), sizes)
-    return desk.only_size()
+    sizing = _Sizing(fit, Question("cheapest", 1.0, price=price), fit.draws(draws), (cores,), sizes)
+    return sizing.only_size()
 
 
 def _recommended(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | None:
     """The largest size on offer up to the knee; where that is out of sight, up to the most cores measured."""
     most = most_measured(fit) if isinf(turn.value) else turn.value
-    return max((count for count in on_offer(fit, sizes) if count <= most), default=None)
+    return max((count for count in available_sizes(fit, sizes) if count <= most), default=None)
 
 
 def refusal(fit: SeriesFit) -> str | None:
@@ -109,14 +109,14 @@ def most_measured(fit: SeriesFit) -> float:
     return max(fit.series.without_siblings().cores)
 
 
-def farthest(fit: SeriesFit) -> float:
+def extrapolation_limit(fit: SeriesFit) -> float:
     """The most cores an answer may name."""
     return most_measured(fit) * (1.0 if only_measured(fit) else FARTHEST)
 
 
-def on_offer(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
+def available_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
     """Counts the machine has, or whole numbers, as far as the fit reaches."""
-    most = int(farthest(fit) + 1e-9)
+    most = int(extrapolation_limit(fit) + 1e-9)
     return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
 
 
@@ -128,7 +128,7 @@ def crossing_grid(fit: SeriesFit) -> Floats:
 
 def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Estimate:
     """The spread of core counts; those beyond what may be spoken of are not."""
-    return _quantile_estimate(np.where(values <= farthest(fit), values, inf), drawn)
+    return _quantile_estimate(np.where(values <= extrapolation_limit(fit), values, inf), drawn)
 
 
 def _quantile_estimate(values: Floats, drawn: Draws) -> Estimate:
@@ -137,7 +137,7 @@ def _quantile_estimate(values: Floats, drawn: Draws) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class _Sizing:
     """A question, the draws, and the sizes on offer."""
 
     fit: SeriesFit
@@ -154,8 +154,10 @@ class _Desk:
 
     def throughput(self) -> Answer:
         """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
-        fleet = cheapest_fleet(self.drawn, self.seconds, self.counts, self.question.price, self.question.assurance)
-        return replace(self.promise(), fleet=fleet)
+        replicas = cheapest_replicas(
+            self.drawn, self.seconds, self.counts, self.question.price, self.question.assurance
+        )
+        return replace(self.promise(), replicas=replicas)
 
     def promise(self) -> Answer:
         """The smallest size that keeps a throughput or a latency as surely as was asked for."""
@@ -307,7 +309,7 @@ class _Desk:
 
     def _beyond(self) -> tuple[Status, str]:
         machine = self.sizes.counts[-1] if self.sizes else inf
-        if machine <= farthest(self.fit):
+        if machine <= extrapolation_limit(self.fit):
             return "not reachable", f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few"
         measured = f"{most_measured(self.fit):g} cores measured"
         if only_measured(self.fit):

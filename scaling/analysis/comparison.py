@@ -66,7 +66,7 @@ class Comparison:
     only_second: tuple[Point, ...]
 
 
-def compared(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
+def compare(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
     """Every point measured in both, matched by all its settings."""
     one, other = _measured(first), _measured(second)
     shared = [_difference(one[point], other[point]) for point in one if point in other]

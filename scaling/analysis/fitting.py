@@ -15,7 +15,7 @@ import numpy as np
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
 from scaling.analysis.fits.clock import Clock, clocked
-from scaling.analysis.fits.karp_flatt import Noise, Trace, trace
+from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.law_figures import LawFigures, limit, rate
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
@@ -61,7 +61,7 @@ class SeriesFit:
     clock: Clock
     misfit: Misfit
     verdict: Verdict
-    trace: Trace
+    karp_flatt: KarpFlattSeries
     held_out: HeldOut | None
     cautions: tuple[str, ...]
 
@@ -103,7 +103,7 @@ def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed
         clock=clock,
         misfit=found,
         verdict=word,
-        trace=trace(counts(series), _noise(chosen.fitted)),
+        karp_flatt=karp_flatt_series(counts(series), _noise(chosen.fitted)),
         held_out=held_out(series, law),
         cautions=(*cautions, *_cautions(series, chosen, free, found)),
     )

@@ -55,7 +55,7 @@ class Stationarity:
     p: float | None
 
     @property
-    def steady(self) -> bool:
+    def stationary(self) -> bool:
         """Whether no trend is to be seen that would matter."""
         return self.drift is None or self.p is None or self.p >= UNLIKELY or abs(self.drift) < DRIFT
 

@@ -60,7 +60,7 @@ class Scaled:
         return (*self.summary.doubts, *self.doubts)
 
 
-def scaled(summaries: Sequence[Summary]) -> list[Scaled]:
+def speedups(summaries: Sequence[Summary]) -> list[Scaled]:
     """Every summary with its ratios, in the same order."""
     by_point = {summary.point: summary for summary in summaries}
     return [

@@ -67,7 +67,7 @@ def launch_seconds(step_seconds: Sequence[float], warmup_steps: int) -> float | 
     return median(steady) if steady else None
 
 
-def by_point(launches: Iterable[Launch]) -> list[Summary]:
+def summarize(launches: Iterable[Launch]) -> list[Summary]:
     """A summary for every point, in the order points have in a table: by axes, then by cores."""
     ordered = sorted(launches, key=lambda launch: (table_order(launch.point), launch.number))
     return [_summary(point, list(group)) for point, group in groupby(ordered, key=lambda launch: launch.point)]
@@ -131,3 +131,25 @@ def table_order(point: Point) -> tuple[object, ...]:
     series = (point.workload, point.mode, point.size, str(point.items), point.placement, point.smt)
     rest = (str(point.intra), str(point.inter), point.scale, point.framework, point.device, point.jit, point.memory)
     return (*series, *rest, point.cores)
+
+
+@dataclass(frozen=True, slots=True)
+class PointSelection:
+    """The points that fits rest on, and those that were measured and left out as not valid."""
+
+    taken: tuple[Summary, ...]
+    left_out: tuple[Summary, ...]
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The launches that count of the points taken."""
+        return [launch for summary in self.taken for launch in summary.used]
+
+
+def select_valid(summaries: Iterable[Summary], include_invalid: bool = False) -> PointSelection:
+    """Valid points, or all that were measured."""
+    measured = [summary for summary in summaries if summary.step is not None]
+    return PointSelection(
+        tuple(summary for summary in measured if summary.valid or include_invalid),
+        tuple(summary for summary in measured if not (summary.valid or include_invalid)),
+    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from scaling.analysis.ops.again import MOST_LAUNCHES, unsure
+from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import wants_more
 from scaling.api.results import Results, load
 from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
@@ -244,7 +244,7 @@ class ProfileJob(Job):
         """The points that are not as reproducible as asked for, and by how much they may differ."""
         if self.reproducible_to is None:
             return {}
-        return unsure((trace for trace in map(trace_of, traced) if trace), self.reproducible_to / 100)
+        return irreproducible((trace for trace in map(trace_of, traced) if trace), self.reproducible_to / 100)
 
 
 def prepare_profile(

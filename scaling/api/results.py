@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pandas as pd
 
-from scaling.analysis.comparison import Comparison, compared
+from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
 from scaling.analysis.fitting import Asked
 from scaling.analysis.ops.roofline import Achieved, StepCounts, achieved, ceilings_of, counted_as
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import ASSURANCE, Question
-from scaling.analysis.summary import by_point
+from scaling.analysis.summary import summarize
 from scaling.api.sizing import (
     Answers,
     Fits,
@@ -126,7 +126,7 @@ class Results:
                 f"{self.path} was measured on {' and '.join(sorted(machines))}, {other.path} on "
                 f"{' and '.join(sorted(other_machines))}; give --across-machines to compare them all the same"
             )
-        comparison = compared(first.summaries, second.summaries)
+        comparison = compare(first.summaries, second.summaries)
         if not comparison.differences:
             raise StoreError(
                 f"{self.path} and {other.path} have no measured point in common; compare sweeps of the same study"
@@ -199,7 +199,7 @@ def achieved_in(folders: Sequence[Path]) -> list[Achieved]:
             f"the rows of {', '.join(map(str, folders))} come from {len(machines)} machines; a ceiling holds for one, "
             "so give folders of one machine"
         )
-    points = by_point(map(launch_of, rows))
+    points = summarize(map(launch_of, rows))
     networks = [name for name, entry in read_catalogue().items() if entry.layers]
     wanted = {counted_as(one.point) for one in points if one.point.workload in networks}
     if not wanted:

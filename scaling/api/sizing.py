@@ -6,13 +6,13 @@ from math import inf
 
 import pandas as pd
 
-from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.law_figures import LawFigures
 from scaling.analysis.fitting import Asked, SeriesFit, fit_each
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Answer, Outlook, Question
+from scaling.analysis.sizing.question import Answer, Question, ScalingLimits
 from scaling.api.sources import Source, read_each
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
@@ -143,13 +143,13 @@ class Answers(Sequence[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits(Sequence[Outlook]):
+class Limits(Sequence[ScalingLimits]):
     """Where more cores stop paying and where they stop helping, one per series."""
 
-    limits: tuple[Outlook, ...]
+    limits: tuple[ScalingLimits, ...]
     notes: tuple[str, ...]
 
-    def __getitem__(self, index: int) -> Outlook:  # type: ignore[override]
+    def __getitem__(self, index: int) -> ScalingLimits:  # type: ignore[override]
         return self.limits[index]
 
     def __len__(self) -> int:
@@ -219,7 +219,7 @@ def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
 def limits_of_sources(sources: Sequence[Source]) -> Limits:
     """The landmarks of every series."""
     fits, notes = _sized_fits(sources)
-    return Limits(tuple(outlook(fit, source.sizes) for source, fit in fits), tuple(notes))
+    return Limits(tuple(scaling_limits(fit, source.sizes) for source, fit in fits), tuple(notes))
 
 
 def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit]], list[str]]:

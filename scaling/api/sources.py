@@ -9,9 +9,8 @@ from typing import TypeVar
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.series import Series, series_of, threads_on
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.analysis.speedup import Scaled, scaled
-from scaling.analysis.summary import Summary, by_point
-from scaling.analysis.trusted import trusted
+from scaling.analysis.speedup import Scaled, speedups
+from scaling.analysis.summary import Summary, select_valid, summarize
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
@@ -52,12 +51,12 @@ class Source:
     @cached_property
     def summaries(self) -> list[Summary]:
         """The points with their launches."""
-        return by_point(map(launch_of, self.rows()))
+        return summarize(map(launch_of, self.rows()))
 
     @cached_property
     def points(self) -> list[Scaled]:
         """The points with speedup and efficiency; refused where there is none yet."""
-        points = scaled(self.summaries)
+        points = speedups(self.summaries)
         if not points:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
         return points
@@ -99,7 +98,7 @@ class Source:
         return series, notes
 
     def _folder_series(self) -> tuple[list[Series], list[str]]:
-        selection = trusted(self.summaries, self.include_invalid)
+        selection = select_valid(self.summaries, self.include_invalid)
         note = left_out_sentence(selection)
         if not selection.taken:
             raise StoreError(f"{self.path}: {note}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.ops.traces import Trace, by_point
+from scaling.analysis.ops.traces import Trace, traces_by_point
 from scaling.api.measuring import TRACED_STEPS, ProfileJob, carry_out_profile, prepare_profile
 from scaling.cli.options import Json, NoWait, RetryFailed
 from scaling.cli.printing import print_json, print_note, print_notes, print_table
@@ -130,7 +130,7 @@ def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -
         runs = [trace_facts(one) for one in ordered]
         print_json({"profiles": runs, "analysis": operations.op_facts(evaluate_ops(traces, predict))})
         return
-    for number, launches in enumerate(by_point(traces).values()):
+    for number, launches in enumerate(traces_by_point(traces).values()):
         print("\n" * (number > 0) + "\n".join(map(trace_words, launches)))
         print_table(ops_table(*launches))
     _print_analysis(traces, predict)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from math import floor, isfinite, isinf
 
-from scaling.analysis.capacity import farthest
+from scaling.analysis.capacity import extrapolation_limit
 from scaling.analysis.estimates import Estimate, finite
-from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question
+from scaling.analysis.sizing.question import Answer, Offer, Question, ScalingLimits
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, figure, percent
 
@@ -18,7 +18,7 @@ def answer_sentence(answer: Answer) -> str:
 
 def _fleet_words(answer: Answer) -> str:
     """The cheapest replicas, where they cost less than the one size or there is none."""
-    fleet, offer, price = answer.fleet, answer.offer, answer.question.price
+    fleet, offer, price = answer.replicas, answer.offer, answer.question.price
     if fleet is None or (offer is not None and fleet.hourly_cost >= price.hourly(offer.cores)):
         return ""
     least = "cheapest" if offer else "together"
@@ -89,7 +89,7 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
     needed = answer.needed
     remark = "extrapolated" if offer.extrapolated else ""
     if offer is answer.offer and needed is not None and isfinite(needed.value) and offer.cores > 1:
-        words = spread_words(needed, beyond=f"beyond {figure(farthest(answer.fit))}")
+        words = spread_words(needed, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
         size_words(offer),
@@ -107,19 +107,19 @@ def size_words(offer: Offer) -> str:
     return str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}"
 
 
-def outlook_sentence(outlook: Outlook) -> str:
+def outlook_sentence(outlook: ScalingLimits) -> str:
     """Where more cores stop paying."""
     name = outlook.fit.series.label
     if outlook.fit.verdict.word in ("no law fits", "superlinear"):
         return f"{name}: no answer: {outlook.reason}"
     caution = f" ({outlook.reason})" if outlook.reason else ""
     if outlook.knee is None or isinf(outlook.knee.value):
-        return f"{name}: speedup times efficiency still grows at {figure(outlook.farthest)} cores{caution}"
-    knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.farthest)}")
+        return f"{name}: speedup times efficiency still grows at {figure(outlook.extrapolation_limit)} cores{caution}"
+    knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.extrapolation_limit)}")
     return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
 
 
-def outlooks_table(outlooks: Sequence[Outlook]) -> Table:
+def outlooks_table(outlooks: Sequence[ScalingLimits]) -> Table:
     """The landmarks of every series."""
     rows = [
         (
@@ -135,10 +135,10 @@ def outlooks_table(outlooks: Sequence[Outlook]) -> Table:
     )
 
 
-def _landmarks(outlook: Outlook) -> tuple[str, ...]:
+def _landmarks(outlook: ScalingLimits) -> tuple[str, ...]:
     if outlook.fit.verdict.word in ("no law fits", "superlinear"):
         return ("-",) * 4
-    beyond = f"beyond {figure(outlook.farthest)}"
+    beyond = f"beyond {figure(outlook.extrapolation_limit)}"
     return (
         spread_words(outlook.knee, beyond=beyond),
         spread_words(outlook.speedup_limit),
@@ -172,14 +172,14 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "needed": _spread(answer.needed),
         "offer": None if answer.offer is None else _offer(answer.offer),
         "neighbours": [_offer(each) for each in answer.neighbours],
-        "fleet": None if answer.fleet is None else asdict(answer.fleet),
+        "fleet": None if answer.replicas is None else asdict(answer.replicas),
         "reason": answer.reason,
         "verdict": answer.fit.verdict.word,
         "sentence": answer_sentence(answer),
     }
 
 
-def outlook_facts(outlook: Outlook) -> dict[str, object]:
+def outlook_facts(outlook: ScalingLimits) -> dict[str, object]:
     """The landmarks of a series, unrounded."""
     return {
         "name": outlook.fit.series.name,

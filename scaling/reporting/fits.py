@@ -47,8 +47,8 @@ def peak_words(peak: Estimate, measured: float) -> str:
 def _best_known(fit: SeriesFit, chosen: LawFigures) -> str:
     """What can be said although the law cannot: the last Karp-Flatt value, or the best-known share."""
     thin = len(set(fit.series.cores)) < 4
-    if thin and fit.trace.values:
-        last = fit.trace.values[-1]
+    if thin and fit.karp_flatt.values:
+        last = fit.karp_flatt.values[-1]
         return (
             f"taken by itself, {count(int(last.cores), 'core')} mean(s) a serial fraction of {karp_flatt_words(last)}"
         )
@@ -122,11 +122,11 @@ def _held_out_words(fit: SeriesFit) -> str:
 
 def trace_lines(fit: SeriesFit) -> list[str]:
     """The Karp-Flatt trace of a series, and its course."""
-    if not fit.trace.values:
+    if not fit.karp_flatt.values:
         return []
-    course = {"not told": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.trace.course]
-    p = "" if fit.trace.p is None else f" (p = {fit.trace.p:.2g})"
-    values = ", ".join(f"{figure(each.cores)}: {karp_flatt_words(each)}" for each in fit.trace.values)
+    course = {"not told": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
+    p = "" if fit.karp_flatt.p is None else f" (p = {fit.karp_flatt.p:.2g})"
+    values = ", ".join(f"{figure(each.cores)}: {karp_flatt_words(each)}" for each in fit.karp_flatt.values)
     return [f"{fit.series.label}: Karp-Flatt {values}{course}{p if course else ''}"]
 
 
@@ -166,9 +166,9 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
                 "low": each.fraction.low,
                 "high": each.fraction.high,
             }
-            for each in fit.trace.values
+            for each in fit.karp_flatt.values
         ],
-        "karp_flatt_trend": {"course": fit.trace.course, "p": fit.trace.p},
+        "karp_flatt_trend": {"course": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
         "held_out": _held_out(fit),
     }
 

@@ -64,7 +64,7 @@ def steadiness_table(result: OpEvaluation) -> Table:
             share(each.coefficient_of_variation),
             "-" if each.drift is None else f"{100 * each.drift:+.1f} %",
             "-" if each.p is None else f"{each.p:.2g}",
-            "steady" if each.steady else "drifts",
+            "steady" if each.stationary else "drifts",
         )
         for each in result.steadiness
     ]
@@ -213,7 +213,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
 
 def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterator[str]:
     """Where steps become longer or shorter while they are traced."""
-    drifts = [100 * each.drift for each in launches if each.drift is not None and not each.steady]
+    drifts = [100 * each.drift for each in launches if each.drift is not None and not each.stationary]
     if drifts:
         yield (
             f"{_named(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
@@ -288,7 +288,7 @@ def op_facts(result: OpEvaluation) -> Facts:
                 "coefficient_of_variation": each.coefficient_of_variation,
                 "drift": each.drift,
                 "p": each.p,
-                "steady": each.steady,
+                "steady": each.stationary,
             }
             for each in result.steadiness
         ],
@@ -341,7 +341,7 @@ def _profile(name: str, profile: Profile) -> Facts:
                 "seconds": op.seconds,
                 "share": op.share,
                 "share_in_launches": [op.least, op.most],
-                "again_within": op.again,
+                "again_within": op.reproducibility,
                 "executions": op.executions,
             }
             for op in profile.ops

@@ -8,7 +8,7 @@ from scaling.analysis.comparison import Comparison, Difference
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
 from scaling.analysis.speedup import Scaled
-from scaling.analysis.trusted import Trusted
+from scaling.analysis.summary import PointSelection
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, point_words, share
 from scaling.study.planning import Point
@@ -54,7 +54,7 @@ def evaluation_notes(evaluation: "Evaluation") -> list[str]:
     return [*filter(None, [left_out_sentence(evaluation.selection)]), *map(str, evaluation.complaints)]
 
 
-def left_out_sentence(chosen: Trusted) -> str | None:
+def left_out_sentence(chosen: PointSelection) -> str | None:
     """Which points fits leave out, and why; None where they take all."""
     taken, left_out = len(chosen.taken), len(chosen.left_out)
     names = Counter(doubt.rule.name for summary in chosen.left_out for doubt in summary.doubts if doubt.rule.spoils)

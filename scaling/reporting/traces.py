@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from scaling.analysis.ops.profile import OpShare, profile
-from scaling.analysis.ops.traces import Trace, by_point
+from scaling.analysis.ops.traces import Trace, traces_by_point
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, point_words, share, some_of, span
 from scaling.results.traces import TracedRow, trace_of
@@ -82,7 +82,7 @@ def trace_remarks(traced: Iterable[TracedRow]) -> Iterator[str]:
             yield f"{point_words(each.row.run.point)}: {each.row.outcome.status}: {each.row.outcome.reason}"
         else:
             traces.append(trace)
-    for launches in by_point(traces).values():
+    for launches in traces_by_point(traces).values():
         yield from (f"{_what(launches[0])}: {doubt}" for doubt in _doubts(launches))
 
 

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from scaling.analysis.capacity import outlook
+from scaling.analysis.capacity import scaling_limits
 from scaling.analysis.fitting import SeriesFit, fit_each
 from scaling.analysis.series import series_of, without_parts
-from scaling.analysis.sizing.question import Outlook
+from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.analysis.speedup import Scaled, scaled
-from scaling.analysis.summary import by_point
-from scaling.analysis.trusted import Trusted, trusted
+from scaling.analysis.speedup import Scaled, speedups
+from scaling.analysis.summary import PointSelection, select_valid, summarize
 from scaling.errors import FitError
 from scaling.results.folder import Folder
 from scaling.results.rows import launch_of
@@ -27,16 +26,16 @@ class Evaluation:
     folder: Folder
     points: tuple[Scaled, ...]
     fits: tuple[SeriesFit, ...]
-    outlooks: tuple[Outlook, ...]
+    outlooks: tuple[ScalingLimits, ...]
     sizes: Sizes | None
-    selection: Trusted
+    selection: PointSelection
     complaints: tuple[FitError, ...]
 
 
 def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
     """Evaluate a folder; points that are not valid stay out of the fits unless they are included."""
-    points = tuple(scaled(by_point(map(launch_of, folder.rows))))
-    selection = trusted((point.summary for point in points), include_invalid)
+    points = tuple(speedups(summarize(map(launch_of, folder.rows))))
+    selection = select_valid((point.summary for point in points), include_invalid)
     series = series_of(selection.launches, selection.left_out)
     fits, complaints = fit_each(series)
     whole = {one.key for one in without_parts(series)}
@@ -45,7 +44,7 @@ def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
         folder=folder,
         points=points,
         fits=tuple(fits),
-        outlooks=tuple(outlook(fit, sizes) for fit in fits if fit.series.key in whole),
+        outlooks=tuple(scaling_limits(fit, sizes) for fit in fits if fit.series.key in whole),
         sizes=sizes,
         selection=selection,
         complaints=tuple(complaints),

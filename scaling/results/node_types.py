@@ -10,7 +10,7 @@ from math import floor, log10
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.capacity import answer, offer_of
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Answer, Offer, Outlook, Question
+from scaling.analysis.sizing.question import Answer, Offer, Question, ScalingLimits
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
 
@@ -37,7 +37,7 @@ class NodeTypeEvaluation:
         """Points that were measured on more than one of its machines."""
         return several_machines((row.machine.host, launch_of(row)) for row in self.evaluation.folder.rows)
 
-    def outlook(self, series: str) -> Outlook | None:
+    def outlook(self, series: str) -> ScalingLimits | None:
         """The landmarks of a series."""
         return next((each for each in self.evaluation.outlooks if each.fit.series.name == series), None)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from scaling.analysis.sample_size import steps_a_launch, wants_more, width
-from scaling.analysis.summary import Launch, Summary, by_point
+from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.study.planning import Point, Run, estimated_seconds
 from scaling.study.spec import Study
 
@@ -72,7 +72,7 @@ class Schedule:
 
     def summaries(self) -> list[Summary]:
         """What is known of every point by now."""
-        return by_point(launch for known in self.launches.values() for launch in known)
+        return summarize(launch for known in self.launches.values() for launch in known)
 
     def _blocks(self, planned: Sequence[Run]) -> Iterator[list[Run]]:
         blocks = [list(block) for _, block in groupby(planned, key=lambda run: run.launch)]

@@ -20,7 +20,7 @@ from scaling.analysis.laws import karp_flatt
 TREND_SIGNIFICANT = 0.05
 LARGEST_CONDITION = 1e12
 
-Course = Literal["flat", "rising", "falling", "not told"]
+Trend = Literal["flat", "rising", "falling", "not told"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,39 +41,39 @@ class KarpFlatt:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """A Karp-Flatt value a count above one core, and their course."""
+class KarpFlattSeries:
+    """A Karp-Flatt value a count above one core, and their trend over cores."""
 
     values: tuple[KarpFlatt, ...]
-    course: Course
+    trend: Trend
     p: float | None
 
 
-def trace(counts: Counts, noise: Noise | None) -> Trace:
-    """The trace of a series; empty where one core was not measured."""
+def karp_flatt_series(counts: Counts, noise: Noise | None) -> KarpFlattSeries:
+    """The Karp-Flatt values of a series; empty where one core was not measured."""
     physical = counts.siblings == 0.0
     baseline = np.flatnonzero(physical & (counts.cores == 1.0))
     others = np.flatnonzero(physical & (counts.cores > 1.0))
     if not baseline.size or not others.size:
-        return Trace((), "not told", None)
-    return _trace(counts, int(baseline[0]), others, noise if noise is not None and noise.df > 0 else None)
+        return KarpFlattSeries((), "not told", None)
+    return _series(counts, int(baseline[0]), others, noise if noise is not None and noise.df > 0 else None)
 
 
-def _trace(
+def _series(
     counts: Counts, baseline: int, others: np.ndarray[tuple[int], np.dtype[np.intp]], noise: Noise | None
-) -> Trace:
+) -> KarpFlattSeries:
     cores, logs = counts.cores[others], counts.means[others] - counts.means[baseline]
     values = _fractions(logs, cores)
     if noise is None:
         points = zip(cores, values, strict=True)
-        return Trace(tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in points), "not told", None)
+        return KarpFlattSeries(tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in points), "not told", None)
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
     reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
     reach = np.minimum(reach, FARTHEST_LOG)
     low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
     ends = zip(cores, values, low, high, strict=True)
     found = tuple(KarpFlatt(float(n), Estimate(float(f), float(a), float(b))) for n, f, a, b in ends)
-    return Trace(found, *_course(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
+    return KarpFlattSeries(found, *_trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
 
 
 def _fractions(log_time_ratio: Floats, cores: Floats) -> Floats:
@@ -81,9 +81,9 @@ def _fractions(log_time_ratio: Floats, cores: Floats) -> Floats:
     return fractions
 
 
-def _course(
+def _trend(
     cores: Floats, logs: Floats, values: Floats, spread: Floats, shared: float, df: int
-) -> tuple[Course, float | None]:
+) -> tuple[Trend, float | None]:
     """Generalised least squares of the values on cores, with the covariance the common baseline makes."""
     if len(cores) < 3:
         return "not told", None

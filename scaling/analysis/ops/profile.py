@@ -8,12 +8,12 @@ explains add up to the wall time. Several launches are averaged. Names that mean
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from statistics import fmean, median, stdev
 
 from scaling.analysis.estimates import student_t
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
-from scaling.analysis.ops.traces import Trace, TracedStep
+from scaling.analysis.ops.traces import Trace, TracedStep, traces_by_point
 from scaling.study.planning import Point
 
 # Parts of a step that are no op, by names no op has.
@@ -23,14 +23,17 @@ NOT_OPS = (OVERHEAD, UNEXPLAINED)
 
 # Fewer do not say how launches differ.
 LEAST_LAUNCHES = 3
+# Launches that lie four points apart, as the restless do, need some ten to be known to two; what is not known by so
+# many is a matter of a quieter machine.
+MOST_LAUNCHES = 24
 
 
 @dataclass(frozen=True, slots=True)
 class OpShare:
     """An op type in a profile: seconds and executions a step, and its share of all op time.
 
-    `least` and `most` are the shares it has in single launches, `again` is how far the share of a profile of as many
-    launches may lie from this one, 95 times of 100; fewer than three do not tell.
+    `least` and `most` are the shares it has in single launches, `reproducibility` is how far the share of a profile of
+    as many launches may lie from this one, 95 times of 100; fewer than three do not tell.
     """
 
     type: str
@@ -40,12 +43,12 @@ class OpShare:
     executions: float
     least: float
     most: float
-    again: float | None
+    reproducibility: float | None
 
     @property
     def unsure(self) -> float:
         """By how much its share is not to be relied on: as it may come out again, or as two launches lie apart."""
-        return self.most - self.least if self.again is None else self.again
+        return self.most - self.least if self.reproducibility is None else self.reproducibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,11 @@ class Profile:
         return self.wall_seconds / self.plain_seconds if self.plain_seconds else None
 
     @property
-    def again(self) -> float | None:
+    def reproducibility(self) -> float | None:
         """How far such a profile may lie from this one in the share of the least sure op; fewer than three launches do
         not tell."""
-        told = [op.again for op in self.ops if op.again is not None]
-        return max(told) if told else None
+        known = [op.reproducibility for op in self.ops if op.reproducibility is not None]
+        return max(known) if known else None
 
     @property
     def subject(self) -> Point:
@@ -133,7 +136,7 @@ def profile(traces: Sequence[Trace]) -> Profile:
     ops = []
     for name, share in shares.items():
         single = [each.get(name, 0.0) for each in by_launch]
-        spread = min(single), max(single), _again(single)
+        spread = min(single), max(single), _reproducibility(single)
         ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], *spread))
     plain = [median(trace.plain_step_seconds) for trace in traces if trace.plain_step_seconds]
     return Profile(
@@ -152,7 +155,7 @@ def profile(traces: Sequence[Trace]) -> Profile:
     )
 
 
-def _again(values: Sequence[float]) -> float | None:
+def _reproducibility(values: Sequence[float]) -> float | None:
     """How far apart the means of two sets of as many values lie, 95 times of 100."""
     if len(values) < LEAST_LAUNCHES:
         return None
@@ -199,3 +202,16 @@ def _mean(each: Sequence[dict[str, float]]) -> dict[str, float]:
     """The mean of each name's values; what is missing in one is nothing there."""
     names = dict.fromkeys(name for one in each for name in one)
     return {name: fmean(one.get(name, 0.0) for one in each) for name in names}
+
+
+def irreproducible(traces: Iterable[Trace], within: float) -> dict[Point, float]:
+    """The points whose profiles, made again, may differ by more in the share of an op, and by how much."""
+    known = {point: _sequential_reproducibility(launches) for point, launches in traces_by_point(traces).items()}
+    return {point: value for point, value in known.items() if value > within}
+
+
+def _sequential_reproducibility(launches: Sequence[Trace]) -> float:
+    """How far such a profile may lie from this one, with its last launch or without: whoever looks after every launch
+    and believes the first that says enough stops at a lucky one, 9 times of 100 instead of 5."""
+    known = [profile(some).reproducibility for some in (launches, launches[:-1]) if some]
+    return max(inf if value is None else value for value in known)

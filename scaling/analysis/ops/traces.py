@@ -61,7 +61,7 @@ class Trace:
     plain_step_seconds: tuple[float, ...]
 
 
-def by_point(traces: Iterable[Trace]) -> "dict[Point, list[Trace]]":
+def traces_by_point(traces: Iterable[Trace]) -> "dict[Point, list[Trace]]":
     """The launches of every point, in the order they come."""
     found: dict[Point, list[Trace]] = defaultdict(list)
     for trace in traces:

@@ -6,7 +6,7 @@ from typing import Literal
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.replicas import Fleet
+from scaling.analysis.sizing.replicas import Replicas
 
 ASSURANCE = 0.95
 CORE_HOURS = Price()
@@ -47,7 +47,7 @@ class Offer:
 class Answer:
     """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known.
 
-    `fleet` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
+    `replicas` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
     """
 
     fit: SeriesFit
@@ -57,18 +57,18 @@ class Answer:
     needed: Estimate | None
     neighbours: tuple[Offer, ...]
     reason: str | None
-    fleet: Fleet | None = None
+    replicas: Replicas | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to `farthest` cores.
+class ScalingLimits:
+    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to so many cores.
 
     `recommended` is the largest size on offer that is not past the knee, None where nothing is said.
     """
 
     fit: SeriesFit
-    farthest: float
+    extrapolation_limit: float
     recommended: int | None
     knee: Estimate | None
     speedup_limit: Estimate | None

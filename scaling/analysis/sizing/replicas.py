@@ -18,7 +18,7 @@ MOST_REPLICAS = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class Replicas:
     """So many replicas of so many cores each, what they cost an hour, and how sure their sum keeps the promise."""
 
     replicas: int
@@ -27,16 +27,18 @@ class Fleet:
     assurance: float
 
 
-def cheapest_fleet(drawn: Draws, seconds: float, counts: Sequence[int], price: Price, assurance: float) -> Fleet | None:
+def cheapest_replicas(
+    drawn: Draws, seconds: float, counts: Sequence[int], price: Price, assurance: float
+) -> Replicas | None:
     """The cheapest replicas that together do a work in so many seconds; of equal ones the fewest.
 
-    None where no fleet on offer is as sure as asked for.
+    None where no size is as sure as asked for.
     """
-    fleets = [_fleet(drawn, seconds, count, price, assurance) for count in counts]
-    return min(filter(None, fleets), key=lambda each: (each.hourly_cost, each.replicas), default=None)
+    offers = [_fewest_replicas(drawn, seconds, count, price, assurance) for count in counts]
+    return min(filter(None, offers), key=lambda each: (each.hourly_cost, each.replicas), default=None)
 
 
-def _fleet(drawn: Draws, seconds: float, cores: int, price: Price, assurance: float) -> Fleet | None:
+def _fewest_replicas(drawn: Draws, seconds: float, cores: int, price: Price, assurance: float) -> Replicas | None:
     """The fewest replicas of a size that are sure enough, counted up from what the middle of the laws asks for."""
     log_time = quantiles(drawn.log_time(np.array([float(cores)]))[:, 0], drawn.share, [0.5])[0]
     most = max(1, floor(np.exp(log_time) / seconds)) - 1  # so many are too few
@@ -50,7 +52,7 @@ def _fleet(drawn: Draws, seconds: float, cores: int, price: Price, assurance: fl
         middle = (most + enough) // 2
         sure = _chance(drawn, seconds, cores, middle) >= assurance
         most, enough = (most, middle) if sure else (middle, enough)
-    return Fleet(enough, cores, float(enough * price.hourly(cores)), _chance(drawn, seconds, cores, enough))
+    return Replicas(enough, cores, float(enough * price.hourly(cores)), _chance(drawn, seconds, cores, enough))
 
 
 def _chance(drawn: Draws, seconds: float, cores: int, replicas: int) -> float:

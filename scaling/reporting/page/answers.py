@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.question import Outlook
+from scaling.analysis.sizing.question import ScalingLimits
 from scaling.reporting.fits import karp_flatt_words, peak_words
 from scaling.reporting.words import count, figure, percent, with_interval
 
@@ -38,12 +38,12 @@ class AnswerLine:
     sure: bool
 
 
-def answer_lines(outlooks: Sequence[Outlook]) -> list[AnswerLine]:
+def answer_lines(outlooks: Sequence[ScalingLimits]) -> list[AnswerLine]:
     """A line for every series that a size is asked of."""
     return [answer_line(each) for each in outlooks]
 
 
-def answer_line(outlook: Outlook) -> AnswerLine:
+def answer_line(outlook: ScalingLimits) -> AnswerLine:
     """What is said of one series."""
     fit = outlook.fit
     return AnswerLine(
@@ -57,7 +57,7 @@ def answer_line(outlook: Outlook) -> AnswerLine:
     )
 
 
-def _give(outlook: Outlook) -> Words:
+def _give(outlook: ScalingLimits) -> Words:
     if outlook.recommended is None:
         return Words("–", "no size is named")
     return Words(*count(outlook.recommended, "core").split(" "))
@@ -67,9 +67,9 @@ def _serial(fit: SeriesFit) -> Words:
     """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
     if fit.verdict.word in ("ok", "not identifiable"):
         return apart(with_interval(fit.chosen.figures.contention, percent))
-    if not fit.trace.values:
+    if not fit.karp_flatt.values:
         return Words("–", "no law fits, and one core was not measured")
-    last = fit.trace.values[-1]
+    last = fit.karp_flatt.values[-1]
     words = apart(karp_flatt_words(last))
     return Words(words.value, f"{words.rest} by Karp-Flatt on {figure(last.cores)} cores".strip())
 
@@ -86,7 +86,7 @@ def _ceiling(fit: SeriesFit) -> Words:
     return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
 
 
-def _why(outlook: Outlook) -> str:
+def _why(outlook: ScalingLimits) -> str:
     fit = outlook.fit
     if fit.verdict.word != "ok":
         return "; ".join(fit.verdict.reasons)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from scaling.analysis.capacity import DRAWS, farthest, most_measured, on_offer, only_measured, refusal
+from scaling.analysis.capacity import DRAWS, available_sizes, extrapolation_limit, most_measured, only_measured, refusal
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
@@ -15,7 +15,7 @@ from scaling.analysis.sizing.quantile_tables import (
     fastest_table,
     size_tables,
 )
-from scaling.analysis.sizing.question import Outlook
+from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
@@ -25,7 +25,7 @@ DIGITS = 8
 _BELOW_ALL = -1e9
 
 
-def planner_facts(outlooks: Sequence[Outlook], sizes: Sizes | None) -> dict[str, object]:
+def planner_facts(outlooks: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
     """The levels of the quantiles, and every series, in full while the page stays small."""
     series, characters = [], 0
     for outlook in outlooks:
@@ -43,20 +43,20 @@ def planner_facts(outlooks: Sequence[Outlook], sizes: Sizes | None) -> dict[str,
     }
 
 
-def series_facts(outlook: Outlook, sizes: Sizes | None) -> dict[str, object]:
+def series_facts(outlook: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
     """All that a question to a series needs; where none is answered, only why."""
     fit = outlook.fit
     why_not = refusal(fit)
     if why_not:
         return _identity(fit) | {"refusal": why_not}
-    draws, counts = fit.draws(DRAWS), on_offer(fit, sizes)
+    draws, counts = fit.draws(DRAWS), available_sizes(fit, sizes)
     shared = _threads_of_all_cores(fit, sizes, counts)
     return _identity(fit) | {
         "refusal": None,
         "work": fit.series.work,
         "recommended": outlook.recommended,
         "most_measured": most_measured(fit),
-        "farthest": farthest(fit),
+        "farthest": extrapolation_limit(fit),
         "only_measured": only_measured(fit),
         "machine": None if sizes is None or not sizes.counts else {"name": sizes.machine, "cores": sizes.counts[-1]},
         "sizes": [_size(table) for table in size_tables(fit, draws, counts)],

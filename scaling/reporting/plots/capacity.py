@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.question import ASSURANCE, Outlook, Question
+from scaling.analysis.sizing.question import ASSURANCE, Question, ScalingLimits
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.curves import Curve, launch_curve, most_fitted
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
@@ -47,7 +47,7 @@ def _caption(target: float | None) -> str:
     )
 
 
-def _panel(outlook: Outlook, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
+def _panel(outlook: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
     fit = outlook.fit
     own = [line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)]
     line = min(own, key=lambda line: line.point.smt, default=None)
@@ -64,19 +64,21 @@ def _panel(outlook: Outlook, lines: Sequence[Line], evaluation: Evaluation, targ
         remark,
         target=target_level(target),
         size=size,
-        extrapolated=(measured_to, outlook.farthest) if curve and outlook.farthest > measured_to else None,
+        extrapolated=(measured_to, outlook.extrapolation_limit)
+        if curve and outlook.extrapolation_limit > measured_to
+        else None,
     )
 
 
-def _curve(outlook: Outlook) -> Curve | None:
+def _curve(outlook: ScalingLimits) -> Curve | None:
     """The throughput of new launches; None where no law can answer."""
     fit = outlook.fit
     if fit.verdict.word in NO_LAW or all(law.fitted.problem.df <= 0 for law in fit.laws):
         return None
-    return launch_curve(fit, fit.draws(DRAWS), outlook.farthest, ASSURANCE)
+    return launch_curve(fit, fit.draws(DRAWS), outlook.extrapolation_limit, ASSURANCE)
 
 
-def _size(outlook: Outlook, evaluation: Evaluation, target: float | None) -> tuple[int | None, str]:
+def _size(outlook: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, str]:
     """The recommended size, and a remark about it."""
     if target is None:
         size = outlook.recommended

@@ -79,7 +79,7 @@ def _launch_name(each: Stationarity) -> str:
 
 
 def _stationarity_remark(each: Stationarity) -> str:
-    drift = "" if each.steady or each.drift is None else f", drift {100 * each.drift:+.0f} %"
+    drift = "" if each.stationary or each.drift is None else f", drift {100 * each.drift:+.0f} %"
     return f"spread {share(each.coefficient_of_variation)}{drift}"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import Observation, Series, threads_on
 from scaling.analysis.sizing.question import Question
@@ -29,7 +29,7 @@ def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target)
     except FitError:
         return
     told = answer(found, Question("throughput", target), draws=50)
-    facts = [fit_facts(found), answer_facts(told), outlook_facts(outlook(found, draws=50))]
+    facts = [fit_facts(found), answer_facts(told), outlook_facts(scaling_limits(found, draws=50))]
     assert json.dumps(facts, allow_nan=False)
     assert fit_sentence(found)
     assert answer_sentence(told)

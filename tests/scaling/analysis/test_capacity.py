@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import TO_16, Truth, launches, series
-from scaling.analysis.capacity import answer, offer_of, outlook
+from scaling.analysis.capacity import answer, offer_of, scaling_limits
 from scaling.analysis.fits.prediction import chance_within, predict
 from scaling.analysis.fitting import fit
 from scaling.analysis.laws import speedup
@@ -119,7 +119,7 @@ def test_no_number_is_given_where_no_law_fits():
     found = answer(fit(rates("no single", NO_SINGLE)), Question("throughput", 100.0))
     assert (found.status, found.offer, found.neighbours) == ("refused", None, ())
     assert found.reason.startswith("no law fits")
-    assert outlook(found.fit).knee is None
+    assert scaling_limits(found.fit).knee is None
 
 
 def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_further():
@@ -131,10 +131,10 @@ def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_fu
 
 
 def test_landmarks_have_intervals():
-    found = outlook(FIT)
+    found = scaling_limits(FIT)
     assert found.knee.low < knee(0.05) < found.knee.high
     assert found.speedup_limit.low < 20.0 < found.speedup_limit.high
-    peak = outlook(fit(rates("cisco", CISCO))).peak_cores
+    peak = scaling_limits(fit(rates("cisco", CISCO))).peak_cores
     assert peak.low < 35.6 < peak.high
 
 

@@ -4,8 +4,8 @@ from math import exp
 
 import pytest
 
-from scaling.analysis.comparison import compared
-from scaling.analysis.summary import Launch, Summary, by_point
+from scaling.analysis.comparison import compare
+from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.study.planning import Point, plan
 from tests.pretend import machine, study
 
@@ -28,7 +28,7 @@ def summaries(
     count: int = 5,
     noise: Callable[[random.Random], float] = calm,
 ) -> list[Summary]:
-    return by_point(
+    return summarize(
         Launch(point, number, change * exp(noise(chance))) for point in points for number in range(1, count + 1)
     )
 
@@ -38,7 +38,7 @@ def false_alarms(points: int, count: int, pairs: int, noise: Callable[[random.Ra
     called = 0
     for _ in range(pairs):
         one, other = (summaries(chance, POINTS[:points], count=count, noise=noise) for _ in range(2))
-        called += any(each.differs for each in compared(one, other).differences)
+        called += any(each.differs for each in compare(one, other).differences)
     return called / pairs
 
 
@@ -56,14 +56,14 @@ def test_one_point_that_changed_is_found_among_many_also_where_few_launches_have
     chance = random.Random(6)
     one = summaries(chance, POINTS)
     other = [*summaries(chance, POINTS[:1], 1.2), *summaries(chance, POINTS[1:])]
-    assert [each.point for each in compared(one, other).differences if each.differs] == POINTS[:1]
+    assert [each.point for each in compare(one, other).differences if each.differs] == POINTS[:1]
 
 
 def test_a_point_differs_where_its_interval_does_not_hold_one():
     chance = random.Random(7)
     for _ in range(300):
         one, other = (summaries(chance, POINTS[:1], change, noise=disturbed) for change in (1.0, 1.02))
-        (found,) = compared(one, other).differences
+        (found,) = compare(one, other).differences
         assert found.ratio.low <= found.ratio.value <= found.ratio.high
         assert found.differs == (not found.ratio.low <= 1.0 <= found.ratio.high)
 
@@ -74,29 +74,29 @@ def test_many_points_do_not_make_false_alarms_likelier():
 
 def test_a_real_change_is_found_with_its_size_and_direction():
     chance = random.Random(3)
-    (found,) = compared(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1], 1.05)).differences
+    (found,) = compare(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1], 1.05)).differences
     assert (found.differs, found.verdict) == (True, "slower")
     assert found.ratio.low < 1.05 < found.ratio.high
-    (back,) = compared(summaries(chance, POINTS[:1], 1.05), summaries(chance, POINTS[:1])).differences
+    (back,) = compare(summaries(chance, POINTS[:1], 1.05), summaries(chance, POINTS[:1])).differences
     assert back.verdict == "faster"
 
 
 def test_points_are_matched_by_their_settings_and_the_rest_is_named():
     chance = random.Random(4)
-    told = compared(summaries(chance, POINTS[:3]), summaries(chance, POINTS[1:4]))
+    told = compare(summaries(chance, POINTS[:3]), summaries(chance, POINTS[1:4]))
     assert [each.point for each in told.differences] == POINTS[1:3]
     assert (told.only_first, told.only_second) == ((POINTS[0],), (POINTS[3],))
 
 
 def test_one_launch_a_side_cannot_be_told():
     chance = random.Random(5)
-    (found,) = compared(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences
+    (found,) = compare(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences
     assert (found.verdict, found.ratio.low, found.differs) == ("cannot be told", None, False)
 
 
 def test_equal_launches_cannot_be_told_either():
-    made = by_point(Launch(POINTS[0], number, 1.0) for number in range(3))
-    other = by_point(Launch(POINTS[0], number, 2.0) for number in range(3))
-    (found,) = compared(made, other).differences
+    made = summarize(Launch(POINTS[0], number, 1.0) for number in range(3))
+    other = summarize(Launch(POINTS[0], number, 2.0) for number in range(3))
+    (found,) = compare(made, other).differences
     assert found.verdict == "cannot be told"
     assert "equal to the last digit" in " ".join(found.reasons)

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from scaling.analysis.operations import cumulative_shares, loss_share, outside_ops, types_for
-from scaling.analysis.ops.again import unsure
-from scaling.analysis.ops.profile import Profile, profile, profiles
+from scaling.analysis.ops.profile import Profile, irreproducible, profile, profiles
 from scaling.analysis.ops.similarity import LINKAGES, joined_before, merges, shares_in, shares_of
 from scaling.analysis.ops.traces import Trace
 from scaling.results.traces import read_traces
@@ -231,8 +230,8 @@ def test_ops_are_nine_tenths_of_all_but_one_of_these_launches():
 @pytest.mark.parametrize("name", ["alexnet", "autoenc", "deepq", "memnet"])
 def test_profiles_traced_until_sure_differ_by_less_than_two_points_in_any_share_when_made_again(name):
     first, second = (launches_on_one_thread(name, folder) for folder in (ONCE, TWICE))
-    assert not unsure([*first], 0.02)
-    assert not unsure([*second], 0.02)
+    assert not irreproducible([*first], 0.02)
+    assert not irreproducible([*second], 0.02)
     assert points_apart(profile(first), profile(second)) < 0.009
 
 

@@ -41,7 +41,7 @@ def test_two_cores_cannot_tell_a_law_but_have_their_karp_flatt_value():
     found = fit(measured)
     assert found.verdict.word == "not identifiable"
     assert "only 2 core counts were measured" in found.verdict.reasons[0]
-    (value,) = found.trace.values
+    (value,) = found.karp_flatt.values
     assert (value.cores, value.fraction.value) == (2.0, pytest.approx(0.1, abs=1e-6))
     assert value.fraction.low <= 0.1 <= value.fraction.high
 
@@ -72,7 +72,7 @@ def test_published_curves_get_their_law_and_verdict(measured, law, word):
 def test_without_one_core_the_fit_goes_on_and_says_so():
     found = fit(rates("no single", NO_SINGLE))
     assert any("one core was not measured" in each for each in found.cautions)
-    assert found.trace.values == ()
+    assert found.karp_flatt.values == ()
 
 
 @pytest.mark.parametrize(

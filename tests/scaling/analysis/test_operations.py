@@ -36,7 +36,7 @@ def test_steps_that_are_all_alike_are_steady():
     steps = [step({"MatMul": 0.01 * (1 + chance.gauss(0, 0.02))}) for _ in range(100)]
     found = stationarity(trace(*steps))
     assert found.coefficient_of_variation == pytest.approx(0.02, rel=0.2)
-    assert found.steady
+    assert found.stationary
     assert found.p > 0.01
     assert abs(found.drift) < 0.02
 
@@ -45,14 +45,14 @@ def test_steps_that_grow_longer_are_not_steady():
     chance = random.Random(1)
     steps = [step({"MatMul": 0.01 * (1 + 0.002 * place + chance.gauss(0, 0.02))}) for place in range(100)]
     found = stationarity(trace(*steps))
-    assert not found.steady
+    assert not found.stationary
     assert found.drift == pytest.approx(0.18, rel=0.2)
     assert found.p < 1e-6
 
 
 def test_a_trend_is_not_told_of_two_steps():
     found = stationarity(trace(step({"MatMul": 1.0}), step({"MatMul": 2.0})))
-    assert (found.drift, found.p, found.steady) == (None, None, True)
+    assert (found.drift, found.p, found.stationary) == (None, None, True)
 
 
 def test_training_is_held_against_inference_of_the_same_network_on_as_many_threads():

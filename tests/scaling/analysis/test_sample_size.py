@@ -4,7 +4,7 @@ from math import exp, sqrt
 import pytest
 
 from scaling.analysis.sample_size import steps_a_launch, wants_more
-from scaling.analysis.summary import Launch, by_point
+from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import plan
 from tests.pretend import machine, study
 
@@ -41,12 +41,12 @@ def test_where_launches_do_not_tell_no_number_is_made_up(made):
 
 
 def test_a_point_wants_more_until_its_interval_is_narrow_enough():
-    (wide,) = by_point(launches(3, 0.02, 0.0, 30))
-    (narrow,) = by_point(launches(100, 0.02, 0.0, 30))
+    (wide,) = summarize(launches(3, 0.02, 0.0, 30))
+    (narrow,) = summarize(launches(100, 0.02, 0.0, 30))
     assert wants_more(wide, 0.01)
     assert not wants_more(narrow, 0.01)
 
 
 def test_a_point_without_an_interval_wants_more():
-    (single,) = by_point(launches(1, 0.02, 0.0, 30))
+    (single,) = summarize(launches(1, 0.02, 0.0, 30))
     assert wants_more(single, 0.5)

@@ -6,8 +6,7 @@ from scaling.analysis import rules
 from scaling.analysis.fitting import fit
 from scaling.analysis.rules import Doubt
 from scaling.analysis.series import SeriesKey, series_key, series_of, without_parts
-from scaling.analysis.summary import by_point
-from scaling.analysis.trusted import trusted
+from scaling.analysis.summary import select_valid, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
@@ -101,7 +100,7 @@ def test_only_valid_points_are_trusted_and_of_them_only_what_was_not_left_out():
     made = launches('cores = "doubling"\nlaunches = 5')
     load = Doubt(rules.FOREIGN_LOAD, 0.3)
     disturbed = [replace(each, doubts=(load,)) if each.number == 1 or each.point.cores == 2 else each for each in made]
-    (found,) = series_of(trusted(by_point(disturbed)).launches)
+    (found,) = series_of(select_valid(summarize(disturbed)).launches)
     assert (found.cores, found.launches) == ((1.0, 4.0), (5, 4))
 
 
@@ -111,7 +110,7 @@ def test_a_series_with_one_valid_count_says_which_others_were_left_out_and_why()
         replace(each, doubts=() if each.point.cores == 1 else (load,))
         for each in launches('cores = "doubling"\nlaunches = 5')
     ]
-    selection = trusted(by_point(made))
+    selection = select_valid(summarize(made))
     (found,) = series_of(selection.launches, selection.left_out)
     with pytest.raises(FitError) as refused:
         fit(found)

@@ -2,8 +2,8 @@ from math import exp
 
 import pytest
 
-from scaling.analysis.speedup import drift, scaled
-from scaling.analysis.summary import Launch, by_point
+from scaling.analysis.speedup import drift, speedups
+from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import Point, plan
 from tests.pretend import machine, study
 
@@ -20,7 +20,7 @@ def launches(point: Point, seconds: float, spread: tuple[float, ...] = ABOUT, it
 
 
 def ratios(*made: list[Launch]) -> list[object]:
-    return scaled(by_point(launch for each in made for launch in each))
+    return speedups(summarize(launch for each in made for launch in each))
 
 
 def names(each: object) -> list[str]:

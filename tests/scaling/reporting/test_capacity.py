@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import TO_16, Truth, series
-from scaling.analysis.capacity import answer, outlook
+from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.price import Price
@@ -51,7 +51,7 @@ def test_where_no_law_fits_there_is_no_number():
     assert answer_sentence(answer(ODD, Question("throughput", 100.0))).startswith(
         "odd, 100 units/s: no answer: no law fits"
     )
-    assert "no answer" in outlook_sentence(outlook(ODD))
+    assert "no answer" in outlook_sentence(scaling_limits(ODD))
 
 
 def test_a_table_shows_the_neighbouring_sizes():
@@ -67,9 +67,9 @@ def test_prices_get_a_column_where_they_are_asked_about():
 
 
 def test_landmarks_in_words_and_lines():
-    found = outlook(FIT)
+    found = scaling_limits(FIT)
     assert outlook_sentence(found).startswith("simulated: speedup times efficiency is largest at 1")
-    assert len(text_lines(outlooks_table([found, outlook(ODD)]))) == 3
+    assert len(text_lines(outlooks_table([found, scaling_limits(ODD)]))) == 3
     assert outlook_facts(found)["knee_cores"]["value"] == pytest.approx(19, rel=0.1)
 
 

@@ -1,5 +1,5 @@
-from scaling.analysis.speedup import scaled
-from scaling.analysis.summary import by_point
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import summarize
 from scaling.reporting.points import BARS, sparklines_table
 from scaling.reporting.tables import text_lines
 from scaling.results.rows import launch_of
@@ -9,7 +9,7 @@ from tests.pretend import AmdahlMachine, machine, study
 
 def lines(toml, serial=0.1, keep=lambda row: True):
     rows = filter(keep, AmdahlMachine(serial, noise=0.01).make(plan(study(toml), machine()).runs))
-    return text_lines(sparklines_table(scaled(by_point(map(launch_of, rows)))))[1:]
+    return text_lines(sparklines_table(speedups(summarize(map(launch_of, rows)))))[1:]
 
 
 def test_a_bar_falls_with_efficiency():

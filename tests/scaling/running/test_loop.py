@@ -1,7 +1,7 @@
 import pytest
 
-from scaling.analysis.speedup import scaled
-from scaling.analysis.summary import by_point
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import summarize
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows
 from scaling.running.loop import measure
@@ -16,7 +16,7 @@ def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
     rows = []
     measure(Schedule(asked, plan(asked, machine(16)).runs), AmdahlMachine(serial=0.1), store, rows.append)
     assert list(read_rows(tmp_path)) == rows
-    for point in scaled(by_point(map(launch_of, rows))):
+    for point in speedups(summarize(map(launch_of, rows))):
         cores = point.summary.point.cores
         truth = 1 / (0.1 + 0.9 / cores)
         assert point.valid

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.karp_flatt import Noise, trace
+from scaling.analysis.fits.karp_flatt import Noise, karp_flatt_series
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.variance import pure_error
 from scaling.analysis.series import Observation, Series
@@ -11,19 +11,19 @@ from tests.published import FX_40, NO_SINGLE, Y_MP, rates, times
 
 def traced(measured):
     seen = counts(measured)
-    return trace(seen, Noise(pure_error(seen, 0.0) / seen.pure_df, seen.pure_df, 0.0))
+    return karp_flatt_series(seen, Noise(pure_error(seen, 0.0) / seen.pure_df, seen.pure_df, 0.0))
 
 
 def test_values_are_those_of_the_paper():
     for table in (Y_MP, FX_40):
-        values = trace(counts(times("linpack", table)), None).values
+        values = karp_flatt_series(counts(times("linpack", table)), None).values
         printed = [f for _, _, f in table[1:]]
         assert [each.fraction.value for each in values] == pytest.approx(printed, abs=1.5e-3)
         assert all(each.fraction.low is None for each in values)
 
 
 def test_without_one_core_there_is_no_trace():
-    assert trace(counts(rates("no single", NO_SINGLE)), None).values == ()
+    assert karp_flatt_series(counts(rates("no single", NO_SINGLE)), None).values == ()
 
 
 def test_intervals_hold_the_serial_fraction_about_as_often_as_they_say():
@@ -34,9 +34,9 @@ def test_intervals_hold_the_serial_fraction_about_as_often_as_they_say():
 
 def test_amdahls_law_is_flat_and_coherency_rises():
     chance = np.random.default_rng(4)
-    courses = [traced(series(Truth(0.05), chance)).course for _ in range(60)]
+    courses = [traced(series(Truth(0.05), chance)).trend for _ in range(60)]
     assert courses.count("flat") >= 52
-    assert traced(series(Truth(0.05, 2e-3), chance)).course == "rising"
+    assert traced(series(Truth(0.05, 2e-3), chance)).trend == "rising"
 
 
 def test_a_slow_baseline_falls():
@@ -50,4 +50,4 @@ def test_two_cores_with_two_launches_have_an_interval():
     found = traced(Series("two", (Observation(1.0, (1.0, 1.01)), Observation(2.0, (0.55, 0.551)))))
     (only,) = found.values
     assert only.fraction.low < 0.1 < only.fraction.high
-    assert found.course == "not told"
+    assert found.trend == "not told"

@@ -60,11 +60,11 @@ def test_a_share_tells_how_far_launches_lie_apart():
 def test_three_launches_tell_how_far_a_profile_made_again_may_lie():
     shares = (0.70, 0.72, 0.74)
     launches = [trace(step({"MatMul": each, "Mul": 1 - each}), launch=n) for n, each in enumerate(shares, 1)]
-    assert profile(launches[:2]).again is None
+    assert profile(launches[:2]).reproducibility is None
     made = profile(launches)
-    assert made.again == pytest.approx(4.3027 * sqrt(2 / 3) * 0.02, rel=1e-4)
-    assert [op.again for op in made.ops] == pytest.approx([made.again] * 2)
-    assert made.ops[0].unsure == made.again
+    assert made.reproducibility == pytest.approx(4.3027 * sqrt(2 / 3) * 0.02, rel=1e-4)
+    assert [op.reproducibility for op in made.ops] == pytest.approx([made.reproducibility] * 2)
+    assert made.ops[0].unsure == made.reproducibility
 
 
 def test_profiles_of_a_subject_come_with_threads_ascending():

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis.ops.roofline import Ceilings, StepCounts, achieved, ceilings_of
-from scaling.analysis.summary import Launch, by_point
+from scaling.analysis.summary import Launch, summarize
 from tests.traced import point
 
 COUNTS = StepCounts(1000, 4000, flops_per_item=2e9, traffic_bytes_per_item=1e7, traffic_bytes_per_step=4e7)
@@ -17,7 +17,7 @@ def launches(workload: str, seconds: float, items: int, cores: int = 1, mode: st
 
 def ceilings():
     made = [*launches("matmul", 0.5, 50), *launches("stream", 0.1, 1000), *launches("matmul", 0.25, 50, cores=2)]
-    return ceilings_of(by_point(made))
+    return ceilings_of(summarize(made))
 
 
 def test_ceilings_are_gigaflops_and_megabytes_a_second_by_cores():
@@ -32,7 +32,7 @@ def test_ceilings_are_gigaflops_and_megabytes_a_second_by_cores():
 
 def test_a_ceiling_whose_launches_disagree_is_doubtful():
     one, two, three = launches("matmul", 0.5, 50)
-    apart = ceilings_of(by_point([one, two, replace(three, seconds=0.7), *launches("stream", 0.1, 1000)]))
+    apart = ceilings_of(summarize([one, two, replace(three, seconds=0.7), *launches("stream", 0.1, 1000)]))
     assert apart[1].doubtful == ("matmul",)
     assert ceilings()[1].doubtful == ()
 
@@ -43,7 +43,7 @@ def test_the_roof_is_memory_below_the_ridge_and_multiplying_above_it(intensity, 
 
 
 def test_a_point_is_held_against_the_ceilings_of_its_cores():
-    [infer] = achieved(by_point(launches("net", 1.0, 10)), NET, ceilings())
+    [infer] = achieved(summarize(launches("net", 1.0, 10)), NET, ceilings())
     assert infer.flops_per_second.value == pytest.approx(20e9, rel=1e-3)
     assert infer.intensity == pytest.approx(20e9 / 14e7)
     assert infer.peak_share == pytest.approx(0.2, rel=1e-3)
@@ -52,21 +52,21 @@ def test_a_point_is_held_against_the_ceilings_of_its_cores():
 
 
 def test_each_mode_has_counts_of_its_own():
-    points = by_point([*launches("net", 1.0, 10), *launches("net", 1.0, 10, mode="train")])
+    points = summarize([*launches("net", 1.0, 10), *launches("net", 1.0, 10, mode="train")])
     train = {("net", "small", "train"): replace(COUNTS, flops_per_item=6e9)}
     rates = {each.point.mode: each.flops_per_second.value for each in achieved(points, {**NET, **train}, {})}
     assert rates["train"] == pytest.approx(3 * rates["infer"])
 
 
 def test_more_items_share_the_weights_and_raise_the_intensity():
-    few, many = achieved(by_point([*launches("net", 1.0, 1), *launches("net", 1.0, 100, cores=2)]), NET, {})
+    few, many = achieved(summarize([*launches("net", 1.0, 1), *launches("net", 1.0, 100, cores=2)]), NET, {})
     assert few.intensity < many.intensity < 2e9 / 1e7
 
 
 def test_where_no_ceiling_was_measured_no_share_is_told():
-    [made] = achieved(by_point(launches("net", 1.0, 10)), NET, {})
+    [made] = achieved(summarize(launches("net", 1.0, 10)), NET, {})
     assert (made.peak_share, made.roof_share, made.bound_by) == (None, None, None)
 
 
 def test_what_was_not_counted_is_left_out():
-    assert achieved(by_point(launches("calibrated", 1.0, 1)), NET, {}) == []
+    assert achieved(summarize(launches("calibrated", 1.0, 1)), NET, {}) == []

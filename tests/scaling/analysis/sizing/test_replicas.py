@@ -9,7 +9,7 @@ from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
-from scaling.analysis.sizing.replicas import cheapest_fleet
+from scaling.analysis.sizing.replicas import cheapest_replicas
 
 FIT = fit(series(Truth(0.05, noise=0.02, grid=TO_16), np.random.default_rng(1)), resamples=0)
 DRAWN = FIT.draws(400)
@@ -29,25 +29,25 @@ def brute(seconds, price, assurance):
 @pytest.mark.parametrize("price", [PLAIN, DEAR], ids=["plain", "dear replicas"])
 @pytest.mark.parametrize("rate", [0.5, 3.0, 17.0, 40.0])
 def test_the_fleet_is_the_cheapest_of_all(price, rate):
-    found = cheapest_fleet(DRAWN, 1.0 / rate, range(1, 17), price, 0.95)
+    found = cheapest_replicas(DRAWN, 1.0 / rate, range(1, 17), price, 0.95)
     assert (found.hourly_cost, found.replicas, found.cores) == brute(1.0 / rate, price, 0.95)
     assert found.assurance >= 0.95
 
 
 def test_where_a_replica_costs_nothing_by_itself_cores_are_not_shared_out_in_large_ones():
-    assert cheapest_fleet(DRAWN, 1.0 / 40, range(1, 17), PLAIN, 0.95).cores == 1
-    assert cheapest_fleet(DRAWN, 1.0 / 40, range(1, 17), DEAR, 0.95).cores > 4
+    assert cheapest_replicas(DRAWN, 1.0 / 40, range(1, 17), PLAIN, 0.95).cores == 1
+    assert cheapest_replicas(DRAWN, 1.0 / 40, range(1, 17), DEAR, 0.95).cores > 4
 
 
 def test_a_throughput_out_of_reach_of_one_replica_is_in_reach_of_several():
     found = answer(FIT, Question("throughput", 100.0, price=DEAR))
     assert (found.status, found.offer) == ("not reachable", None)
-    assert found.fleet.replicas > 1
+    assert found.replicas.replicas > 1
 
 
 def test_other_questions_have_no_fleet():
-    assert answer(FIT, Question("latency", 0.2)).fleet is None
+    assert answer(FIT, Question("latency", 0.2)).replicas is None
 
 
 def test_no_fleet_is_larger_than_a_million():
-    assert cheapest_fleet(DRAWN, 1e-9, (1, 2), PLAIN, 0.95) is None
+    assert cheapest_replicas(DRAWN, 1e-9, (1, 2), PLAIN, 0.95) is None
