@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from scaling.api.results import Results, achieved_in
 from scaling.errors import StoreError
+from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page
-from scaling.reporting.page.side_by_side import side_by_side_page
 from scaling.reporting.plots.drawing import (
     Drawing,
     Figure,
@@ -140,7 +140,7 @@ def _write_node_type_reports(
     for one in node_types:
         found = _written(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
         _write_page(pages[one.name], page(one.evaluation, found, include_invalid=include_invalid))
-    text = side_by_side_page(
+    text = node_types_page(
         results.path.resolve().name,
         read_study_toml(results.path),
         node_types,

@@ -31,7 +31,7 @@ def boxes(machine: MachineFile) -> tuple[Box, ...]:
     return _inside(machine, machine.cores, told)
 
 
-def described(machine: MachineFile) -> str:
+def layout_words(machine: MachineFile) -> str:
     """The picture in words, for those who do not see it."""
     parts = [(machine.sockets, "socket"), (machine.nodes, "NUMA node"), (machine.l3s, "shared cache")]
     told = [count(len(groups), noun) for groups, noun in parts if groups]

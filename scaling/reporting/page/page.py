@@ -3,16 +3,18 @@
 from collections.abc import Iterable
 
 from scaling.machine.doctor.findings import worst_first
+from scaling.reporting.capacity import outlook_facts
+from scaling.reporting.fits import fit_facts
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
 from scaling.reporting.page.answers import answer_lines
-from scaling.reporting.page.data import page_facts
-from scaling.reporting.page.machine_layout import boxes, described
+from scaling.reporting.page.machine_layout import boxes, layout_words
+from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.point_rows import point_columns, point_rows
-from scaling.reporting.page.svg import as_drawn
-from scaling.reporting.page.template import written
+from scaling.reporting.page.svg import embed_figures
+from scaling.reporting.page.template import render_page
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
-from scaling.reporting.points import evaluation_notes
+from scaling.reporting.points import evaluation_notes, point_facts
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
 
@@ -32,8 +34,8 @@ def page(
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
-    figures, undrawn = as_drawn(draw_figures(result) if found is None else found)
-    return written(
+    figures, undrawn = embed_figures(draw_figures(result) if found is None else found)
+    return render_page(
         "page.html",
         SCRIPTS,
         page_facts(result),
@@ -44,13 +46,13 @@ def page(
         figures=figures,
         undrawn=undrawn,
         answers=answer_lines(result.outlooks),
-        notes=[*evaluation_notes(result), *(taken_in(result) if include_invalid else ())],
+        notes=[*evaluation_notes(result), *(invalid_points_note(result) if include_invalid else ())],
         columns=point_columns(result.points),
         rows=point_rows(result.points),
         identity=provenance.identity(folder.rows),
         layout=provenance.layout(machine) if machine else [],
         boxes=boxes(machine) if machine else (),
-        described=described(machine) if machine else "",
+        layout_words=layout_words(machine) if machine else "",
         large=machine is not None and len(machine.cores) > LARGE,
         findings=None if folder.findings is None else worst_first(folder.findings),
         headline=headline(folder.findings) if folder.findings else "",
@@ -61,6 +63,16 @@ def page(
         environment=provenance.environment(folder.rows),
         commands=provenance.commands(folder, include_invalid),
     )
+
+
+def page_facts(result: Evaluation) -> dict[str, object]:
+    """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
+    return {
+        "points": [point_facts(each) for each in result.points],
+        "series": [fit_facts(each) for each in result.fits],
+        "outlook": [outlook_facts(each) for each in result.outlooks],
+        "planner": planner_facts(result.outlooks, result.sizes),
+    }
 
 
 def _meta(result: Evaluation) -> list[str]:
@@ -80,7 +92,7 @@ def totals(result: Evaluation) -> str:
     return f"{points} · {count(len(rows), 'run')}" + (f", {failed} failed" if failed else "")
 
 
-def taken_in(result: Evaluation) -> list[str]:
+def invalid_points_note(result: Evaluation) -> list[str]:
     """That laws and answers rest on points that are not valid, where they do."""
     measured = [point.summary for point in result.points if point.summary.step is not None]
     invalid = sum(not summary.valid for summary in measured)

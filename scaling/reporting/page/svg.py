@@ -22,18 +22,18 @@ class Drawn:
     svg: Markup
 
 
-def as_drawn(found: Iterable[Drawing | NotDrawn]) -> tuple[list[Drawn], list[NotDrawn]]:
+def embed_figures(found: Iterable[Drawing | NotDrawn]) -> tuple[list[Drawn], list[NotDrawn]]:
     """Pictures as a page carries them, and those that are none."""
     drawn, undrawn = [], []
     for each in found:
         if isinstance(each, Drawing):
-            drawn.append(Drawn(each.kind, each.title, each.caption, Markup(without_styles(page_svg(each)))))
+            drawn.append(Drawn(each.kind, each.title, each.caption, Markup(styles_to_attributes(page_svg(each)))))
         else:
             undrawn.append(each)
     return drawn, undrawn
 
 
-def without_styles(svg: str) -> str:
+def styles_to_attributes(svg: str) -> str:
     """The same SVG with every declaration of a style as an attribute of its own."""
     root = ElementTree.fromstring(svg)
     for element in root.iter():

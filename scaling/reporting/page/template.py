@@ -6,18 +6,20 @@ figures, which have escaped theirs. A content security policy names script and s
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from scaling.reporting.page.data import script_json
-
 STYLES = ("page.css", "print.css")
 
+# What could end a script element or begin another, and line ends that only JavaScript knows.
+_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
-def written(template: str, scripts: Iterable[str], facts: object, **told: object) -> str:
+
+def render_page(template: str, scripts: Iterable[str], facts: object, **told: object) -> str:
     """A page from one of our templates, with these scripts of ours, facts to carry, and whatever else it is told."""
     script, style = _scope(scripts), _joined(STYLES)
     environment = Environment(
@@ -55,3 +57,8 @@ def _policy(script: str, style: str) -> str:
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def script_json(facts: object) -> str:
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
+    return json.dumps(facts, allow_nan=False, separators=(",", ":")).translate(_ESCAPED)

@@ -6,7 +6,7 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Question
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
-from scaling.reporting.page.side_by_side import asked
+from scaling.reporting.page.node_types import asked
 from scaling.results.node_types import NodeTypeAnswer, same_work, series_names
 from tests.scaling.reporting.node_types import kind
 

@@ -1,4 +1,4 @@
-from scaling.reporting.page.machine_layout import boxes, described
+from scaling.reporting.page.machine_layout import boxes, layout_words
 from scaling.results.machine_file import MachineFile
 
 
@@ -32,4 +32,4 @@ def test_a_machine_that_tells_of_cores_only_is_one_box():
 
 
 def test_the_picture_is_told_in_words():
-    assert described(machine(l3s=((0, 1, 2, 3),))) == "2 sockets, 1 shared cache, 4 cores, 8 CPUs"
+    assert layout_words(machine(l3s=((0, 1, 2, 3),))) == "2 sockets, 1 shared cache, 4 cores, 8 CPUs"

@@ -10,8 +10,7 @@ import pytest
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.capacity import outlook_facts
 from scaling.reporting.fits import fit_facts
-from scaling.reporting.page.data import page_facts
-from scaling.reporting.page.page import page
+from scaling.reporting.page.page import page, page_facts
 from scaling.reporting.points import point_facts, points_table
 from scaling.results.evaluation import evaluate
 from scaling.results.folder import Folder, read_folder
@@ -108,15 +107,15 @@ def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
     toml = f'workloads = {list(EIGHT)}\ncores = "1-25"\nlaunches = 5'
     text = page(result(toml, tmp_path, 25))
     assert len(cells_of(text, "points-table")) == 200
-    assert all("laws" in each for each in facts_of(text)["planner"])
+    assert all("sizes" in each for each in facts_of(text)["planner"]["series"])
     assert len(text.encode()) < 2_000_000
 
 
 def test_a_study_of_very_many_series_says_which_the_planner_leaves_out(understood, monkeypatch):
-    monkeypatch.setattr("scaling.reporting.page.data.MOST_PLANNER_CHARACTERS", 200_000)
-    series = page_facts(understood[1])["planner"]
-    assert "laws" in series[0]
-    assert series[-1]["refusal"] == "left out of this page to keep it small; ask `scaling capacity`"
+    monkeypatch.setattr("scaling.reporting.page.planner.MOST_CHARACTERS", 100_000)
+    series = page_facts(understood[1])["planner"]["series"]
+    assert "sizes" in series[0]
+    assert series[-1]["refusal"] == "left out of this page to keep it small; use `scaling capacity`"
 
 
 FAILED = Outcome("failed", "killed by signal 9 (out of memory?)", stderr_tail="no memory left\n")

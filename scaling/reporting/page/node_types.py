@@ -9,9 +9,9 @@ from scaling.reporting.cluster import between_facts, between_table, counted, sid
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
 from scaling.reporting.page.answers import AnswerLine, Words, answer_line, apart
-from scaling.reporting.page.page import taken_in, totals
-from scaling.reporting.page.svg import as_drawn
-from scaling.reporting.page.template import written
+from scaling.reporting.page.page import invalid_points_note, totals
+from scaling.reporting.page.svg import embed_figures
+from scaling.reporting.page.template import render_page
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.points import evaluation_notes
 from scaling.reporting.words import count, figure, label, share
@@ -48,7 +48,7 @@ class Asked:
     reason: str
 
 
-def side_by_side_page(
+def node_types_page(
     name: str,
     study_toml: str | None,
     kinds: Sequence[NodeTypeEvaluation],
@@ -65,13 +65,13 @@ def side_by_side_page(
     """
     study = provenance.study_of(study_toml, name)
     works = same_work(kinds, target)
-    figures, undrawn = as_drawn(draw_node_types(kinds, target=target) if found is None else found)
+    figures, undrawn = embed_figures(draw_node_types(kinds, target=target) if found is None else found)
     rows = [row for kind in kinds for row in kind.evaluation.folder.rows]
     machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.evaluation.folder.rows}
-    return written(
-        "side_by_side.html",
+    return render_page(
+        "node_types.html",
         ("theme.js",),
-        side_by_side_page_facts(kinds, works),
+        node_types_page_facts(kinds, works),
         title=study.name if study else name,
         question=study.question if study else "",
         folder=name,
@@ -91,7 +91,7 @@ def side_by_side_page(
     )
 
 
-def side_by_side_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
+def node_types_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
     """Laws, landmarks and machines of every kind as the commands print them with --json; points are in its own page."""
     told = [
         {
@@ -164,7 +164,10 @@ def _notes(kinds: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str], inclu
     found = [
         f"{kind.name}: {note}"
         for kind in kinds
-        for note in [*evaluation_notes(kind.evaluation), *(taken_in(kind.evaluation) if include_invalid else ())]
+        for note in [
+            *evaluation_notes(kind.evaluation),
+            *(invalid_points_note(kind.evaluation) if include_invalid else ()),
+        ]
     ]
     return [*found, *(f"{name}: nothing has been measured yet" for name in unmeasured)]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.reporting.cluster import between_table, side_by_side
-from scaling.reporting.page.side_by_side import side_by_side_page
+from scaling.reporting.page.node_types import node_types_page
 from scaling.results.evaluation import evaluate
 from scaling.results.node_types import NodeTypeEvaluation, same_work
 from scaling.results.rows import Outcome
@@ -25,7 +25,7 @@ def pages_of(kinds):
 
 
 def page_of(kinds, **options):
-    return side_by_side_page("swept", TOML, kinds, pages_of(kinds), **options)
+    return node_types_page("swept", TOML, kinds, pages_of(kinds), **options)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_kinds_with_next_to_nothing_fit_the_screen_as_well(opened, tmp_path):
 def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text):
     first, second = (NodeTypeEvaluation(name, 1.0, hostile(text, tmp_path)) for name in ("a", "b"))
     toml = f"workloads = {json.dumps(text)}\nname = {json.dumps(text)}"
-    browser = opened(side_by_side_page(text, toml, [first, second], pages_of([first, second])))
+    browser = opened(node_types_page(text, toml, [first, second], pages_of([first, second])))
     assert browser.run("return window.probe ?? null") is None
     assert browser.complaints() == []
     assert len(requests(browser)) == 1

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from scaling.reporting.page.data import script_json
+from scaling.reporting.page.template import script_json
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "\u2029", 'a"b\\c', "\x00", "ordinary"])
