@@ -74,21 +74,15 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED) 
     smt_yield = np.zeros(2 * half) if found.smt_yield is None else found.smt_yield
     share = np.full(2 * half, 0.5 / half)
     return Draws(
-        log_seconds=_single(log_seconds),
-        contention=_single(contention),
-        coherency=_single(coherency),
-        smt_yield=_single(smt_yield),
-        noise=_single(noise),
-        slope=_single(slope),
+        log_seconds=log_seconds,
+        contention=contention,
+        coherency=coherency,
+        smt_yield=smt_yield,
+        noise=noise,
+        slope=slope,
         share=share,
         clock=clock,
     )
-
-
-def _single(values: Floats) -> Floats:
-    """Values with the digits of single precision, so that draws that are kept or sent in it answer the same."""
-    kept: Floats = values.astype(np.float32).astype(np.float64)
-    return kept
 
 
 def fitted_logs(fitted: FittedLaw) -> Floats:
