@@ -48,6 +48,11 @@ class Difference:
         return "slower" if self.ratio.value > 1 else "faster"
 
     @property
+    def code(self) -> str:
+        """The verdict as scripts match it, whatever the wording: 'no-difference-shown'."""
+        return self.verdict.replace(" ", "-")
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """What speaks against either side."""
         told = [("first", self.first), ("second", self.second)]

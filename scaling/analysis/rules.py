@@ -18,6 +18,11 @@ class Rule:
     says: str
     why: str
 
+    @property
+    def code(self) -> str:
+        """The rule as scripts match it: 'foreign-load'."""
+        return self.name.lower().replace(" ", "-")
+
 
 MASK = Rule(
     "mask differed",

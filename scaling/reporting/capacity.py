@@ -165,6 +165,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "target": question.target,
         "assurance_asked": question.assurance,
         "status": answer.status,
+        "status_code": answer.code,
         "cores": None if answer.offer is None else answer.offer.cores,
         "threads": None if answer.offer is None else answer.offer.threads,
         "assurance": None if answer.offer is None else answer.offer.assurance,
@@ -175,6 +176,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "fleet": None if answer.replicas is None else asdict(answer.replicas),
         "reason": answer.reason,
         "verdict": answer.fit.verdict.word,
+        "verdict_code": answer.fit.verdict.code,
         "sentence": answer_sentence(answer),
     }
 
@@ -191,6 +193,7 @@ def outlook_facts(outlook: ScalingLimits) -> dict[str, object]:
         "peak_cores": _spread(outlook.peak_cores),
         "reason": outlook.reason,
         "verdict": outlook.fit.verdict.word,
+        "verdict_code": outlook.fit.verdict.code,
     }
 
 

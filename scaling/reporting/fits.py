@@ -152,6 +152,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "laws": {each.law: _law(each) for each in fit.figures},
         "chosen": choice.law,
         "verdict": fit.verdict.word,
+        "verdict_code": fit.verdict.code,
         "reasons": list(fit.verdict.reasons),
         "cautions": list(fit.cautions),
         "akaike_weights": {each.law: choice.weight(each.law) for each in fit.laws},

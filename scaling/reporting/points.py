@@ -175,6 +175,7 @@ def point_facts(each: Scaled) -> dict[str, object]:
         **_estimate_facts("smt_yield", each.smt_yield),
         "valid": each.valid,
         "doubts": [doubt.rule.name for doubt in each.all_doubts],
+        "doubt_codes": [doubt.rule.code for doubt in each.all_doubts],
         "reasons": [doubt.words for doubt in each.all_doubts],
     }
 
@@ -198,6 +199,7 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
         "probability": difference.probability,
         "adjusted_probability": difference.adjusted,
         "verdict": difference.verdict,
+        "verdict_code": difference.code,
         "reasons": difference.reasons,
     }
 

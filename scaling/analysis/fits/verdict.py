@@ -31,6 +31,11 @@ class Verdict:
     word: Word
     reasons: tuple[str, ...]
 
+    @property
+    def code(self) -> str:
+        """The verdict as scripts match it, whatever the wording: 'no-law-fits'."""
+        return self.word.replace(" ", "-")
+
 
 def verdict(
     chosen: FittedLaw, contention: Estimate, peak: Estimate | None, misfit: Misfit, free: tuple[FittedLaw, ...]

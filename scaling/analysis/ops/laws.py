@@ -63,7 +63,7 @@ class StepLaws:
         return self._interval(float(self.serial.sum() / (self.serial + self.parallel).sum()), whole)
 
     @property
-    def farthest(self) -> int:
+    def most_threads(self) -> int:
         """The most threads traced."""
         return max(self.times.threads)
 

@@ -59,6 +59,11 @@ class Answer:
     reason: str | None
     replicas: Replicas | None = None
 
+    @property
+    def code(self) -> str:
+        """The status as scripts match it, whatever the wording: 'not-reachable'."""
+        return self.status.replace(" ", "-")
+
 
 @dataclass(frozen=True, slots=True)
 class ScalingLimits:

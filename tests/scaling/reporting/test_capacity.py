@@ -80,6 +80,7 @@ def test_facts_are_unrounded_and_complete():
     assert facts["assurance"] >= 0.95
     refused = answer_facts(answer(ODD, Question("throughput", 6.0)))
     assert (refused["status"], refused["cores"], refused["offer"]) == ("refused", None, None)
+    assert (refused["status_code"], refused["verdict_code"]) == ("refused", "no-law-fits")
 
 
 def test_sureness_is_rounded_down_and_never_certain():

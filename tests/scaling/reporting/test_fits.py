@@ -100,6 +100,7 @@ def test_figures_are_rounded_as_people_write_them():
 def test_facts_are_the_contract():
     found = fitted(rates("rays", RAYTRACER))
     facts = fit_facts(found)
+    assert facts["verdict_code"] == facts["verdict"].replace(" ", "-")
     assert facts["cores"] == [1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64]
     assert facts["launches"] == [1] * 11
     assert set(facts["laws"]["amdahl"]) >= {"serial_fraction", "rate_at_1", "speedup_limit"}
