@@ -254,10 +254,10 @@ def _masks(machine: Machine, as_list: str, as_mask: str, cpus: CpuSet | None) ->
     """One set of CPUs as its two files, or as the mask alone on an old kernel."""
     if cpus is None:
         return {}
-    told = cpus if machine.stale_masks else cpus & machine.online
-    digits = f"{sum(1 << cpu for cpu in told):x}"
+    listed = cpus if machine.stale_masks else cpus & machine.online
+    digits = f"{sum(1 << cpu for cpu in listed):x}"
     mask = ",".join(wrap(digits.zfill(-(-len(digits) // 8) * 8), 8))
-    return {as_mask: mask} if machine.dialect == "masks" else {as_list: format_list(told), as_mask: mask}
+    return {as_mask: mask} if machine.dialect == "masks" else {as_list: format_list(listed), as_mask: mask}
 
 
 def _quota_files(quota_microseconds: int, version: Literal[1, 2]) -> dict[str, str]:
@@ -285,7 +285,7 @@ def read_back(machine: Machine, changed: Mapping[str, str] | None = None) -> Top
         return read_topology(write(Path(root), files(machine) | dict(changed or {})))
 
 
-def told(machine: Machine) -> Topology:
+def topology_of(machine: Machine) -> Topology:
     """The machine without the way through files: quick, and what reading back must come to as well."""
 
     def group(cpu: int, groups: Groups) -> CpuSet | None:
@@ -392,7 +392,7 @@ def _nodes(draw: st.DrawFn, machine: Machine) -> dict[int, CpuSet] | None:
 
 @st.composite
 def _core_types(draw: st.DrawFn, machine: Machine) -> dict[str, CpuSet]:
-    """No core_types, or two, told Intel's way or arm's."""
+    """No core types, or two, as Intel's kernels list them or as arm's do."""
     names = draw(st.sampled_from([(), ("core", "atom"), ("0x410fd871", "0x410fd851")]))
     first = draw(st.integers(1, len(machine.cores)))
     halves = (machine.cores[:first], machine.cores[first:])

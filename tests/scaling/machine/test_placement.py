@@ -31,13 +31,13 @@ from tests.scaling.machine.invented import (
     read_back,
     regular,
     subsets,
-    told,
+    topology_of,
     write,
 )
 
 
 def chosen(machine: Machine, cores: int, **asked: object) -> Placement:
-    return place(told(machine), Request(cores, **asked))
+    return place(topology_of(machine), Request(cores, **asked))
 
 
 def shown(placement: Placement) -> str:
@@ -105,7 +105,7 @@ def families(machine: Machine) -> list[list[CpuSet]]:
 def test_an_answer_is_so_many_cores_of_so_many_usable_cpus_each(case):
     machine, request = case
     can_serve = serving(machine, request)
-    order = whole_order(machine, told(machine), request)
+    order = whole_order(machine, topology_of(machine), request)
     assert {core for core in can_serve for group in order if set(group) <= set(core)} == can_serve
     assert len(order) == len(can_serve)
     assert all(len(set(group)) == request.smt and machine.usable.issuperset(group) for group in order)
@@ -116,7 +116,7 @@ def test_an_answer_is_so_many_cores_of_so_many_usable_cpus_each(case):
 def test_of_each_core_the_lowest_cpus_are_taken(case):
     machine, request = case
     core_of = {cpu: core for core in machine.cores for cpu in core}
-    for group in whole_order(machine, told(machine), request):
+    for group in whole_order(machine, topology_of(machine), request):
         assert list(group) == sorted(core_of[group[0]] & machine.usable)[: request.smt]
 
 
@@ -124,7 +124,7 @@ def test_of_each_core_the_lowest_cpus_are_taken(case):
 @given(machines_and_requests())
 def test_fewer_cores_are_the_first_of_more_cores(case):
     machine, request = case
-    topology = told(machine)
+    topology = topology_of(machine)
     answers = [place(topology, replace(request, cores=n)).cpus for n in range(1, len(serving(machine, request)) + 1)]
     assert all(more[:-1] == fewer for fewer, more in pairwise(answers))
 
@@ -135,7 +135,7 @@ def test_a_count_the_machine_lacks_is_refused_with_the_count_there_is(case):
     machine, request = case
     there_are = len(serving(machine, request))
     with pytest.raises(PlacementError) as error:
-        place(told(machine), replace(request, cores=there_are + 1))
+        place(topology_of(machine), replace(request, cores=there_are + 1))
     assert f"only {there_are} such cores" in str(error.value)
 
 
@@ -144,7 +144,7 @@ def test_a_count_the_machine_lacks_is_refused_with_the_count_there_is(case):
 def test_a_width_the_machine_lacks_is_refused_and_not_cut(machine, policy):
     widths = [len(core) for core in machine.seen(machine.cores)]
     with pytest.raises(PlacementError) as error:
-        place(told(machine), Request(1, max(widths) + 1, policy))
+        place(topology_of(machine), Request(1, max(widths) + 1, policy))
     assert {widths.count(max(widths)), max(widths)} <= numbers(str(error.value))
 
 
@@ -152,7 +152,7 @@ def test_a_width_the_machine_lacks_is_refused_and_not_cut(machine, policy):
 @given(machines_and_requests())
 def test_scatter_never_runs_ahead_of_an_unfinished_sister_at_any_level(case):
     machine, request = case
-    order = whole_order(machine, told(machine), replace(request, placement="scatter"))
+    order = whole_order(machine, topology_of(machine), replace(request, placement="scatter"))
     assert all(ahead_by_at_most_one(order, sisters) for sisters in families(machine))
 
 
@@ -160,7 +160,7 @@ def test_scatter_never_runs_ahead_of_an_unfinished_sister_at_any_level(case):
 @given(machines_and_requests(), st.sampled_from(LEVELS))
 def test_scatter_by_level_never_runs_ahead_at_that_level_and_is_compact_inside(case, level):
     machine, request = case
-    topology = told(machine)
+    topology = topology_of(machine)
     order = whole_order(machine, topology, replace(request, placement=f"scatter:{level}"))
     compact = whole_order(machine, topology, replace(request, placement="compact"))
     assert ahead_by_at_most_one(order, list(machine.level(level)))
@@ -172,7 +172,7 @@ def test_scatter_by_level_never_runs_ahead_at_that_level_and_is_compact_inside(c
 @given(machines_and_requests())
 def test_compact_finishes_every_group_it_has_begun(case):
     machine, request = case
-    order = whole_order(machine, told(machine), replace(request, placement="compact"))
+    order = whole_order(machine, topology_of(machine), replace(request, placement="compact"))
     for group in set().union(*map(machine.level, LEVELS)):
         places = [place for place, core in enumerate(order) if core[0] in group]
         assert all(later == earlier + 1 for earlier, later in pairwise(places))
@@ -182,7 +182,7 @@ def test_compact_finishes_every_group_it_has_begun(case):
 @given(machines_and_requests())
 def test_compact_takes_sisters_in_the_order_of_their_lowest_cpu_reserved_or_not(case):
     machine, request = case
-    order = whole_order(machine, told(machine), replace(request, placement="compact"))
+    order = whole_order(machine, topology_of(machine), replace(request, placement="compact"))
     for sisters in families(machine):
         ranks = [min(group) for core in order for group in sisters if core[0] in group]
         assert ranks == sorted(ranks)
@@ -192,7 +192,7 @@ def test_compact_takes_sisters_in_the_order_of_their_lowest_cpu_reserved_or_not(
 @given(machines_and_requests())
 def test_reserving_cpus_leaves_the_other_cores_in_compact_order(case):
     machine, request = case
-    topology, compact = told(machine), replace(request, placement="compact")
+    topology, compact = topology_of(machine), replace(request, placement="compact")
     free = whole_order(machine, topology, replace(compact, reserve=frozenset()))
     kept = serving(machine, compact)
     expected = tuple(group for group in free if any(set(group) <= set(core) for core in kept))
@@ -204,7 +204,7 @@ def test_reserving_cpus_leaves_the_other_cores_in_compact_order(case):
 def test_an_explicit_list_of_usable_cpus_is_answered_in_its_own_order(machine, data):
     assume(machine.usable)
     listed = data.draw(st.lists(st.sampled_from(sorted(machine.usable)), min_size=1, unique=True))
-    topology = told(machine)
+    topology = topology_of(machine)
     first_of_core = list({topology.core_of()[cpu]: cpu for cpu in reversed(listed)}.values())
     firsts = sorted(first_of_core, key=listed.index)
     answer = place(topology, Request(len(firsts), placement=f"cpus:{','.join(map(str, listed))}"))
@@ -460,4 +460,4 @@ def test_a_short_print_counts_sockets_cores_and_threads(cores, smt, policy, shor
 
 
 def test_all_usable_cores_can_be_listed_without_asking_for_a_count():
-    assert usable_cores(told(HYBRID), Request(1, 2)) == ((0, 1), (2, 3), (4, 5), (6, 7))
+    assert usable_cores(topology_of(HYBRID), Request(1, 2)) == ((0, 1), (2, 3), (4, 5), (6, 7))

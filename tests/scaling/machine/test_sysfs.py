@@ -23,7 +23,7 @@ from tests.scaling.machine.invented import (
     machines,
     many_trees,
     read_back,
-    told,
+    topology_of,
     write,
 )
 
@@ -48,7 +48,7 @@ def test_what_was_invented_is_what_is_read(machine):
         name: cpus & machine.online for name, cpus in machine.core_types.items() if cpus & machine.online
     }
     assert (read.allowed, read.quota_cpus) == (machine.usable, machine.quota_cpus)
-    assert read == told(machine)
+    assert read == topology_of(machine)
 
 
 class TestRules:
@@ -86,9 +86,9 @@ class TestRules:
         assert read_back(TWO_SOCKETS, lies).l3s == read_back(TWO_SOCKETS).l3s
 
     @pytest.mark.parametrize("stale", [False, True])
-    @pytest.mark.parametrize("told", [False, True])
-    def test_3_an_offline_cpu_vanishes_from_every_group(self, stale, told):
-        machine = replace(TWO_SOCKETS, offline=parse_list("0,5"), stale_masks=stale, tells_online=told)
+    @pytest.mark.parametrize("listed", [False, True])
+    def test_3_an_offline_cpu_vanishes_from_every_group(self, stale, listed):
+        machine = replace(TWO_SOCKETS, offline=parse_list("0,5"), stale_masks=stale, tells_online=listed)
         read = read_back(machine)
         assert read.online == parse_list("1-4,6-7")
         assert read.cores == ((1,), (2, 6), (3, 7), (4,))

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from scaling.machine.cpulist import CpuSet, parse_list
 from scaling.machine.topology import CoreType, CpuMasks, Node, Topology, topology
-from tests.scaling.machine.invented import HYBRID, machines, many_machines, told
+from tests.scaling.machine.invented import HYBRID, machines, many_machines, topology_of
 
 
 def made(*cpus: CpuMasks, online: str = "0-3", nodes: dict[int, CpuSet] | None = None, **more: CpuSet) -> Topology:
@@ -21,7 +21,7 @@ def pair(cpu: int, siblings: str) -> CpuMasks:
 @many_machines
 @given(machines())
 def test_cores_and_sockets_part_the_online_cpus(machine):
-    read = told(machine)
+    read = topology_of(machine)
     for groups in (read.cores, read.sockets):
         assert sorted(cpu for group in groups for cpu in group) == sorted(machine.online)
 
@@ -29,7 +29,7 @@ def test_cores_and_sockets_part_the_online_cpus(machine):
 @many_machines
 @given(machines())
 def test_no_cpu_is_in_two_groups_of_a_level_and_all_groups_are_online(machine):
-    read = told(machine)
+    read = topology_of(machine)
     for groups in (
         read.l3s,
         read.clusters,
@@ -101,12 +101,12 @@ def test_the_widest_core_and_the_core_of_a_cpu_are_told():
 @many_machines
 @given(machines())
 def test_facts_survive_json(machine):
-    facts = told(machine).facts()
+    facts = topology_of(machine).facts()
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
 
 
 def test_facts_count_unlike_cores():
-    facts = told(HYBRID).facts()
+    facts = topology_of(HYBRID).facts()
     assert facts["cores_by_smt"] == {"1": 8, "2": 4}
     assert facts["kinds"] == {"core": "0-7", "atom": "8-15"}
     assert (facts["sockets"], facts["cores"], facts["l3_groups"], facts["cluster_or_l2_groups"]) == (1, 12, 1, 6)

@@ -15,32 +15,32 @@ def read(tmp_path):
 
 
 def complaint(read, text):
-    with pytest.raises(StoreError) as told:
+    with pytest.raises(StoreError) as refused:
         read(text)
-    return str(told.value)
+    return str(refused.value)
 
 
 def test_repeated_rows_are_launches(read):
-    (found,) = read("cores,seconds\n2,0.6\n1,1.0\n1,1.1\n2,0.5\n")
-    assert found.name == "mine"
-    assert found.cores == (1.0, 2.0)
-    assert [each.launch_seconds for each in found.observations] == [(1.0, 1.1), (0.6, 0.5)]
+    (series,) = read("cores,seconds\n2,0.6\n1,1.0\n1,1.1\n2,0.5\n")
+    assert series.name == "mine"
+    assert series.cores == (1.0, 2.0)
+    assert [point.launch_seconds for point in series.observations] == [(1.0, 1.1), (0.6, 0.5)]
 
 
 def test_throughput_is_turned_into_seconds(read):
-    (found,) = read("cores,throughput\n1,4\n2,8\n")
-    assert [each.launch_seconds for each in found.observations] == [(0.25,), (0.125,)]
+    (series,) = read("cores,throughput\n1,4\n2,8\n")
+    assert [point.launch_seconds for point in series.observations] == [(0.25,), (0.125,)]
 
 
 def test_rows_of_one_launch_are_its_steps(read):
     text = "cores,launch,seconds\n1,a,1\n1,a,9\n1,a,2\n1,b,3\n2,a,1\n"
-    (found,) = read(text)
-    assert [each.launch_seconds for each in found.observations] == [(2.0, 3.0), (1.0,)]
+    (series,) = read(text)
+    assert [point.launch_seconds for point in series.observations] == [(2.0, 3.0), (1.0,)]
 
 
 def test_series_are_kept_apart_in_their_order(read):
-    found = read("series,cores,seconds\nb,1,1\na,1,2\nb,2,0.5\na,2,1.5\n")
-    assert [each.name for each in found] == ["b", "a"]
+    series = read("series,cores,seconds\nb,1,1\na,1,2\nb,2,0.5\na,2,1.5\n")
+    assert [one.name for one in series] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_series_are_kept_apart_in_their_order(read):
     ids=["bom and crlf", "semicolons", "spaces, a further column and an empty line"],
 )
 def test_other_tools_dialects_are_understood(read, text):
-    (found,) = read(text)
-    assert [each.launch_seconds for each in found.observations] == [(1.0,), (0.5,)]
+    (series,) = read(text)
+    assert [point.launch_seconds for point in series.observations] == [(1.0,), (0.5,)]
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_other_tools_dialects_are_understood(read, text):
     ids=lambda value: value[:30] if isinstance(value, str) else None,
 )
 def test_what_cannot_be_understood_is_refused_in_one_sentence_that_says_where(read, text, words):
-    told = complaint(read, text)
-    assert words in told
-    assert "mine.csv" in told
-    assert "\n" not in told
+    sentence = complaint(read, text)
+    assert words in sentence
+    assert "mine.csv" in sentence
+    assert "\n" not in sentence
 
 
 def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
@@ -95,8 +95,8 @@ def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
 
 def test_a_hundred_thousand_rows_are_read_line_by_line(read):
     lines = "".join(f"{2 ** (row % 5)},{1.0 + row % 7 / 100}\n" for row in range(100_000))
-    (found,) = read("cores,seconds\n" + lines)
-    assert found.launches == (20_000,) * 5
+    (series,) = read("cores,seconds\n" + lines)
+    assert series.launches == (20_000,) * 5
 
 
 def test_the_line_of_a_mistake_is_right_after_a_hundred_thousand(read):

@@ -50,7 +50,7 @@ def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
     rows = [*ROWS, row(ROWS[1].run, cautions=("one, two", 'a "third"'), first_loss=0.5)]
     write_export(rows, "csv", tmp_path / "rows.csv")
     assert is_export(tmp_path / "rows.csv")
-    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(each) for each in rows]
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
 
 
 @pytest.mark.parametrize("folder", ["sixteen-cores", "sixteen-cores-calibrated", "ceilings-sixteen"])

@@ -23,18 +23,18 @@ def written(folder, rows=1):
 
 
 def test_a_folder_is_read_whole(tmp_path):
-    found = read_folder(written(tmp_path / "mine"))
-    assert (found.name, len(found.rows), found.study_toml) == ("mine", 1, 'workloads = ["calibrated"]\n')
-    assert found.findings == (LOAD,)
-    assert (found.machine.host, found.machine.cores[1]) == ("pretend", (2, 3))
+    folder = read_folder(written(tmp_path / "mine"))
+    assert (folder.name, len(folder.rows), folder.study_toml) == ("mine", 1, 'workloads = ["calibrated"]\n')
+    assert folder.findings == (LOAD,)
+    assert (folder.machine.host, folder.machine.cores[1]) == ("pretend", (2, 3))
 
 
 def test_what_an_older_sweep_did_not_write_is_none(tmp_path):
     written(tmp_path)
     for name in ("study.toml", "machine.json", FINDINGS):
         (tmp_path / name).unlink()
-    found = read_folder(tmp_path)
-    assert (found.study_toml, found.machine, found.findings) == (None, None, None)
+    folder = read_folder(tmp_path)
+    assert (folder.study_toml, folder.machine, folder.findings) == (None, None, None)
 
 
 def test_a_folder_without_a_row_is_refused(tmp_path):

@@ -20,8 +20,8 @@ def written(folder, topology, **facts):
 
 
 def test_the_machine_of_a_folder_says_which_counts_it_has(tmp_path):
-    found = written(tmp_path, machine(4, smt=2))
-    assert (found.counts, found.machine, found.threads) == ((1, 2, 3, 4), "pretend", 2)
+    sizes = written(tmp_path, machine(4, smt=2))
+    assert (sizes.counts, sizes.machine, sizes.threads) == ((1, 2, 3, 4), "pretend", 2)
 
 
 def test_a_quota_is_kept(tmp_path):

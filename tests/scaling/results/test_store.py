@@ -32,8 +32,8 @@ def reopened(store: Store) -> Store:
 
 
 def test_rows_come_back_in_the_order_they_were_kept(store):
-    for each in ROWS:
-        store.append(each)
+    for one in ROWS:
+        store.append(one)
     assert kept(store) == ROWS
 
 
@@ -131,8 +131,8 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
 
 def test_failures_set_aside_are_kept_beside_the_rows(store):
     failed = row(ROWS[1].run, status="failed", reason="no", step_seconds=())
-    for each in (ROWS[0], failed, ROWS[2]):
-        store.append(each)
+    for one in (ROWS[0], failed, ROWS[2]):
+        store.append(one)
     assert store.set_failures_aside() == 1
     store.append(ROWS[1])
     assert kept(store) == [ROWS[0], ROWS[2], ROWS[1]]

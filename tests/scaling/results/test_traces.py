@@ -82,8 +82,8 @@ def store(tmp_path):
 
 
 def test_traces_come_back_in_the_order_they_were_kept(store):
-    for each in (TRACED, FAILED):
-        store.append(each)
+    for traced in (TRACED, FAILED):
+        store.append(traced)
     assert list(read_traced_rows(store.folder)) == [TRACED, FAILED]
     assert read_traces(store.folder) == [trace_of(TRACED)]
 

@@ -28,7 +28,7 @@ def test_a_number_under_an_unknown_key_is_pointed_to_the_workloads_parameters():
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("cores = 0", "counts from 1"),
         ('cores = "al"', "did you mean 'all'?"),
@@ -50,10 +50,10 @@ def test_a_number_under_an_unknown_key_is_pointed_to_the_workloads_parameters():
         ('placements = "compac"', "did you mean 'compact'?"),
     ],
 )
-def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, told):
+def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, message):
     sentence = refusal(f'workloads = "calibrated"\n{line}')
     assert sentence.startswith("study smt.toml: ")
-    assert told in sentence
+    assert message in sentence
 
 
 def test_several_mistakes_are_counted():

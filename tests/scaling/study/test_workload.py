@@ -33,7 +33,7 @@ def test_an_entry_that_means_nothing_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("calibrate", "did you mean 'calibrated'?"),
         ("calibrated serail=0.1", "did you mean 'serial'?"),
@@ -41,6 +41,6 @@ def test_an_entry_that_means_nothing_is_refused(text):
         ("command: ./nowhere", "no program './nowhere'"),
     ],
 )
-def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, told):
-    with pytest.raises(StudyError, match=told.replace("?", r"\?")):
+def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, message):
+    with pytest.raises(StudyError, match=message.replace("?", r"\?")):
         check_workloads(replace(study(), workloads=(text,)), read_catalogue())

@@ -13,7 +13,7 @@ from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, InterruptRate, Memory, Pressure, Sensor, Span
 from tests.scaling.cli.here import scaling
 from tests.scaling.machine.doctor.examined import EVERYTHING, HEALTHY, PLANTED, WHOLE, Fault, examine, interrupts, stat
-from tests.scaling.machine.invented import GB10, HYBRID, TWO_SOCKETS, files, machines, many_trees, told, write
+from tests.scaling.machine.invented import GB10, HYBRID, TWO_SOCKETS, files, machines, many_trees, topology_of, write
 
 QUIET = Span("just now")
 EIGHT = parse_list("0-7")
@@ -47,16 +47,16 @@ def test_all_eight_planted_faults_are_named_together():
 
 class TestQuota:
     def test_a_quota_as_wide_as_the_mask_does_no_harm(self):
-        machine = replace(told(WHOLE), quota_cpus=8.0)
+        machine = replace(topology_of(WHOLE), quota_cpus=8.0)
         assert checks.quota(machine, True, QUIET).state == "ok"
 
     def test_periods_that_ran_out_are_counted(self):
-        machine = replace(told(WHOLE), quota_cpus=1.5)
+        machine = replace(topology_of(WHOLE), quota_cpus=1.5)
         found = checks.quota(machine, True, replace(QUIET, throttled_periods=7))
         assert (found.state, "ran out in 7 periods just now" in found.value) == ("spoiler", True)
 
     def test_without_control_groups_nothing_is_known(self):
-        assert checks.quota(told(WHOLE), False, QUIET).state == "not available"
+        assert checks.quota(topology_of(WHOLE), False, QUIET).state == "not available"
 
 
 class TestCpuset:
@@ -65,14 +65,14 @@ class TestCpuset:
         [("0-7", "ok"), ("0-3", "spoiler"), ("0,4", "caution"), ("0-1,4-5", "caution"), ("0-6", "spoiler")],
     )
     def test_a_divided_core_is_worse_than_a_smaller_machine(self, allowed, state):
-        assert checks.cpuset(told(replace(WHOLE, allowed=parse_list(allowed))), True).state == state
+        assert checks.cpuset(topology_of(replace(WHOLE, allowed=parse_list(allowed))), True).state == state
 
     def test_isolated_cpus_are_no_hole(self):
-        assert checks.cpuset(told(replace(WHOLE, isolated=parse_list("3,7"))), True).state == "ok"
+        assert checks.cpuset(topology_of(replace(WHOLE, isolated=parse_list("3,7"))), True).state == "ok"
 
     def test_many_divided_cores_are_not_all_listed(self):
         wide = replace(WHOLE, cores=tuple(frozenset({cpu, cpu + 9}) for cpu in range(9)), allowed=parse_list("0-8"))
-        assert checks.cpuset(told(wide), True).value.endswith("divides 9 core(s): 0,9; 1,10; 2,11; 3,12; …")
+        assert checks.cpuset(topology_of(wide), True).value.endswith("divides 9 core(s): 0,9; 1,10; 2,11; 3,12; …")
 
 
 class TestOffline:
@@ -80,10 +80,10 @@ class TestOffline:
         ("control", "state"), [("off", "ok"), ("forceoff", "ok"), ("on", "caution"), (None, "caution")]
     )
     def test_siblings_that_are_off_with_smt_are_as_they_should_be(self, control, state):
-        assert checks.offline(told(replace(WHOLE, offline=parse_list("4-7"))), control).state == state
+        assert checks.offline(topology_of(replace(WHOLE, offline=parse_list("4-7"))), control).state == state
 
     def test_a_core_that_is_off_beside_smt_is_told(self):
-        assert checks.offline(told(replace(WHOLE, offline=parse_list("3-7"))), "off").state == "caution"
+        assert checks.offline(topology_of(replace(WHOLE, offline=parse_list("3-7"))), "off").state == "caution"
 
 
 class TestIsolated:
@@ -92,11 +92,11 @@ class TestIsolated:
         [("", "0-7", "ok"), ("6-7", "0-7", "caution"), ("6-7", "6-7", "spoiler"), ("6-7", "6", "caution")],
     )
     def test_a_run_confined_to_isolated_cpus_is_spoilt(self, isolated, allowed, state):
-        machine = told(replace(WHOLE, isolated=parse_list(isolated), allowed=parse_list(allowed)))
+        machine = topology_of(replace(WHOLE, isolated=parse_list(isolated), allowed=parse_list(allowed)))
         assert checks.isolated(machine, True).state == state
 
     def test_a_kernel_that_shows_no_list_tells_nothing(self):
-        assert checks.isolated(told(WHOLE), False).state == "not available"
+        assert checks.isolated(topology_of(WHOLE), False).state == "not available"
 
 
 class TestThreadVariables:
@@ -164,13 +164,13 @@ class TestSetup:
 
     @pytest.mark.parametrize(("machine", "state"), [(TWO_SOCKETS, "caution"), (GB10, "ok")])
     def test_more_than_one_thread_per_core_is_to_be_known(self, machine, state):
-        assert checks.smt(told(machine)).state == state
+        assert checks.smt(topology_of(machine)).state == state
 
     def test_core_types_matter_where_more_than_one_may_be_used(self):
-        assert checks.core_types(told(HYBRID)).value == "core: 0-7; atom: 8-15"
-        assert checks.core_types(told(HYBRID)).state == "caution"
-        assert checks.core_types(told(replace(HYBRID, allowed=parse_list("8-15")))).state == "ok"
-        assert checks.core_types(told(TWO_SOCKETS)).state == "ok"
+        assert checks.core_types(topology_of(HYBRID)).value == "core: 0-7; atom: 8-15"
+        assert checks.core_types(topology_of(HYBRID)).state == "caution"
+        assert checks.core_types(topology_of(replace(HYBRID, allowed=parse_list("8-15")))).state == "ok"
+        assert checks.core_types(topology_of(TWO_SOCKETS)).state == "ok"
 
     @pytest.mark.parametrize(
         ("mode", "state"), [("always", "caution"), ("madvise", "ok"), ("never", "ok"), (None, "not available")]
@@ -189,7 +189,7 @@ class TestSetup:
         ],
     )
     def test_numa_balancing_matters_with_two_nodes(self, machine, mode, state):
-        assert checks.numa_balancing(told(machine), mode).state == state
+        assert checks.numa_balancing(topology_of(machine), mode).state == state
 
     @pytest.mark.parametrize(("mode", "state"), [(2, "ok"), (1, "ok"), (0, "caution"), (None, "not available")])
     def test_fixed_addresses_are_to_be_known(self, mode, state):
@@ -209,7 +209,7 @@ def test_any_machine_with_any_files_missing_or_damaged_can_be_examined(tmp_path_
     root = write(tmp_path_factory.mktemp("machine"), texts)
     for path in damaged if damage else ():
         write(root, {path: damage})
-    found = checks.findings(told(machine), read_vitals(root), {})
+    found = checks.findings(topology_of(machine), read_vitals(root), {})
     assert len({finding.name for finding in found}) == len(found) == 21
     assert all(finding.value and finding.why for finding in found)
     assert all((finding.remedy is None) == (finding.state in ("ok", "not available")) for finding in found)
@@ -243,12 +243,12 @@ def test_a_task_that_always_runs_spoils(tasks, state):
 
 @pytest.mark.parametrize(("share", "state"), [(0.04, "ok"), (0.05, "caution"), (0.25, "spoiler")])
 def test_a_busy_cpu_is_graded_by_its_share(share, state):
-    found = checks.busy_cpus(told(WHOLE), busy(2, share=share))
+    found = checks.busy_cpus(topology_of(WHOLE), busy(2, share=share))
     assert (found.state, "CPU 2, up to" in found.value) == (state, state != "ok")
 
 
 def test_a_busy_second_thread_is_a_busy_sibling_and_a_busy_first_one_is_not():
-    machine = told(WHOLE)
+    machine = topology_of(WHOLE)
     assert (checks.busy_cpus(machine, busy(6)).state, checks.busy_siblings(machine, busy(6)).state) == (
         "ok",
         "spoiler",
@@ -260,22 +260,22 @@ def test_a_busy_second_thread_is_a_busy_sibling_and_a_busy_first_one_is_not():
 
 
 def test_a_busy_sibling_outside_our_mask_is_seen():
-    machine = told(replace(WHOLE, allowed=parse_list("0-3")))
+    machine = topology_of(replace(WHOLE, allowed=parse_list("0-3")))
     assert checks.busy_siblings(machine, busy(5)).value.startswith("CPU 5, up to 90.0 %")
 
 
 def test_a_busy_core_that_is_not_ours_is_none_of_our_business():
-    machine = told(replace(WHOLE, allowed=parse_list("0,4")))
+    machine = topology_of(replace(WHOLE, allowed=parse_list("0,4")))
     assert {checks.busy_cpus(machine, busy(1, 5)).state, checks.busy_siblings(machine, busy(1, 5)).state} == {"ok"}
 
 
 def test_cores_of_one_thread_have_no_siblings():
-    assert checks.busy_siblings(told(GB10), QUIET).state == "ok"
+    assert checks.busy_siblings(topology_of(GB10), QUIET).state == "ok"
 
 
 @pytest.mark.parametrize("look", [checks.busy_cpus, checks.busy_siblings])
 def test_without_ticks_nobody_is_known_to_be_busy(look):
-    assert look(told(WHOLE), QUIET).state == "not available"
+    assert look(topology_of(WHOLE), QUIET).state == "not available"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_at_most_a_twentieth_of_a_step_is_unexplained(trace):
 
 @pytest.mark.parametrize("name", ["alexnet", "vgg", "residual", "deepq"])
 def test_ops_are_nine_tenths_of_a_training_step_of_a_convolutional_network(name):
-    (trace,) = (each for each in TRACES if named(each) == f"{name} train 1")
+    (trace,) = (one for one in TRACES if named(one) == f"{name} train 1")
     assert share_of_wall(trace, "op_seconds") >= 0.9
 
 
@@ -65,10 +65,10 @@ def test_no_op_goes_by_the_name_of_a_fused_kernel(trace):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_training_has_an_optimizer_and_inference_has_none(name):
-    found = Counter(
+    optimized = Counter(
         trace.point.mode
         for trace in TRACES
         if trace.point.workload == name
         and any(op.type.startswith(("ResourceApply", "ResourceScatter")) for op in trace.steps[0].ops)
     )
-    assert found == {"train": 2}
+    assert optimized == {"train": 2}
