@@ -244,7 +244,8 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
     if by_ops.threads > scaling.laws.most_threads:
         yield (
             f"{scaling.name}: {count(by_ops.threads, 'thread')} are "
-            f"{by_ops.threads / scaling.laws.most_threads:.3g} times the most that were traced, and nothing checks that the laws hold so far"
+            f"{by_ops.threads / scaling.laws.most_threads:.3g} times the most that were traced, and "
+            "nothing checks that the laws hold so far"
         )
     if by_ops.unsure:
         told = [f"{part.name} {_ends(part.seconds)}" for part in by_ops.unsure]

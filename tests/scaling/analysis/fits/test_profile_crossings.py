@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.crossing import crossings
+from scaling.analysis.fits.profile_likelihood import crossings
 
 EVERYWHERE = (-np.inf, np.inf)
 
