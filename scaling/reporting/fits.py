@@ -50,7 +50,8 @@ def _best_known(fit: SeriesFit, chosen: LawFigures) -> str:
     if thin and fit.karp_flatt.values:
         last = fit.karp_flatt.values[-1]
         return (
-            f"taken by itself, {count(int(last.cores), 'core')} mean(s) a serial fraction of {karp_flatt_words(last)}"
+            f"taken by itself, the time on {count(int(last.cores), 'core')} means a serial fraction of "
+            f"{karp_flatt_words(last)}"
         )
     parallel = _complement(chosen.contention)
     if _relative_width(parallel) < _relative_width(chosen.contention):

@@ -9,6 +9,7 @@ from scaling.machine.doctor.findings import Finding, verdict, worst_first
 from scaling.machine.placement import Placement
 from scaling.machine.topology import Cpus, Topology
 from scaling.reporting.tables import Table
+from scaling.reporting.words import count
 
 
 def machine_table(machine: Topology) -> Table:
@@ -23,7 +24,7 @@ def _machine_lines(machine: Topology) -> dict[str, str]:
         "processor": machine.cpu_model or "not told",
         "online CPUs": f"{format_list(machine.online)} ({len(machine.online)})",
         "sockets": _groups(machine.sockets),
-        "cores": ", ".join(f"{count} with {smt} thread(s)" for smt, count in sorted(widths.items())),
+        "cores": ", ".join(f"{number} with {count(smt, 'thread')}" for smt, number in sorted(widths.items())),
         "NUMA nodes": "; ".join(f"{node.number}: {format_list(node.cpus) or 'no CPU'}" for node in machine.nodes)
         or "not told",
         "shared L3": _groups(machine.l3s),

@@ -5,7 +5,7 @@ from typing import Any
 
 from scaling.analysis.ops.roofline import Achieved
 from scaling.reporting.tables import Table
-from scaling.reporting.words import duration, figure, share
+from scaling.reporting.words import count, duration, figure, share
 from scaling.study.workload import Entry
 
 
@@ -67,7 +67,7 @@ def ceiling_sentences(points: Sequence[Achieved]) -> list[str]:
         if told:
             ridge = f", which meet at {ceilings.ridge:.3g} FLOP/byte" if ceilings.ridge else ""
             doubt = f"; not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
-            sentences.append(f"ceilings on {ceilings.cores} core(s): {' and '.join(told)}{ridge}{doubt}")
+            sentences.append(f"ceilings on {count(ceilings.cores, 'core')}: {' and '.join(told)}{ridge}{doubt}")
     if any(each.ceilings.ridge is None for each in points):
         sentences.append(
             "not all core counts have both ceilings; `scaling sweep ceilings` measures them, and its folder can be "

@@ -50,7 +50,7 @@ def test_networks_are_held_against_the_ceilings_measured_beside_them(tmp_path):
     assert facts[0]["parameters"] == 815_824
     assert 0 < facts[0]["share_of_peak"] <= facts[0]["share_of_roof"]
     shown = scaling("workloads", folder)
-    assert "ceilings on 2 core(s): " in shown.stderr
+    assert "ceilings on 2 cores: " in shown.stderr
     assert scaling("plot", folder, "roofline", "--format", "svg").stdout.split() == [f"{folder}/figures/roofline.svg"]
 
 

@@ -35,7 +35,7 @@ def test_two_cores_show_their_karp_flatt_value():
     two = Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552))))
     sentence = fit_sentence(fitted(two))
     assert "not identifiable: only 2 core counts were measured" in sentence
-    assert "2 cores mean(s) a serial fraction of 0.102 (0.0" in sentence
+    assert "the time on 2 cores means a serial fraction of 0.102 (0.0" in sentence
 
 
 def test_a_ceiling_that_is_not_known_leaves_what_is():
