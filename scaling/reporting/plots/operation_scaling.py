@@ -29,7 +29,7 @@ from scaling.results.op_evaluation import OpEvaluation, Scaling
 PARTS: tuple[str, ...] = (*CLASSES, OVERHEAD, UNEXPLAINED)
 _PALETTE = seaborn.color_palette("colorblind").as_hex()
 CLASS_COLOURS: dict[str, str] = dict(
-    zip(PARTS, (_PALETTE[place] for place in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
+    zip(PARTS, (_PALETTE[index] for index in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
 )
 BETWEEN = "#ffffff"
 # About how many percent of a bar an em of its small text takes, in figures as wide as ours.
@@ -70,7 +70,7 @@ MODE_BAR_INCHES = 0.24
 
 
 def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
-    """A bar for training and one for inference of every workload, on the fewest threads both were traced with."""
+    """Draw a bar for training and one for inference of every workload, on the fewest threads both were traced with."""
     by_name: dict[str, ModePair] = {}
     for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):
         by_name.setdefault(f"{pair.train.point.workload} {pair.train.point.size}", pair)
@@ -96,10 +96,10 @@ def _modes_figure(pairs: Sequence[ModePair]) -> Figure:
     axes = figure.add_subplot()
     shown: set[str] = set()
     ticks, labels = [], []
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         whole = pair.train.wall_seconds / pair.train.items_per_step
         for offset, mode, profile in ((0.0, "train", pair.train), (1.0, "infer", pair.infer)):
-            middle = 2.6 * place + offset
+            middle = 2.6 * index + offset
             percents = class_percents(profile, whole)
             left = 0.0
             for name in [name for name in PARTS if percents[name] > 0.0]:
@@ -126,21 +126,23 @@ LOSS_BAR_INCHES, LOSSES_WIDTH_INCHES = 0.36, 9.0
 
 
 def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
-    """A bar a subject: 100 % is the time beyond a perfect share of one thread's, cut by ops, the largest first."""
-    found = [(each.name, each.losses[-1]) for each in result.scalings if each.losses and each.losses[-1].told]
-    if not found:
+    """Draw a bar per subject: 100 % is the time beyond perfect scaling, cut by ops, the largest first."""
+    losses = [
+        (scaling.name, scaling.losses[-1]) for scaling in result.scalings if scaling.losses and scaling.losses[-1].told
+    ]
+    if not losses:
         return NotDrawn("no workload was traced on so many threads that it lost efficiency for sure")
     caption = (
         "The efficiency lost on the most threads traced is the part of a step beyond a perfect share of the time on "
         "one thread; the bars say in which ops it is lost, the largest first, coloured by class. Ops that gained more "
         "than their share are left out."
     )
-    return Drawing(caption, _losses_figure(found))
+    return Drawing(caption, _losses_figure(losses))
 
 
-def segments(found: Loss) -> list[tuple[str, str, float]]:
-    """Name, class or kind, and percent of each part that lost something, the largest first."""
-    lost = [part for part in found.parts if part.seconds > 0.0]
+def segments(loss: Loss) -> list[tuple[str, str, float]]:
+    """Name, class, and percent of each part that lost something, the largest first."""
+    lost = [part for part in loss.parts if part.seconds > 0.0]
     whole = sum(part.seconds for part in lost)
     return [
         (part.name, part.op_class if part.is_op else part.name, 100.0 * part.seconds / whole)
@@ -149,22 +151,22 @@ def segments(found: Loss) -> list[tuple[str, str, float]]:
     ]
 
 
-def _losses_figure(found: Sequence[tuple[str, Loss]]) -> Figure:
-    figure = Figure(figsize=(LOSSES_WIDTH_INCHES, 1.2 + LOSS_BAR_INCHES * len(found)), layout="constrained")
+def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
+    figure = Figure(figsize=(LOSSES_WIDTH_INCHES, 1.2 + LOSS_BAR_INCHES * len(losses)), layout="constrained")
     axes = figure.add_subplot()
     shown: set[str] = set()
-    for place, (_, loss) in enumerate(found):
+    for index, (_, loss) in enumerate(losses):
         left = 0.0
         for name, kind, percent in segments(loss):
-            segment(axes, place, left, percent, kind, f"{name} {percent:.0f}")
+            segment(axes, index, left, percent, kind, f"{name} {percent:.0f}")
             shown.add(kind)
             left += percent
     labels = [
         f"{wrapped(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"
-        for name, loss in found
+        for name, loss in losses
     ]
-    axes.set_yticks(range(len(found)), labels)
-    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.set_yticks(range(len(losses)), labels)
+    axes.set_ylim(len(losses) - 0.5, -0.5)
     axes.set_xlim(0.0, 100.0)
     axes.set_xlabel("share of what is lost, %")
     axes.grid(False)
@@ -181,23 +183,23 @@ LEAST_SHARE = 0.01
 
 
 def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
-    """A panel a subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
+    """Draw a panel per subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
     if not result.scalings:
         return NotDrawn("no workload was traced on several numbers of threads")
-    scalings = sorted(result.scalings, key=lambda each: each.threading.profiles[0].point.mode != "train")
+    scalings = sorted(result.scalings, key=lambda scaling: scaling.threading.profiles[0].point.mode != "train")
     caption = (
-        "Time a step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
-        "dotted is what perfect scaling of the whole step would be. A part whose line is flat is what more threads do "
-        "not help with."
+        "Time per step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
+        "dotted is what perfect scaling of the whole step would be. More threads do not help a part whose line "
+        "is flat."
     )
     return Drawing(caption, _threads_figure(scalings))
 
 
 def heaviest(scaling: Scaling) -> list[int]:
-    """The places of the parts that take the most time on the most threads."""
+    """The indices of the parts that take the most time on the most threads."""
     seconds = scaling.laws.times.means[-1]
-    ranked = sorted(range(len(seconds)), key=lambda place: -seconds[place])
-    return [place for place in ranked if seconds[place] >= LEAST_SHARE * seconds.sum()][:MOST_PARTS]
+    ranked = sorted(range(len(seconds)), key=lambda index: -seconds[index])
+    return [index for index in ranked if seconds[index] >= LEAST_SHARE * seconds.sum()][:MOST_PARTS]
 
 
 def _threads_figure(scalings: Sequence[Scaling]) -> Figure:
@@ -207,12 +209,12 @@ def _threads_figure(scalings: Sequence[Scaling]) -> Figure:
     figure = Figure(
         figsize=(width * columns * (1.3 if columns == 1 else 1.0), 0.5 + rows * height), layout="constrained"
     )
-    for place, scaling in enumerate(scalings):
-        axes = figure.add_subplot(rows, columns, place + 1)
+    for index, scaling in enumerate(scalings):
+        axes = figure.add_subplot(rows, columns, index + 1)
         _draw_threads(axes, scaling)
-        if place >= len(scalings) - columns:
+        if index >= len(scalings) - columns:
             axes.set_xlabel("threads")
-    figure.supylabel("time a step")
+    figure.supylabel("time per step")
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(rect=(0.0, 0.0, 0.985, 1.0))  # legends beside panels are measured a little too narrow
@@ -223,13 +225,13 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
     laws = scaling.laws
     threads = np.array(laws.times.threads, dtype=np.float64)
     along = np.geomspace(threads[0], threads[-1], 30)
-    for rank, place in enumerate(heaviest(scaling)):
-        share_of_step = laws.times.means[-1][place] / laws.times.steps[-1]
-        label = f"{wrapped(laws.times.names[place], 17.0, 1)} {share(share_of_step)}"
-        axes.plot(along, laws.parallel[place] / along + laws.serial[place], color=colour(rank), linewidth=1.0)
+    for rank, index in enumerate(heaviest(scaling)):
+        share_of_step = laws.times.means[-1][index] / laws.times.steps[-1]
+        label = f"{wrapped(laws.times.names[index], 17.0, 1)} {share(share_of_step)}"
+        axes.plot(along, laws.parallel[index] / along + laws.serial[index], color=colour(rank), linewidth=1.0)
         axes.plot(
             threads,
-            laws.times.means[:, place],
+            laws.times.means[:, index],
             linestyle="none",
             marker=marker(rank),
             markersize=4.5,

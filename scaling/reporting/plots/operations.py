@@ -31,87 +31,87 @@ MOST_PERCENT = 200.0
 
 
 def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
-    """A panel a launch: the first of every training subject on its fewest threads, or of what there is."""
+    """Draw a panel per launch: the first of every training subject on its fewest threads, or of what there is."""
     chosen = _launch_per_workload(result)
     if not chosen:
         return NotDrawn("no trace has the three steps a trend needs")
     caption = (
-        "Time in ops of every traced step, in percent of the median step of its launch; a program can be profiled from "
-        "a few steps where they scatter around one level. Spread is the standard deviation over the mean; a drift is "
-        "named where Mann and Kendall's test finds one."
+        "Time in ops of every traced step, in percent of the median step of its launch; a few steps "
+        "are enough for a profile where the times are stationary. Spread is the coefficient of variation; a drift is "
+        "given where the Mann–Kendall test finds a trend."
     )
     return Drawing(caption, _steps_figure(chosen))
 
 
 def _launch_per_workload(result: OpEvaluation) -> list[Stationarity]:
-    """One launch a workload: that of the most steps, in training where there is any, on the fewest threads."""
+    """One launch per workload: that of the most steps, in training where there is any, on the fewest threads."""
     best: dict[str, Stationarity] = {}
 
-    def rank(each: Stationarity) -> tuple[bool, int, int]:
-        return each.trace.point.mode != "train", -len(each.step_seconds), each.trace.threads
+    def rank(launch: Stationarity) -> tuple[bool, int, int]:
+        return launch.trace.point.mode != "train", -len(launch.step_seconds), launch.trace.threads
 
-    for each in sorted(result.steadiness, key=rank):
-        if len(each.step_seconds) >= 3:
-            best.setdefault(each.trace.point.workload, each)
+    for launch in sorted(result.steadiness, key=rank):
+        if len(launch.step_seconds) >= 3:
+            best.setdefault(launch.trace.point.workload, launch)
     return list(best.values())
 
 
 def _steps_figure(chosen: Sequence[Stationarity]) -> Figure:
-    shown = make_grid(len(chosen))
-    for place, each in enumerate(chosen):
-        axes, middle = shown.axes[place], median(each.step_seconds)
-        percents = [min(100.0 * seconds / middle, MOST_PERCENT) for seconds in each.step_seconds]
+    grid = make_grid(len(chosen))
+    for index, launch in enumerate(chosen):
+        axes, middle = grid.axes[index], median(launch.step_seconds)
+        percents = [min(100.0 * seconds / middle, MOST_PERCENT) for seconds in launch.step_seconds]
         axes.plot(
             range(1, len(percents) + 1), percents, linestyle="none", marker=marker(0), markersize=3.0, color=colour(0)
         )
         reference(axes, 100.0)
-        shown.title(place, _launch_name(each), _stationarity_remark(each))
-    shown.axes[0].set_ylim(0.0, MOST_PERCENT * 1.04)
-    number_axis(shown.axes[0])
-    for axes in shown.axes:
+        grid.title(index, _launch_name(launch), _stationarity_remark(launch))
+    grid.axes[0].set_ylim(0.0, MOST_PERCENT * 1.04)
+    number_axis(grid.axes[0])
+    for axes in grid.axes:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    shown.labels("step", "op time of a step, % of the median")
-    return shown.figure
+    grid.labels("step", "op time of a step, % of the median")
+    return grid.figure
 
 
-def _launch_name(each: Stationarity) -> str:
-    return f"{each.trace.point.workload} {each.trace.point.mode}, {count(each.trace.threads, 'thread')}"
+def _launch_name(launch: Stationarity) -> str:
+    return f"{launch.trace.point.workload} {launch.trace.point.mode}, {count(launch.trace.threads, 'thread')}"
 
 
-def _stationarity_remark(each: Stationarity) -> str:
-    drift = "" if each.stationary or each.drift is None else f", drift {100 * each.drift:+.0f} %"
-    return f"spread {share(each.coefficient_of_variation)}{drift}"
+def _stationarity_remark(launch: Stationarity) -> str:
+    drift = "" if launch.stationary or launch.drift is None else f", drift {100 * launch.drift:+.0f} %"
+    return f"spread {share(launch.coefficient_of_variation)}{drift}"
 
 
 MOST_TYPES = 25
 
 
 def op_tail(result: OpEvaluation) -> Drawing | NotDrawn:
-    """A curve a workload, all of one mode, size and number of threads."""
+    """Draw a curve per workload, all of one mode, size and number of threads."""
     if not result.alike:
         return NotDrawn("no run was traced")
     first = result.alike[0]
     caption = (
         f"The share of op time that the heaviest op types make up together ({first.point.mode}, {first.point.size} "
-        f"size, {count(first.threads, 'thread')}); behind a name, how many types make {100 * MOST:.0f} %."
+        f"size, {count(first.threads, 'thread')}); in brackets, how many types make up {100 * MOST:.0f} %."
     )
     return Drawing(caption, _tail_figure(result.alike))
 
 
 def _tail_figure(profiles: Sequence[Profile]) -> Figure:
-    shown = make_grid(1)
-    axes = shown.axes[0]
-    most = max(min(MOST_TYPES, len(each.ops)) for each in profiles)
-    for place, each in enumerate(profiles):
-        percents = [100.0 * reached for reached in cumulative_shares(each)][:most]
-        label = f"{each.point.workload} ({types_for(each)})"
+    grid = make_grid(1)
+    axes = grid.axes[0]
+    most = max(min(MOST_TYPES, len(profile.ops)) for profile in profiles)
+    for index, profile in enumerate(profiles):
+        percents = [100.0 * reached for reached in cumulative_shares(profile)][:most]
+        label = f"{profile.point.workload} ({types_for(profile)})"
         axes.plot(
             range(1, len(percents) + 1),
             percents,
-            marker=marker(place),
+            marker=marker(index),
             markersize=4.0,
             linewidth=0.9,
-            color=colour(place),
+            color=colour(index),
             label=label,
         )
     reference(axes, 100.0 * MOST)
@@ -119,18 +119,18 @@ def _tail_figure(profiles: Sequence[Profile]) -> Figure:
     axes.set_ylim(0.0, 102.0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     number_axis(axes)
-    shown.labels("op types, the heaviest first", "share of op time, %")
-    shown.legend(axes.lines[: len(profiles)])
-    return shown.figure
+    grid.labels("op types, the heaviest first", "share of op time, %")
+    grid.legend(axes.lines[: len(profiles)])
+    return grid.figure
 
 
 LEAF_INCHES = 0.33
 
 
 def op_similarity(result: OpEvaluation) -> Drawing | NotDrawn:
-    """A tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
-    found = result.merges("centroid")
-    if not found:
+    """Draw a tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
+    merges = result.merges("centroid")
+    if not merges:
         return NotDrawn("it takes two workloads, traced alike, to be compared")
     first = result.alike[0]
     caption = (
@@ -138,20 +138,20 @@ def op_similarity(result: OpEvaluation) -> Drawing | NotDrawn:
         "their time in the same ops in the same proportions; at 1 they share none. "
         f"({first.point.mode}, {first.point.size} size, {count(first.threads, 'thread')}.)"
     )
-    return Drawing(caption, _tree_figure(found))
+    return Drawing(caption, _tree_figure(merges))
 
 
-def _tree_figure(found: Sequence[Merge]) -> Figure:
-    order = leaf_order(found)
+def _tree_figure(merges: Sequence[Merge]) -> Figure:
+    order = leaf_order(merges)
     figure = Figure(figsize=(SINGLE_WIDTH_INCHES, 0.9 + LEAF_INCHES * len(order)), layout="constrained")
     axes = figure.add_subplot()
-    places: dict[tuple[str, ...], tuple[float, float]] = {
-        (name,): (0.0, float(place)) for place, name in enumerate(order)
+    positions: dict[tuple[str, ...], tuple[float, float]] = {
+        (name,): (0.0, float(row)) for row, name in enumerate(order)
     }
-    widest = max(max(merge.distance for merge in found), 1e-3)
-    lower = {merge.right for merge in found}
-    for merge in found:
-        (left_x, left_y), (right_x, right_y) = places[merge.left], places[merge.right]
+    widest = max(max(merge.distance for merge in merges), 1e-3)
+    lower = {merge.right for merge in merges}
+    for merge in merges:
+        (left_x, left_y), (right_x, right_y) = positions[merge.left], positions[merge.right]
         axes.plot(
             [left_x, merge.distance, merge.distance, right_x],
             [left_y, left_y, right_y, right_y],
@@ -171,7 +171,7 @@ def _tree_figure(found: Sequence[Merge]) -> Figure:
             ha="left",
             fontsize=SMALL_POINTS - 0.5,
         )
-        places[joined] = (merge.distance, middle)
+        positions[joined] = (merge.distance, middle)
     axes.set_yticks(range(len(order)), [wrapped(name, 22.0, 2) for name in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlim(0.0, 1.14 * widest)
@@ -182,9 +182,9 @@ def _tree_figure(found: Sequence[Merge]) -> Figure:
     return figure
 
 
-def leaf_order(found: Sequence[Merge]) -> tuple[str, ...]:
+def leaf_order(merges: Sequence[Merge]) -> tuple[str, ...]:
     """The workloads in an order in which no two branches cross."""
-    last = found[-1]
+    last = merges[-1]
     return last.left + last.right
 
 
@@ -213,14 +213,14 @@ def _similar_side_by_side(result: OpEvaluation) -> list[Profile]:
     """The workloads in an order in which those that are alike stand together."""
     joined = result.merges("centroid")
     order = leaf_order(joined) if joined else ()
-    return sorted(result.alike, key=lambda each: order.index(each.point.workload) if order else 0)
+    return sorted(result.alike, key=lambda profile: order.index(profile.point.workload) if order else 0)
 
 
 def _shares_figure(result: OpEvaluation) -> Figure:
     profiles = _similar_side_by_side(result)
-    kinds = {op.type: op.op_class for each in profiles for op in notable(each)}
+    kinds = {op.type: op.op_class for profile in profiles for op in notable(profile)}
     types = sorted(kinds, key=lambda name: (CLASSES.index(kinds[name]), name))
-    percents: Floats = np.array([[100.0 * each.share(name) for each in profiles] for name in types])
+    percents: Floats = np.array([[100.0 * profile.share(name) for profile in profiles] for name in types])
     words = np.array([[f"{value:.0f}" if value >= LEAST_PRINTED else "" for value in row] for row in percents])
     figure = Figure(figsize=(3.9 + COLUMN_INCHES * len(profiles), 1.1 + ROW_INCHES * len(types)), layout="constrained")
     axes = figure.add_subplot()
@@ -236,7 +236,7 @@ def _shares_figure(result: OpEvaluation) -> Figure:
         annot_kws={"fontsize": SMALL_POINTS - 0.5},
         linewidths=0.4,
         linecolor="#d9d9d9",
-        xticklabels=[wrapped(each.point.workload, 8.0) for each in profiles],
+        xticklabels=[wrapped(profile.point.workload, 8.0) for profile in profiles],
         yticklabels=[printable(name) for name in types],
     )
     for (row, column), text in zip(np.ndindex(percents.shape), axes.texts, strict=True):

@@ -65,7 +65,7 @@ class Plan:
 
 
 def machine_plan(machine: MachineFile) -> Plan:
-    """The machine's picture; a group that holds all there is anyway is not drawn, save the socket."""
+    """The machine's picture; a group that holds all there is anyway is not drawn, except the socket."""
     by_socket: dict[int, dict[int, dict[int, list[Cpus]]]] = {}
     for core in machine.cores:
         socket, node, cache = (_group_index(core, groups) for groups in (machine.sockets, machine.nodes, machine.l3s))
@@ -85,7 +85,7 @@ def _cache_plan(cores: Sequence[Cpus]) -> Plan:
 
 def _group_index(core: Cpus, groups: Sequence[Cpus]) -> int:
     """Which of the groups a core is in; -1 for none."""
-    return next((place for place, group in enumerate(groups) if core[0] in group), -1)
+    return next((index for index, group in enumerate(groups) if core[0] in group), -1)
 
 
 def _columns(parts: int, wanted: float) -> int:
@@ -102,8 +102,8 @@ def _pack(parts: Sequence[Plan], level: Level, boxed: bool) -> Plan:
     gap, edge = PADDING["core"] if level == "cache" else PADDING[level], PADDING[level] if boxed else 0.0
     width, height = (count * size + (count - 1) * gap + 2.0 * edge for count, size in ((columns, wide), (rows, high)))
     boxes = [Box(level, 0.0, 0.0, width, height)] if boxed else []
-    for place, part in enumerate(parts):
-        row, column = divmod(place, columns)
+    for index, part in enumerate(parts):
+        row, column = divmod(index, columns)
         x = edge + column * (wide + gap)
         y = height - edge - (row + 1) * high - row * gap + high - part.height
         boxes += [box.moved(x, y) for box in part.boxes]
@@ -134,55 +134,55 @@ class Used:
 
 
 def placement(result: Evaluation) -> Drawing | NotDrawn:
-    """A panel for the fewest, the middle and the most cores of every placement and number of threads a core."""
+    """Draw a panel for the fewest, the middle and the most cores of every placement and number of threads per core."""
     machine = result.folder.machine
     if machine is None:
         return NotDrawn("the folder does not say what its machine is made of")
-    found = used_of(result)
+    used = used_of(result)
     groups: dict[tuple[str, int], list[Used]] = {}
-    for each in found:
-        groups.setdefault((each.placement, each.smt), []).append(each)
+    for one in used:
+        groups.setdefault((one.placement, one.smt), []).append(one)
     room = MOST_PANELS if sum(map(len, machine.cores)) <= LARGE else MOST_PANELS_IF_LARGE
     most = max(1, min(3, room // len(groups)))
-    chosen = [each for group in groups.values() for each in few(group, most)]
-    left = f" {len(chosen)} of {len(found)} are drawn." if len(chosen) < len(found) else ""
+    chosen = [one for group in groups.values() for one in few(group, most)]
+    left = f" {len(chosen)} of {len(used)} are drawn." if len(chosen) < len(used) else ""
     about = f" of {machine.host}, {machine.cpu_model}" if machine.cpu_model else f" of {machine.host}"
     caption = (
-        f"The CPUs{about}, core by core; a core with several threads is cut across, and filled are the ones a run was "
-        f"given.{left}"
+        f"The CPUs{about}, core by core; a core with several threads is divided, and the CPUs given to a run are "
+        f"filled.{left}"
     )
     return Drawing(caption, _figure(chosen, machine))
 
 
 def used_of(result: Evaluation) -> list[Used]:
-    """What each placement, number of threads a core and core count was given, by its first run."""
-    found: dict[tuple[str, int, int], Used] = {}
+    """What each placement, number of threads per core and core count was given, by its first run."""
+    used: dict[tuple[str, int, int], Used] = {}
     for row in result.folder.rows:
         point = row.run.point
         key = point.placement, point.smt, point.cores
-        found.setdefault(key, Used(*key, frozenset(row.run.flat_cpus)))
-    return [found[key] for key in sorted(found)]
+        used.setdefault(key, Used(*key, frozenset(row.run.flat_cpus)))
+    return [used[key] for key in sorted(used)]
 
 
-def few(found: Sequence[Used], most: int) -> list[Used]:
+def few(used: Sequence[Used], most: int) -> list[Used]:
     """The most cores; with room the fewest before, and the middle between."""
-    places = {1: [-1], 2: [0, -1], 3: [0, (len(found) - 1) // 2, -1]}[most]
-    return [found[place] for place in sorted({place % len(found) for place in places})]
+    indices = {1: [-1], 2: [0, -1], 3: [0, (len(used) - 1) // 2, -1]}[most]
+    return [used[index] for index in sorted({index % len(used) for index in indices})]
 
 
 def _figure(chosen: Sequence[Used], machine: MachineFile) -> Figure:
     plan = machine_plan(machine)
     high = max(0.9, min(2.6, 2.6 * plan.height / plan.width))
-    shown = make_grid(len(chosen), share_x=False, share_y=False, height=high)
-    widest = shown.figure.get_figwidth() / shown.columns - 0.4
+    grid = make_grid(len(chosen), share_x=False, share_y=False, height=high)
+    widest = grid.figure.get_figwidth() / grid.columns - 0.4
     cell = min(widest / plan.width, high / plan.height) * POINTS_PER_INCH
     labelled = cell / _threads(plan) ** 0.5 >= LEAST_CELL_POINTS
-    for place, each in enumerate(chosen):
-        smt = f", {each.smt} threads each" if each.smt > 1 else ""
-        shown.title(place, f"{each.placement}, {count(each.cores, 'core')}{smt}")
-        _draw(shown.axes[place], plan, each.cpus, frozenset(machine.allowed), broad=widest / high, labelled=labelled)
-    shown.legend(_keys(plan, machine))
-    return shown.figure
+    for index, used in enumerate(chosen):
+        smt = f", {used.smt} threads each" if used.smt > 1 else ""
+        grid.title(index, f"{used.placement}, {count(used.cores, 'core')}{smt}")
+        _draw(grid.axes[index], plan, used.cpus, frozenset(machine.allowed), broad=widest / high, labelled=labelled)
+    grid.legend(_keys(plan, machine))
+    return grid.figure
 
 
 def _threads(plan: Plan) -> int:
@@ -195,7 +195,7 @@ def _draw(
     """The machine with the CPUs used, about square cells in a panel that is so many times as wide as it is high."""
     axes.set_axis_off()
     spare_x, spare_y = (
-        max(0.0, each) / 2.0 + 0.1 for each in (broad * plan.height - plan.width, plan.width / broad - plan.height)
+        max(0.0, spare) / 2.0 + 0.1 for spare in (broad * plan.height - plan.width, plan.width / broad - plan.height)
     )
     axes.set_xlim(-spare_x, plan.width + spare_x)
     axes.set_ylim(-spare_y, plan.height + spare_y)
@@ -215,8 +215,8 @@ def slices(core: Box) -> list[Box]:
     """A cell for each hardware thread of a core, from the top."""
     high = core.height / len(core.cpus)
     return [
-        Box("core", core.x, core.y + core.height - (place + 1) * high, core.width, high, (cpu,))
-        for place, cpu in enumerate(core.cpus)
+        Box("core", core.x, core.y + core.height - (index + 1) * high, core.width, high, (cpu,))
+        for index, cpu in enumerate(core.cpus)
     ]
 
 
@@ -232,7 +232,7 @@ def _outline(axes: Axes, boxes: Sequence[Box], **look: object) -> None:
             ]
             for box in boxes
         ]
-        outline = Path.make_compound_path(*(Path([*each, each[0]], closed=True) for each in corners))
+        outline = Path.make_compound_path(*(Path([*corner, corner[0]], closed=True) for corner in corners))
         axes.add_patch(PathPatch(outline, **{"facecolor": "none", **look}))
 
 

@@ -20,20 +20,20 @@ LEAST_SHARE = 1e-3
 
 
 def roofline(points: Sequence[Achieved]) -> Drawing | NotDrawn:
-    """A panel for each number of cores whose ceilings were measured: the roof, and the networks below it."""
+    """Draw a panel for each number of cores whose ceilings were measured: the roof, and the networks below it."""
     by_cores: dict[int, list[Achieved]] = {}
-    for each in points:
-        if each.ceilings.ridge is not None and (each.peak_share or 0.0) >= LEAST_SHARE:
-            by_cores.setdefault(each.point.cores, []).append(each)
-    below = sorted({each.point.workload for each in points if (each.peak_share or 1.0) < LEAST_SHARE})
+    for network in points:
+        if network.ceilings.ridge is not None and (network.peak_share or 0.0) >= LEAST_SHARE:
+            by_cores.setdefault(network.point.cores, []).append(network)
+    below = sorted({network.point.workload for network in points if (network.peak_share or 1.0) < LEAST_SHARE})
     if not by_cores:
         return NotDrawn("no network was measured beside both ceilings of its cores; `scaling sweep ceilings` has them")
     chosen = _few(sorted(by_cores))
     caption = (
-        "Floating-point operations a second against operations for every byte moved, both logarithmic. The roof is "
-        "what so many cores reached at best here: memory bandwidth where it slopes, a large matrix product where it is "
-        "flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if nothing "
-        "stayed in a cache between ops. Hollow marks have a verdict against them, and so has a ceiling where dashed."
+        "Floating-point operations per second against operations per byte moved, both logarithmic. The roof is "
+        "the best that so many cores reached here: memory bandwidth where it slopes, a large matrix product where "
+        "it is flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if "
+        "nothing stayed in a cache between ops. Hollow marks are not valid, nor is a ceiling that is dashed."
         + (
             f" Too far below to be drawn, since hardly any of their ops are products: {', '.join(below)}."
             if below
@@ -47,45 +47,45 @@ def _few(counts: Sequence[int]) -> list[int]:
     """At most six counts: the fewest, the most, and some between."""
     if len(counts) <= MOST_PANELS:
         return list(counts)
-    places = np.linspace(0, len(counts) - 1, MOST_PANELS).round().astype(int)
-    return [counts[place] for place in places]
+    indices = np.linspace(0, len(counts) - 1, MOST_PANELS).round().astype(int)
+    return [counts[index] for index in indices]
 
 
 def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
-    shown = make_grid(len(panels), height=2.6)
-    names = list(dict.fromkeys(_name(each) for panel in panels for each in panel))
-    for place, panel in enumerate(panels):
-        axes, ceilings = shown.axes[place], panel[0].ceilings
+    grid = make_grid(len(panels), height=2.6)
+    names = list(dict.fromkeys(_name(network) for panel in panels for network in panel))
+    for index, panel in enumerate(panels):
+        axes, ceilings = grid.axes[index], panel[0].ceilings
         _roof(axes, ceilings, panel)
-        for each in panel:
-            style = names.index(_name(each))
-            value = each.flops_per_second
+        for network in panel:
+            style = names.index(_name(network))
+            value = network.flops_per_second
             axes.plot(
-                [each.intensity],
+                [network.intensity],
                 [value.value / 1e9],
                 linestyle="none",
                 marker=marker(style),
                 color=colour(style),
-                markerfacecolor=colour(style) if each.valid else "none",
+                markerfacecolor=colour(style) if network.valid else "none",
             )
-        shown.title(place, count(ceilings.cores, "core"))
-    most = max(each.ceilings.flops_per_second or 1.0 for panel in panels for each in panel) / 1e9
-    least = min(each.flops_per_second.value for panel in panels for each in panel) / 1e9
-    shown.axes[0].set_ylim(least / 2.0, most * 2.0)
-    number_axis(shown.axes[0])
-    shown.labels("arithmetic intensity, FLOP/byte", "GFLOP/s")
+        grid.title(index, count(ceilings.cores, "core"))
+    most = max(network.ceilings.flops_per_second or 1.0 for panel in panels for network in panel) / 1e9
+    least = min(network.flops_per_second.value for panel in panels for network in panel) / 1e9
+    grid.axes[0].set_ylim(least / 2.0, most * 2.0)
+    number_axis(grid.axes[0])
+    grid.labels("arithmetic intensity, FLOP/byte", "GFLOP/s")
     keys = [mark_key(name, colour(style), marker(style)) for style, name in enumerate(names)]
-    shown.legend(keys + [hollow_key()] * (not all(each.valid for panel in panels for each in panel)))
-    return shown.figure
+    grid.legend(keys + [hollow_key()] * (not all(network.valid for panel in panels for network in panel)))
+    return grid.figure
 
 
 def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[Achieved]) -> None:
     assert ceilings.ridge is not None
-    intensities = [each.intensity for each in panel]
+    intensities = [network.intensity for network in panel]
     low = min(*intensities, ceilings.ridge) / 3.0
     high = max(*intensities, ceilings.ridge) * 6.0
     corners = [low, ceilings.ridge, high]
-    roof = [(ceilings.attainable(each) or 0.0) / 1e9 for each in corners]
+    roof = [(ceilings.attainable(intensity) or 0.0) / 1e9 for intensity in corners]
     axes.plot(corners, roof, color=INK, linewidth=1.2, linestyle="--" if ceilings.doubtful else "-")
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -103,5 +103,5 @@ def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[Achieved]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _name(each: Achieved) -> str:
-    return f"{each.point.workload} {each.point.mode}"
+def _name(network: Achieved) -> str:
+    return f"{network.point.workload} {network.point.mode}"

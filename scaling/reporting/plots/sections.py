@@ -39,10 +39,10 @@ class Bar:
 
 
 def sections(result: Evaluation) -> Drawing | NotDrawn:
-    """A stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
+    """Draw a stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
     by_point: dict[Point, list[Row]] = {}
     for row in result.folder.rows:
-        if row.outcome.status == "ok" and _told(row.outcome.sections):
+        if row.outcome.status == "ok" and _has_sections(row.outcome.sections):
             by_point.setdefault(row.run.point, []).append(row)
     lines = lines_of(result)
     bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MANY_BARS)]
@@ -50,19 +50,19 @@ def sections(result: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn("no run that went well says where its time went")
     left = " Only the most cores of each series are drawn." if 2 * len(lines) > MANY_BARS else ""
     caption = (
-        "Share of a run's wall time, medians over launches: only the part called run is what step times are taken "
-        f"from. The seconds at the end of a bar are the whole run.{left}"
+        "Share of a run's wall time, medians over launches: step times are taken from the part called run "
+        f"only. The seconds at the end of a bar are the whole run.{left}"
     )
     return Drawing(caption, _figure(bars))
 
 
-def _told(found: Seconds) -> bool:
-    parts = (found.spawn, found.imports, found.init, found.setup, found.run)
-    return bool(found.wall) and any(part is not None for part in parts)
+def _has_sections(seconds: Seconds) -> bool:
+    parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)
+    return bool(seconds.wall) and any(part is not None for part in parts)
 
 
 def _bars(line: Line, by_point: dict[Point, list[Row]], *, both: bool) -> list[Bar]:
-    points = [each.summary.point for each in line.points if each.summary.point in by_point]
+    points = [point.summary.point for point in line.points if point.summary.point in by_point]
     chosen = points[:1] + points[-1:] if both and len(points) > 1 else points[-1:]
     return [_bar(f"{line.name}, {count(point.cores, 'core')}", by_point[point]) for point in chosen]
 
@@ -72,13 +72,18 @@ def _bar(name: str, rows: Sequence[Row]) -> Bar:
     middles = [median(values) for values in zip(*shares, strict=True)]
     whole = sum(middles) or 1.0
     walls = [row.outcome.sections.wall or 0.0 for row in rows]
-    return Bar(name, tuple(100.0 * each / whole for each in middles), median(walls))
+    return Bar(name, tuple(100.0 * share / whole for share in middles), median(walls))
 
 
-def shares_of(found: Seconds) -> tuple[float, ...]:
-    """The parts of a run as shares of its wall time; the first step is part of setup, what is not told of the rest."""
-    wall = found.wall or 1.0
-    parts = ((found.spawn or 0.0) + (found.imports or 0.0), found.init or 0.0, found.setup or 0.0, found.run or 0.0)
+def shares_of(seconds: Seconds) -> tuple[float, ...]:
+    """The parts of a run as shares of its wall time; the first step is part of setup, the unrecorded of the rest."""
+    wall = seconds.wall or 1.0
+    parts = (
+        (seconds.spawn or 0.0) + (seconds.imports or 0.0),
+        seconds.init or 0.0,
+        seconds.setup or 0.0,
+        seconds.run or 0.0,
+    )
     return (*(part / wall for part in parts), max(0.0, 1.0 - sum(parts) / wall))
 
 
@@ -87,7 +92,7 @@ def _figure(bars: Sequence[Bar]) -> Figure:
     heights = [BAR_INCHES + LINE_INCHES * (1 + label.count("\n")) for label in labels]
     figure = Figure(figsize=(8.5, sum(heights) + 1.25), layout="constrained")
     axes = figure.add_subplot()
-    middles = [sum(heights[:place]) + height / 2.0 for place, height in enumerate(heights)]
+    middles = [sum(heights[:index]) + height / 2.0 for index, height in enumerate(heights)]
     for bar, middle in zip(bars, middles, strict=True):
         _draw(axes, bar, middle)
     axes.set_yticks(middles, labels)

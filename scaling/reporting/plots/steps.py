@@ -47,31 +47,31 @@ class Group:
 
 
 def steps(result: Evaluation) -> Drawing | NotDrawn:
-    """A panel a series, with its fewest and its most cores."""
+    """Draw a panel per series, with its fewest and its most cores."""
     rows: dict[Point, list[Row]] = {}
     for row in result.folder.rows:
         if row.outcome.status == "ok" and row.outcome.step_seconds[row.outcome.warmup_steps :]:
             rows.setdefault(row.run.point, []).append(row)
-    drawn = [(line, groups) for line in lines_of(result) if (groups := _groups(line, rows))]
-    if not drawn:
+    panels = [(line, groups) for line in lines_of(result) if (groups := _groups(line, rows))]
+    if not panels:
         return NotDrawn("no launch went well")
     caption = (
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
-        "the median of its steady steps, which is what the launch counts as; times are over the point's figure, "
-        "written below; warm-up beyond the axis is cut. Columns that stand apart say that launches differ more than "
-        "steps do."
+        "the median of its steps after warm-up, which is the step time of the launch. Times are relative to the step "
+        "time of the point, which is written below; warm-up beyond the axis is cut. Where columns stand apart, "
+        "launches differ more than steps do."
     )
-    return Drawing(caption, _figure(drawn))
+    return Drawing(caption, _figure(panels))
 
 
 def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:
-    points = [each for each in line.measured if each.summary.point in rows]
+    points = [point for point in line.measured if point.summary.point in rows]
     chosen = points[:1] + (points[-1:] if len(points) > 1 else [])
-    return tuple(_group(each, rows[each.summary.point]) for each in chosen)
+    return tuple(_group(point, rows[point.summary.point]) for point in chosen)
 
 
-def _group(each: Scaled, rows: Sequence[Row]) -> Group:
-    summary = each.summary
+def _group(point: Scaled, rows: Sequence[Row]) -> Group:
+    summary = point.summary
     assert summary.step is not None
     middle, used = summary.step.value, {launch.number for launch in summary.used}
     strips = []
@@ -91,26 +91,26 @@ def thinned(values: Floats, most: int) -> Floats:
     return kept
 
 
-def _figure(drawn: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
-    shown = make_grid(len(drawn), share_x=False)
-    strips = [strip for _, groups in drawn for group in groups for strip in group.strips]
+def _figure(panels: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
+    grid = make_grid(len(panels), share_x=False)
+    strips = [strip for _, groups in panels for group in groups for strip in group.strips]
     most = max(LEAST_MARKS, min(MOST_MARKS, ALL_MARKS // len(strips)))
     steady = np.concatenate([strip.steady for strip in strips])
     low, high = float(steady.min()), float(steady.max())
-    for place, (line, groups) in enumerate(drawn):
-        _draw(shown.axes[place], groups, most)
-        shown.title(place, line.name)
-    for axes in shown.axes:
+    for index, (line, groups) in enumerate(panels):
+        _draw(grid.axes[index], groups, most)
+        grid.title(index, line.name)
+    for axes in grid.axes:
         if high / low > WIDE:
             axes.set_yscale("log", base=2)
             axes.set_ylim(low / 1.15, high * 1.15)
         else:
             margin = 0.08 * max(high - low, 0.02)
             axes.set_ylim(low - margin, high + margin)
-    number_axis(shown.axes[0])
-    shown.labels("", "step time, over the point's figure")
-    shown.legend(_keys(strips, low, high))
-    return shown.figure
+    number_axis(grid.axes[0])
+    grid.labels("", "step time, relative to the point")
+    grid.legend(_keys(strips, low, high))
+    return grid.figure
 
 
 def _draw(axes: Axes, groups: Sequence[Group], most: int) -> None:
@@ -125,11 +125,11 @@ def _draw(axes: Axes, groups: Sequence[Group], most: int) -> None:
             marks["median"].append((x, np.array([np.median(strip.steady)])))
             x += 1.0
         x += GAP
-    for (name, found), key in zip(marks.items(), _LOOKS.values(), strict=True):
-        values = [(place, value) for place, column in found for value in column]
+    for (name, columns), key in zip(marks.items(), _LOOKS.values(), strict=True):
+        values = [(x, value) for x, column in columns for value in column]
         half = STRIP / 2.0 if name != "median" else 0.46
-        across = [each for place, _ in values for each in (place - half, place + half, np.nan)]
-        axes.plot(across, [each for _, value in values for each in (value, value, np.nan)], **key)
+        across = [end for x, _ in values for end in (x - half, x + half, np.nan)]
+        axes.plot(across, [end for _, value in values for end in (value, value, np.nan)], **key)
     axes.set_xlim(-1.0, x - GAP)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.set_xticks(ticks, [group.label for group in groups])

@@ -40,38 +40,38 @@ class Grid:
 
 
 def threads(result: Evaluation) -> Drawing | NotDrawn:
-    """A panel a workload and core count with more than one setting of threads."""
+    """Draw a panel per workload and core count that was measured with several thread settings."""
     groups: dict[Point, list[Scaled]] = {}
-    for each in result.points:
-        if each.summary.step is not None:
-            groups.setdefault(replace(each.summary.point, intra="auto", inter="auto"), []).append(each)
-    grids = [grid_of(point, found) for point, found in groups.items() if len(found) > 1]
+    for scaled in result.points:
+        if scaled.summary.step is not None:
+            groups.setdefault(replace(scaled.summary.point, intra="auto", inter="auto"), []).append(scaled)
+    grids = [grid_of(point, measured) for point, measured in groups.items() if len(measured) > 1]
     if not grids:
         return NotDrawn("no workload was measured with several numbers of threads on the same cores")
     chosen = _few_counts(grids) if len(grids) > MANY_PANELS else grids
     left = " Only the fewest and the most cores of each workload are drawn." if len(chosen) < len(grids) else ""
     caption = (
-        "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets have a "
-        f"verdict against them, empty cells were not measured.{left}"
+        "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets are "
+        f"not valid, empty cells were not measured.{left}"
     )
     return Drawing(caption, _figure(chosen))
 
 
-def grid_of(point: Point, found: Sequence[Scaled]) -> Grid:
+def grid_of(point: Point, measured: Sequence[Scaled]) -> Grid:
     """The settings as a table, ascending, words last."""
-    intra, inter = (_ordered(found, axis) for axis in ("intra", "inter"))
+    intra, inter = (_ordered(measured, axis) for axis in ("intra", "inter"))
     percents, valid = np.full((len(inter), len(intra)), np.nan), np.ones((len(inter), len(intra)), dtype=np.bool_)
-    best = min(each.summary.step.value for each in found if each.summary.step)
-    for each in found:
-        place = inter.index(each.summary.point.inter), intra.index(each.summary.point.intra)
-        if each.summary.step:
-            percents[place] = 100.0 * best / each.summary.step.value
-        valid[place] = each.summary.valid
+    best = min(scaled.summary.step.value for scaled in measured if scaled.summary.step)
+    for scaled in measured:
+        cell = inter.index(scaled.summary.point.inter), intra.index(scaled.summary.point.intra)
+        if scaled.summary.step:
+            percents[cell] = 100.0 * best / scaled.summary.step.value
+        valid[cell] = scaled.summary.valid
     return Grid(point, intra, inter, percents, valid)
 
 
-def _ordered(found: Sequence[Scaled], axis: str) -> tuple[Threads, ...]:
-    values = {getattr(each.summary.point, axis) for each in found}
+def _ordered(measured: Sequence[Scaled], axis: str) -> tuple[Threads, ...]:
+    values = {getattr(scaled.summary.point, axis) for scaled in measured}
     return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
 
 
@@ -80,28 +80,28 @@ def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
     by_line: dict[Point, list[Grid]] = {}
     for grid in grids:
         by_line.setdefault(replace(grid.point, cores=1), []).append(grid)
-    return [grid for found in by_line.values() for grid in (found[:1] + found[-1:] if len(found) > 1 else found)]
+    return [grid for own in by_line.values() for grid in (own[:1] + own[-1:] if len(own) > 1 else own)]
 
 
 def _figure(grids: Sequence[Grid]) -> Figure:
     tallest = max(len(grid.inter) for grid in grids)
-    shown = make_grid(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
+    panels = make_grid(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
     names = names_of([grid.point for grid in grids])
     lowest = float(np.nanmin([np.nanmin(grid.percents) for grid in grids]))
     low = min(90.0, 10.0 * np.floor(lowest / 10.0))
-    for place, grid in enumerate(grids):
-        _draw(shown.axes[place], grid, low)
-        shown.title(place, f"{names[place]}, {count(grid.point.cores, 'core')}")
-    _axis_labels(shown)
-    bar = shown.figure.colorbar(shown.axes[0].collections[0], ax=list(shown.axes), fraction=0.05, aspect=30)
+    for index, grid in enumerate(grids):
+        _draw(panels.axes[index], grid, low)
+        panels.title(index, f"{names[index]}, {count(grid.point.cores, 'core')}")
+    _axis_labels(panels)
+    bar = panels.figure.colorbar(panels.axes[0].collections[0], ax=list(panels.axes), fraction=0.05, aspect=30)
     bar.set_label("throughput, % of the best")
     bar.outline.set_visible(False)
-    return shown.figure
+    return panels.figure
 
 
-def _axis_labels(shown: Panels) -> None:
-    shown.labels("threads within an operation (intra)" if shown.columns < 3 else "intra threads", "")
-    shown.figure.supylabel("operations at once (inter threads)")
+def _axis_labels(panels: Panels) -> None:
+    panels.labels("threads within an operation (intra)" if panels.columns < 3 else "intra threads", "")
+    panels.figure.supylabel("operations at once (inter threads)")
 
 
 def _draw(axes: Axes, grid: Grid, low: float) -> None:
