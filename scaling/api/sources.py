@@ -17,11 +17,10 @@ from scaling.results.cluster_folder import is_cluster_folder, measured_node_type
 from scaling.results.csv_series import read_csv_series
 from scaling.results.evaluation import Evaluation, evaluate
 from scaling.results.export import is_export, read_export
-from scaling.results.folder import read_folder
 from scaling.results.machine_file import read_machine_file
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.rows import Row, launch_of
-from scaling.results.store import read_rows
+from scaling.results.store import read_folder, read_rows
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import Scaled, speedups
 from scaling.analysis.summary import PointSelection, select_valid, summarize
 from scaling.errors import FitError
-from scaling.results.folder import Folder
 from scaling.results.rows import launch_of
+from scaling.results.store import Folder
 
 
 @dataclass(frozen=True, slots=True)

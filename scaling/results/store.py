@@ -1,17 +1,20 @@
 """The results folder: `rows.jsonl`, one line per run; `study.toml`; `machine.json`; `doctor.json`."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from scaling.analysis.ops.traces import Trace
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.identity import Machine
 from scaling.machine.topology import Topology
 from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
-from scaling.results.machine_file import machine_facts, write_machine_facts
+from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.rows import Row, row_from_json, row_to_json
+from scaling.results.traces import TRACES, read_traced_rows, trace_of
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
 ROWS = RecordFormat("rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok")
@@ -58,3 +61,32 @@ class Store(Lines[Row]):
     def write_findings(self, findings: Sequence[Finding]) -> None:
         """Store what the doctor reported just before the runs that follow."""
         replace_file(self.folder / FINDINGS, _FINDINGS.dump_json(tuple(findings), indent=1).decode() + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What a sweep has left; None is what it did not."""
+
+    name: str
+    rows: tuple[Row, ...]
+    study_toml: str | None
+    machine: MachineFile | None
+    findings: tuple[Finding, ...] | None
+    traces: tuple[Trace, ...] = ()
+
+
+def read_folder(path: Path) -> Folder:
+    """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows."""
+    traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
+    has_rows = (path / ROWS.file).exists() or not traced
+    rows = tuple(read_rows(path)) if has_rows else tuple(run.row for run in traced)
+    if not rows:
+        raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
+    return Folder(
+        name=path.resolve().name,
+        rows=rows,
+        study_toml=read_study_toml(path),
+        machine=read_machine_file(path),
+        findings=read_findings(path),
+        traces=tuple(trace for trace in map(trace_of, traced) if trace),
+    )

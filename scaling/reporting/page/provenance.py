@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from scaling.errors import ScalingError
 from scaling.machine.cpulist import format_list
 from scaling.reporting.words import count, point_words
-from scaling.results.folder import Folder
 from scaling.results.machine_file import MachineFile
 from scaling.results.rows import Row
+from scaling.results.store import Folder
 from scaling.study.spec import Study, study_from_toml
 
 # Failed runs beyond so many points, output of one beyond so many characters, and further values say nothing new.

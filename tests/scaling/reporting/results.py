@@ -7,10 +7,9 @@ from math import exp
 from pathlib import Path
 
 from scaling.results.evaluation import Evaluation, evaluate
-from scaling.results.folder import Folder
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Row, Sections, row_to_json
-from scaling.results.store import ROWS, Store
+from scaling.results.store import ROWS, Folder, Store
 from scaling.study.planning import Run, plan
 from tests.pretend import HOST, machine, row, study
 

@@ -1,8 +1,7 @@
 from scaling.reporting.points import evaluation_notes
 from scaling.results.evaluation import evaluate
-from scaling.results.folder import Folder
 from scaling.results.machine_file import read_machine_file
-from scaling.results.store import Store
+from scaling.results.store import Folder, Store
 from scaling.study.planning import plan
 from tests.pretend import HOST, AmdahlMachine, machine, row, study
 

@@ -11,8 +11,8 @@ from selenium.webdriver.common.keys import Keys
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
-from scaling.results.folder import read_folder
 from scaling.results.rows import Outcome
+from scaling.results.store import read_folder
 from tests.pretend import HOST
 from tests.scaling.reporting.page.invented import kept, laws
 from tests.scaling.reporting.page.test_page import DEGENERATE

@@ -13,8 +13,8 @@ from scaling.reporting.fits import fit_facts
 from scaling.reporting.page.page import page, page_facts
 from scaling.reporting.points import point_facts, points_table
 from scaling.results.evaluation import evaluate
-from scaling.results.folder import Folder, read_folder
 from scaling.results.rows import Outcome
+from scaling.results.store import Folder, read_folder
 from tests.pretend import row
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import kept, laws

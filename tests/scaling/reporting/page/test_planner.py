@@ -23,7 +23,7 @@ from scaling.reporting.capacity import answer_facts, sureness
 from scaling.reporting.page.page import page
 from scaling.reporting.words import duration, figure, percent, share
 from scaling.results.evaluation import evaluate
-from scaling.results.folder import read_folder
+from scaling.results.store import read_folder
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import kept, laws, shared
 

@@ -8,7 +8,7 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg, save
 from scaling.results.evaluation import evaluate
-from scaling.results.folder import read_folder
+from scaling.results.store import read_folder
 from tests.pretend import row
 from tests.scaling.reporting.plots.artists import empty_panels, joined, outside, overlaps
 from tests.scaling.reporting.results import EIGHT, eight_by_twenty, folder_of, made, result

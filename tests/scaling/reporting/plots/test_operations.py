@@ -11,8 +11,8 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import DARK, LIGHT
 from scaling.results.evaluation import evaluate
-from scaling.results.folder import read_folder
 from scaling.results.op_evaluation import evaluate_ops
+from scaling.results.store import read_folder
 from tests.fathom import FIGURE_3
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
