@@ -41,5 +41,5 @@ class FitError(ScalingError):
     """Figures a law cannot be fitted to, or a question a fit cannot answer."""
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(Exception):  # noqa: N818
     """A measurement that was asked to stop; says what is kept and how to go on."""
