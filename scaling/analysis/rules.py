@@ -128,7 +128,7 @@ FEW_STEPS = Rule(
     "few steps",
     5,
     False,
-    "a launch has only {amount:.0f} steady steps",
+    "too few steady steps in a launch: {amount:.0f}",
     "the median of fewer than five steps moves with a single one, and warm-up cannot be told",
 )
 FEW_LAUNCHES = Rule(

@@ -12,7 +12,7 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.reporting.workloads import ceiling_sentences, model_facts, model_table, workloads_table
 from scaling.running.workload_counts import counts
-from scaling.study.catalogue import read_catalogue
+from scaling.study.catalogue import is_installed, missing_extra_sentence, read_catalogue
 
 Folders = Annotated[
     list[Path] | None,
@@ -34,12 +34,16 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
         _print_models(achieved_in(folders), as_json)
         return
     entries = read_catalogue().values()
-    counted = counts([entry.name for entry in entries if entry.layers])
+    networks = [entry.name for entry in entries if entry.layers]
+    can_count = is_installed("tensorflow")
+    counted = counts(networks) if can_count else {}
     if as_json:
         unknown = {"parameters": None, "gmacs_per_item": None, "weights_bytes": None}
         print_json([{**asdict(entry), **counted.get(entry.name, unknown)} for entry in entries])
     else:
         print_table(workloads_table(entries, counted))
+        if not can_count:
+            print_note(missing_extra_sentence(networks, "tensorflow"))
         print_note('your own: "file.py:factory"; any program: "command: ./prog --threads {intra}"')
 
 

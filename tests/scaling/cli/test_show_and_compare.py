@@ -51,7 +51,10 @@ def test_the_table_has_intervals_and_a_verdict_a_line(tmp_path):
 
 HAND_MADE = {
     "a single launch": ([row()], "only 1 launches count"),
-    "one step": ([row(replace(first_run(), launch=n), (0.1 * n,)) for n in (1, 2, 3)], "only 1 steady steps"),
+    "one step": (
+        [row(replace(first_run(), launch=n), (0.1 * n,)) for n in (1, 2, 3)],
+        "too few steady steps in a launch: 1",
+    ),
     "equal values": ([row(replace(first_run(), launch=n)) for n in (1, 2, 3)], "equal to the last digit"),
     "nothing but failures": ([row(status="failed", reason="it broke", step_seconds=())], "failed: it broke"),
     "no step at all": ([row(step_seconds=())], "no step was measured"),

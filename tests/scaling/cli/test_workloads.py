@@ -48,3 +48,11 @@ def test_the_catalogue_counts_what_the_papers_say(listed):
     # AlexNet's is published as 0.7, to one digit; 0.724 is what its layers come to.
     assert gmacs == pytest.approx({"alexnet": 0.724, "vgg": 19.6, "residual": 3.66}, rel=0.02)
     assert listed["calibrated"]["parameters"] is None
+
+
+def test_without_tensorflow_workloads_are_listed_uncounted_and_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr("scaling.study.catalogue.find_spec", lambda package: None)
+    completed = scaling("workloads")
+    assert completed.exit_code == 0
+    assert "calibrated" in completed.stdout
+    assert "pip install 'cpu-scaling[tensorflow]'" in completed.stderr
