@@ -53,6 +53,6 @@ def test_the_catalogue_counts_what_the_papers_say(listed):
 def test_without_tensorflow_workloads_are_listed_uncounted_and_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("scaling.study.catalogue.find_spec", lambda package: None)
     completed = scaling("workloads")
-    assert completed.exit_code == 0
+    assert completed.returncode == 0
     assert "calibrated" in completed.stdout
     assert "pip install 'cpu-scaling[tensorflow]'" in completed.stderr
