@@ -18,7 +18,6 @@ from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
-from scaling.analysis.fits.clock import STEADY_CLOCK
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.parametric_bootstrap import draws
@@ -29,7 +28,7 @@ from scaling.analysis.fits.profile_likelihood import (
     peak_interval,
     smt_yield_interval,
 )
-from scaling.analysis.fits.selection import choose
+from scaling.analysis.fits.selection import STEADY_CLOCK, choose
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.question import Question

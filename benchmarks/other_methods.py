@@ -17,10 +17,10 @@ from scipy import stats
 from scipy.optimize import brentq, least_squares
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.law_figures import LawFigures, limit
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
+from scaling.analysis.fitting import LawFigures, limit
 from scaling.analysis.laws import LAW_NAMES, LawName
 from scaling.analysis.series import Series
 from scaling.errors import FitError

@@ -8,8 +8,7 @@ import pandas as pd
 
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.law_figures import LawFigures
-from scaling.analysis.fitting import Asked, SeriesFit, fit_each
+from scaling.analysis.fitting import Asked, LawFigures, SeriesFit, fit_each
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Answer, Question, ScalingLimits

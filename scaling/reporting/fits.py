@@ -5,8 +5,7 @@ from math import isinf
 
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.karp_flatt import KarpFlatt
-from scaling.analysis.fits.law_figures import LawFigures
-from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.fitting import LawFigures, SeriesFit
 from scaling.analysis.laws import AMDAHL, law_named
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, figure, percent, small, with_interval

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.operations import NOTABLE, Stationarity, loss_share, notable, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES
-from scaling.analysis.ops.laws import HeldOutStep, StepPrediction
-from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.laws import HeldOutStep, Loss, StepPrediction
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Merge
 from scaling.reporting.tables import Table

@@ -4,8 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from scaling.analysis.operations import ModePair, Stationarity, Threading, mode_pairs, stationarity, threadings
-from scaling.analysis.ops.laws import HeldOutStep, StepLaws, StepPrediction, held_out_steps, laws_of, predict_step
-from scaling.analysis.ops.losses import Loss, loss
+from scaling.analysis.ops.laws import (
+    HeldOutStep,
+    Loss,
+    StepLaws,
+    StepPrediction,
+    held_out_steps,
+    laws_of,
+    loss,
+    predict_step,
+)
 from scaling.analysis.ops.profile import Profile, profiles, subject
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.times import part_times

@@ -12,9 +12,8 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.observations import Counts, Floats
+from scaling.analysis.fits.observations import Counts, Floats, variance_at
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE, FARTHEST_LOG
-from scaling.analysis.fits.variance import variance_at
 from scaling.analysis.laws import karp_flatt
 
 TREND_SIGNIFICANT = 0.05

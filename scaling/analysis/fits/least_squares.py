@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.fits.observations import Counts, Floats
+from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Floats, Slope, noise_slope, pure_error, weights
 from scaling.analysis.fits.solving import Design, Solved, solve
-from scaling.analysis.fits.variance import LEAST_NOISE, Slope, noise_slope, pure_error, weights
 from scaling.analysis.laws import LawName, law_named, relative_time
 
 PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")

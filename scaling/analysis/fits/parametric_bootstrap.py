@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.clock import Clock
 from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_cores, natural
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.profile_likelihood import FARTHEST_LOG
+from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import relative_time
 

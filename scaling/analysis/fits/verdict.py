@@ -8,8 +8,7 @@ import numpy as np
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.lack_of_fit import Misfit
 from scaling.analysis.fits.least_squares import FittedLaw
-from scaling.analysis.fits.observations import Counts
-from scaling.analysis.fits.variance import variance_at
+from scaling.analysis.fits.observations import Counts, variance_at
 
 Word = Literal["ok", "not identifiable", "no law fits", "superlinear"]
 

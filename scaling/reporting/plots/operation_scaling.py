@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from scaling.analysis.operations import ModePair
 from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
-from scaling.analysis.ops.losses import Loss
+from scaling.analysis.ops.laws import Loss
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, Profile
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.style import DARK, FAINT, INK, LIGHT, SMALL_POINTS, TEXT_POINTS, colour, marker

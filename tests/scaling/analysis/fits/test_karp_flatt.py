@@ -3,8 +3,7 @@ import pytest
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.karp_flatt import Noise, karp_flatt_series
-from scaling.analysis.fits.observations import counts
-from scaling.analysis.fits.variance import pure_error
+from scaling.analysis.fits.observations import counts, pure_error
 from scaling.analysis.series import Observation, Series
 from tests.published import FX_40, NO_SINGLE, Y_MP, rates, times
 

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.analysis.ops.laws import held_out_steps, laws_of, predict_step
-from scaling.analysis.ops.losses import loss
+from scaling.analysis.ops.laws import held_out_steps, laws_of, loss, predict_step
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED
 from scaling.analysis.ops.times import part_times
 from scaling.errors import FitError

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
-from scaling.analysis.fits.observations import counts
-from scaling.analysis.fits.variance import noise_slope, pure_error, variance_at, weights
+from scaling.analysis.fits.observations import counts, noise_slope, pure_error, variance_at, weights
 from scaling.analysis.series import Observation, Series
 
 STEADY, GROWING = Truth(0.02), Truth(0.02, noise=0.01, growth=5.0)
