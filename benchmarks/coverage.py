@@ -17,7 +17,7 @@ from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, s
 from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import expanded_interval, resampled, resampled_means
+from scaling.analysis.fits.bootstrap import expanded_interval, fit_resamples, resample_means
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.parametric_bootstrap import draws
@@ -100,7 +100,7 @@ def bootstrap_covers(truth: Truth) -> Measure:
     def good(chance: np.random.Generator) -> bool:
         measured = series(truth, chance)
         seen = counts(measured)
-        found = resampled(resampled_means(measured, seen, 400, 1), seen, "amdahl")
+        found = fit_resamples(resample_means(measured, seen, 400, 1), seen, "amdahl")
         low, high = expanded_interval(found.contention, seen) or (0.0, 0.0)
         return low <= truth.serial <= high
 

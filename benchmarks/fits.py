@@ -17,7 +17,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.capacity import answer
-from scaling.analysis.fits.bootstrap import both_laws, resampled, resampled_means
+from scaling.analysis.fits.bootstrap import both_laws, fit_resamples, resample_means
 from scaling.analysis.fits.least_squares import fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fitting import fit
@@ -43,11 +43,11 @@ def main() -> None:
 def _resamples(size: int, looped: int) -> None:
     measured = series(TRUTH, np.random.default_rng(1))
     seen = counts(measured)
-    means = resampled_means(measured, seen, size, seed=1)
+    means = resample_means(measured, seen, size, seed=1)
     weights = fit_problem("usl", seen).weights
     ours = min(_seconds(lambda: both_laws(measured, seen, size)) for _ in range(5))
     loop = _seconds(lambda: [_loop(mean, weights) for mean in means[:looped]]) / looped * size
-    batch = resampled(means[:looped], seen, "usl")
+    batch = fit_resamples(means[:looped], seen, "usl")
     off = max(abs(_loop(row, weights)[1][1] - s) for row, s in zip(means[:looped], batch.contention, strict=True))
     print(
         f"| {size} resamples, both laws, nine counts × 10 launches | {1000 * ours:.0f} | × {loop / ours:.0f} faster |"

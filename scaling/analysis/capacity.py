@@ -14,7 +14,7 @@ import numpy as np
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
-from scaling.analysis.fits.prediction import FARTHEST, chance_within
+from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, chance_within
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
@@ -111,7 +111,7 @@ def most_measured(fit: SeriesFit) -> float:
 
 def extrapolation_limit(fit: SeriesFit) -> float:
     """The most cores an answer may name."""
-    return most_measured(fit) * (1.0 if only_measured(fit) else FARTHEST)
+    return most_measured(fit) * (1.0 if only_measured(fit) else EXTRAPOLATION_LIMIT)
 
 
 def available_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:

@@ -14,13 +14,13 @@ from typing import Literal
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, resampled, resampled_means
+from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, fit_resamples, resample_means
 from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
-from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mixed
-from scaling.analysis.fits.prediction import FARTHEST, HeldOut, predict
+from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mix
+from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, HeldOut, predict
 from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
     contention_interval,
@@ -28,7 +28,7 @@ from scaling.analysis.fits.profile_likelihood import (
     seconds_interval,
     smt_yield_interval,
 )
-from scaling.analysis.fits.selection import Choice, Clock, choose, clocked, only
+from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_clock
 from scaling.analysis.fits.verdict import Verdict, measured_one_core_differs, verdict
 from scaling.analysis.laws import AMDAHL, LAWS, USL, LawName, law_named
 from scaling.analysis.series import Series
@@ -122,16 +122,16 @@ class SeriesFit:
 
     def draws(self, size: int = DRAWS) -> Draws:
         """The laws as they might have been, mixed by how far each is believed."""
-        return _mixed(tuple(each.fitted for each in self.laws), self.choice, self.clock, size)
+        return _mix_laws(tuple(each.fitted for each in self.laws), self.choice, self.clock, size)
 
 
 def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
     series, smt_free, cautions = _usable(series)
-    seen, clock = clocked(series, AMDAHL.name, smt_free=smt_free)
+    seen, clock = select_clock(series, AMDAHL.name, smt_free=smt_free)
     fitted_laws = _fitted_laws(seen, law, smt_free)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    means = resampled_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
+    means = resample_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
     laws = tuple(_law_fit(each, series, means) for each in fitted_laws)
     chosen = next(each for each in laws if each.law == choice.law)
     found = misfit(chosen.fitted)
@@ -204,7 +204,7 @@ def _law_fit(found: FittedLaw, series: Series, means: Floats | None) -> LawFit:
     usl = law_named(found.problem.law).has_peak
     drawn = None
     if means is not None:
-        values = resampled(means, found.problem.counts, found.problem.law, found.smt_yield).contention
+        values = fit_resamples(means, found.problem.counts, found.problem.law, found.smt_yield).contention
         drawn = expanded_interval(values, found.problem.counts)
     figures = LawFigures(
         law=found.problem.law,
@@ -227,29 +227,29 @@ def _noise(chosen: FittedLaw) -> Noise | None:
     return Noise(chosen.variance, problem.df, problem.slope.value) if problem.df > 0 else None
 
 
-def _mixed(fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, size: int) -> Draws:
+def _mix_laws(fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, size: int) -> Draws:
     """Draws of the laws with something left to judge noise by."""
     parts = [(draws(each, clock, size), choice.weight(each.problem.law)) for each in fitted_laws if each.problem.df > 0]
     if not parts:
         raise FitError("there are as many parameters as launches, so nothing can be foretold; measure more launches")
     total = sum(weight for _, weight in parts)
-    return mixed([(part, weight / total if total else 1.0 / len(parts)) for part, weight in parts])
+    return mix([(part, weight / total if total else 1.0 / len(parts)) for part, weight in parts])
 
 
 def held_out(series: Series, law: Asked) -> HeldOut | None:
     """The largest count foretold from the others; None where too little is left, or it is more than twice as far."""
     physical = series.without_siblings()
     rest, largest = physical.below(max(physical.cores)), physical.observations[-1]
-    if len(set(rest.cores)) < 2 or largest.cores > FARTHEST * max(rest.cores):
+    if len(set(rest.cores)) < 2 or largest.cores > EXTRAPOLATION_LIMIT * max(rest.cores):
         return None
-    seen, _ = clocked(rest, AMDAHL.name, smt_free=False)
+    seen, _ = select_clock(rest, AMDAHL.name, smt_free=False)
     name: Asked = AMDAHL.name if len(set(rest.cores)) < USL.least_counts else law
     fitted_laws = tuple(each for each in _fitted_laws(seen, name, smt_free=False) if each.problem.df > 0)
     if not fitted_laws:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    _, clock = clocked(physical, AMDAHL.name, smt_free=False)
-    foretold = predict(_mixed(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
+    _, clock = select_clock(physical, AMDAHL.name, smt_free=False)
+    foretold = predict(_mix_laws(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
     return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))
 
 

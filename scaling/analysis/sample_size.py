@@ -17,7 +17,7 @@ from scaling.analysis.summary import Launch, Summary
 LEAST_LAUNCHES = 2
 
 
-def steps_a_launch(launches: Sequence[Launch]) -> int | None:
+def steps_per_launch(launches: Sequence[Launch]) -> int | None:
     """The number of steady steps worth taking in the next launch; None where launches do not tell yet.
 
     None too where launches differ no more than their steps explain: then any number of steps is as good as its time.

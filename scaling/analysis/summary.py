@@ -80,7 +80,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     used = clean if enough else measured
     seconds = [launch.seconds for launch in used if launch.seconds is not None]
     step = estimates.mean(seconds) if seconds else None
-    about_launches = _gathered(measured)
+    about_launches = _launch_doubts(measured)
     about_point = list(_about_point(seconds, step))
     return Summary(
         point=point,
@@ -105,7 +105,7 @@ def _about_point(seconds: Sequence[float], step: Estimate | None) -> Iterable[Do
         yield Doubt(rules.DISAGREE, half_width)
 
 
-def _gathered(launches: Sequence[Launch]) -> Iterable[Doubt]:
+def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
     """The doubts of single launches, each rule once: its worst case, and in how many launches it was seen."""
     by_rule: dict[str, list[Doubt]] = {}
     for launch in launches:

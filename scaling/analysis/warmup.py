@@ -33,7 +33,7 @@ def warmup_steps(step_seconds: Sequence[float]) -> int:
     return cap
 
 
-def unsteadiness(steady: Sequence[float]) -> float:
+def level_shift(steady: Sequence[float]) -> float:
     """How far the two halves of what should be steady lie apart, as a ratio; 0 where chance explains it."""
     if len(steady) < LEAST_TO_JUDGE:
         return 0.0

@@ -8,7 +8,7 @@ from scaling.analysis.rules import Doubt, Rule
 from scaling.machine.cpulist import CpuSet, format_list, parse_list
 
 # Busy time is counted in ticks of a hundredth of a second: at either end of a run one may go to the wrong side.
-SLACK_SECONDS_A_CPU = 0.02
+SLACK_SECONDS_PER_CPU = 0.02
 
 # CPUs visited are looked at ten times a second: too short a run has not been seen everywhere it was.
 LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
@@ -88,7 +88,7 @@ def _beyond_limits(witness: Witness, given: Circumstances) -> Iterator[Doubt]:
 def _amounts(witness: Witness, given: Circumstances) -> Iterator[tuple[Rule, float | None]]:
     """Every rule with a limit, and how much of it there was; None where the machine did not tell."""
     available = given.run_seconds * len(given.cpus)
-    slack = SLACK_SECONDS_A_CPU * len(given.cpus)
+    slack = SLACK_SECONDS_PER_CPU * len(given.cpus)
     yield rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), available)
     yield rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), available)
     yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), given.run_seconds)
@@ -96,7 +96,7 @@ def _amounts(witness: Witness, given: Circumstances) -> Iterator[tuple[Rule, flo
     yield rules.THROTTLED, _over(witness.throttled_periods, 1)
     yield rules.WAITING, _waiting(witness, given)
     yield rules.PRESSURE, _over(_less(witness.pressure_seconds, witness.run_queue_wait_seconds or 0), given.run_seconds)
-    yield rules.THREADS_EXCEEDED, _exceeded(witness, given)
+    yield rules.THREADS_EXCEEDED, _excess_cpu_time(witness, given)
 
 
 def _foreign_seconds(witness: Witness, slack: float) -> float | None:
@@ -113,12 +113,12 @@ def _waiting(witness: Witness, given: Circumstances) -> float | None:
     return waited / (given.run_seconds * threads)
 
 
-def _exceeded(witness: Witness, given: Circumstances) -> float | None:
+def _excess_cpu_time(witness: Witness, given: Circumstances) -> float | None:
     """How much more CPU time a run with a fixed number of threads used than those threads could."""
     if not given.intra or not given.inter or witness.cpu_seconds is None:
         return None
     could = given.run_seconds * given.intra * given.inter
-    return (witness.cpu_seconds - SLACK_SECONDS_A_CPU) / could - 1
+    return (witness.cpu_seconds - SLACK_SECONDS_PER_CPU) / could - 1
 
 
 def _cpus(text: str) -> CpuSet:

@@ -11,7 +11,7 @@ import pandas as pd
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
 from scaling.analysis.fitting import Asked
-from scaling.analysis.ops.roofline import Achieved, StepCounts, achieved, ceilings_of, counted_as
+from scaling.analysis.ops.roofline import RooflinePoint, StepCounts, ceilings_of, counts_key, roofline_points
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.summary import summarize
@@ -190,7 +190,7 @@ def _one_machine(results: Results) -> tuple[Source, set[str]]:
     return results.sources[0], machines
 
 
-def achieved_in(folders: Sequence[Path]) -> list[Achieved]:
+def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
     """What the networks of results folders achieved, against the ceilings these folders have."""
     rows = [row for folder in folders for row in read_rows(folder)]
     machines = {row.machine.fingerprint for row in rows}
@@ -201,7 +201,7 @@ def achieved_in(folders: Sequence[Path]) -> list[Achieved]:
         )
     points = summarize(map(launch_of, rows))
     networks = [name for name, entry in read_catalogue().items() if entry.layers]
-    wanted = {counted_as(one.point) for one in points if one.point.workload in networks}
+    wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
     if not wanted:
         raise StoreError(f"no network was measured in {', '.join(map(str, folders))}; there are {', '.join(networks)}")
     step_counts = {}
@@ -210,4 +210,4 @@ def achieved_in(folders: Sequence[Path]) -> list[Achieved]:
         for name, numbers in pass_counts(names, size, mode).items():
             gmacs = numbers.pop("gmacs_per_item")
             step_counts[name, size, mode] = StepCounts(flops_per_item=2e9 * gmacs, **numbers)
-    return achieved(points, step_counts, ceilings_of(points))
+    return roofline_points(points, step_counts, ceilings_of(points))

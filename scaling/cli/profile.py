@@ -151,7 +151,7 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     if len(result.alike) > 1:
         sections.append(operations.shares_table(result))
     sections += [operations.modes_table(result)] if result.pairs else []
-    sections.append(operations.steadiness_table(result))
+    sections.append(operations.stationarity_table(result))
     sections += [operations.laws_table(scaling) for scaling in result.scalings]
     sections += (
         [operations.held_out_table(result.scalings)] if any(scaling.held_out for scaling in result.scalings) else []

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.ops.roofline import Achieved
+from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.api.results import achieved_in
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
@@ -47,7 +47,7 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
         print_note('your own: "file.py:factory"; any program: "command: ./prog --threads {intra}"')
 
 
-def _print_models(points: list[Achieved], as_json: bool) -> None:
+def _print_models(points: list[RooflinePoint], as_json: bool) -> None:
     if as_json:
         print_json({"points": [model_facts(each) for each in points]})
         return

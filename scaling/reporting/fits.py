@@ -124,7 +124,7 @@ def trace_lines(fit: SeriesFit) -> list[str]:
     """The Karp-Flatt trace of a series, and its course."""
     if not fit.karp_flatt.values:
         return []
-    course = {"not told": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
+    course = {"unknown": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
     p = "" if fit.karp_flatt.p is None else f" (p = {fit.karp_flatt.p:.2g})"
     values = ", ".join(f"{figure(each.cores)}: {karp_flatt_words(each)}" for each in fit.karp_flatt.values)
     return [f"{fit.series.label}: Karp-Flatt {values}{course}{p if course else ''}"]

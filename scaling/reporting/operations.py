@@ -54,7 +54,7 @@ def _percent(ratio: float) -> str:
     return f"{100 * ratio:.0f}" if ratio >= 0.005 else "·"
 
 
-def steadiness_table(result: OpEvaluation) -> Table:
+def stationarity_table(result: OpEvaluation) -> Table:
     """The paper's Figure 1: the spread of steps, and whether they drift."""
     rows = [
         (
@@ -65,7 +65,7 @@ def steadiness_table(result: OpEvaluation) -> Table:
             "-" if each.p is None else f"{each.p:.2g}",
             "steady" if each.stationary else "drifts",
         )
-        for each in result.steadiness
+        for each in result.stationarity
     ]
     return Table(("op time of steps", ">threads", ">launch", ">steps", ">spread", ">drift", ">p", ""), rows)
 
@@ -129,7 +129,7 @@ def loss_sentence(name: str, found: Loss) -> str:
     """What limits a subject at so many threads, and which ops that is."""
     at = count(found.threads, "thread")
     foretold = "" if found.measured else " (foretold)"
-    if not found.told:
+    if not found.significant:
         return (
             f"{name} at {at}{foretold}: efficiency {share(found.efficiency)}; too little is lost, or it is known too "
             "little, to say which ops lost it"
@@ -198,7 +198,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
     if unknown:
         yield f"op types of class other: {', '.join(unknown)}"
     for profile in result.profiles:
-        yield from _drift_remarks(profile, [each for each in result.steadiness if each.trace.point == profile.point])
+        yield from _drift_remarks(profile, [each for each in result.stationarity if each.trace.point == profile.point])
         yield from _launch_remarks(profile)
     lone = [each.name for each in result.scalings if each.laws.times.of_steps]
     if lone:
@@ -279,7 +279,7 @@ def op_facts(result: OpEvaluation) -> Facts:
     """Everything there is to tell."""
     return {
         "profiles": [_profile(name, each) for name, each in zip(result.names, result.profiles, strict=True)],
-        "steadiness": [
+        "stationarity": [
             {
                 **_subject(each.trace.point.workload, each.trace.point.mode, each.trace.point.size),
                 "threads": each.trace.threads,
@@ -290,7 +290,7 @@ def op_facts(result: OpEvaluation) -> Facts:
                 "p": each.p,
                 "steady": each.stationary,
             }
-            for each in result.steadiness
+            for each in result.stationarity
         ],
         "likeness": {
             linkage: [

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scaling.analysis.ops.roofline import Achieved
+from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, figure, share
 from scaling.study.workload import Entry
@@ -33,7 +33,7 @@ def _counts(counted: Mapping[str, float] | None) -> tuple[str, str, str]:
     return f"{counted['parameters']:,}", f"{counted['gmacs_per_item']:.3g}", weights
 
 
-def model_table(points: Sequence[Achieved]) -> Table:
+def model_table(points: Sequence[RooflinePoint]) -> Table:
     """A line a point: parameters, weights, GFLOPs an item, GFLOP/s, share of peak, intensity, share of roof."""
     rows = [
         (
@@ -55,7 +55,7 @@ def model_table(points: Sequence[Achieved]) -> Table:
     return Table((*what, ">GFLOP/s", ">of peak", ">FLOP/byte", "bound by", ">of roof", ""), rows)
 
 
-def ceiling_sentences(points: Sequence[Achieved]) -> list[str]:
+def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
     """The ceilings of each number of cores, in a sentence, or what to do where they were not measured."""
     sentences = []
     for ceilings in {each.ceilings.cores: each.ceilings for each in points}.values():
@@ -76,7 +76,7 @@ def ceiling_sentences(points: Sequence[Achieved]) -> list[str]:
     return sentences
 
 
-def model_facts(each: Achieved) -> dict[str, Any]:
+def model_facts(each: RooflinePoint) -> dict[str, Any]:
     """The same as JSON facts, unrounded."""
     rate = each.flops_per_second
     return {

@@ -18,7 +18,7 @@ from scaling.results.store import Folder
 class Evaluation:
     """What a results folder shows.
 
-    `fits` has every series that can be fitted; `outlooks` has those that are sized (where threads share cores, the
+    `fits` has every series that can be fitted; `limits` has those that are sized (where threads share cores, the
     series with both thread counts replaces its parts). `selection` says which points the fits took, `complaints` why
     other series have no fit.
     """
@@ -26,7 +26,7 @@ class Evaluation:
     folder: Folder
     points: tuple[Scaled, ...]
     fits: tuple[SeriesFit, ...]
-    outlooks: tuple[ScalingLimits, ...]
+    limits: tuple[ScalingLimits, ...]
     sizes: Sizes | None
     selection: PointSelection
     complaints: tuple[FitError, ...]
@@ -44,7 +44,7 @@ def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
         folder=folder,
         points=points,
         fits=tuple(fits),
-        outlooks=tuple(scaling_limits(fit, sizes) for fit in fits if fit.series.key in whole),
+        limits=tuple(scaling_limits(fit, sizes) for fit in fits if fit.series.key in whole),
         sizes=sizes,
         selection=selection,
         complaints=tuple(complaints),

@@ -37,13 +37,13 @@ class NodeTypeEvaluation:
         """Points that were measured on more than one of its machines."""
         return several_machines((row.machine.host, launch_of(row)) for row in self.evaluation.folder.rows)
 
-    def outlook(self, series: str) -> ScalingLimits | None:
+    def limits_of(self, series: str) -> ScalingLimits | None:
         """The landmarks of a series."""
-        return next((each for each in self.evaluation.outlooks if each.fit.series.name == series), None)
+        return next((each for each in self.evaluation.limits if each.fit.series.name == series), None)
 
     def recommended(self, series: str) -> Offer | None:
         """What a series does on the cores it should be given, and what that costs; None where no size is named."""
-        found = self.outlook(series)
+        found = self.limits_of(series)
         if found is None or found.recommended is None:
             return None
         return offer_of(found.fit, found.recommended, self.price, self.evaluation.sizes)
@@ -69,7 +69,7 @@ class SameWork:
 
 def series_names(kinds: Sequence[NodeTypeEvaluation]) -> list[str]:
     """Every series that a size is asked of on any kind, in the order of the kinds."""
-    return list(dict.fromkeys(each.fit.series.name for kind in kinds for each in kind.evaluation.outlooks))
+    return list(dict.fromkeys(each.fit.series.name for kind in kinds for each in kind.evaluation.limits))
 
 
 def same_work(kinds: Sequence[NodeTypeEvaluation], target: float | None = None) -> list[SameWork]:
@@ -78,7 +78,7 @@ def same_work(kinds: Sequence[NodeTypeEvaluation], target: float | None = None) 
     Series that only one kind has, and those of which no kind names a size, are left out: there is nothing to compare.
     """
     found = (
-        _compared(series, [kind for kind in kinds if kind.outlook(series)], target) for series in series_names(kinds)
+        _compared(series, [kind for kind in kinds if kind.limits_of(series)], target) for series in series_names(kinds)
     )
     return [work for work in found if work is not None]
 
@@ -102,7 +102,7 @@ def _targets(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[float]:
 
 
 def _answer(kind: NodeTypeEvaluation, series: str, target: float) -> NodeTypeAnswer:
-    outlook = kind.outlook(series)
+    outlook = kind.limits_of(series)
     assert outlook is not None
     question = Question("throughput", target, price=kind.price)
     return NodeTypeAnswer(kind.name, series, answer(outlook.fit, question, kind.evaluation.sizes))

@@ -51,7 +51,7 @@ class OpEvaluation:
     traces: tuple[Trace, ...]
     profiles: tuple[Profile, ...]
     names: tuple[str, ...]
-    steadiness: tuple[Stationarity, ...]
+    stationarity: tuple[Stationarity, ...]
     pairs: tuple[ModePair, ...]
     scalings: tuple[Scaling, ...]
     alike: tuple[Profile, ...]
@@ -88,7 +88,7 @@ def evaluate_ops(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpEval
         traces=tuple(traces),
         profiles=found,
         names=names,
-        steadiness=tuple(stationarity(each) for each in traces if each.steps),
+        stationarity=tuple(stationarity(each) for each in traces if each.steps),
         pairs=tuple(mode_pairs(found)),
         scalings=tuple(scalings),
         alike=comparable(found),

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, launch_seconds
-from scaling.analysis.warmup import step_noise, unsteadiness
+from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
@@ -217,7 +217,7 @@ def _doubts(row: Row, steady: tuple[float, ...]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
     against = []
-    if apart := unsteadiness(steady):
+    if apart := level_shift(steady):
         against.append(Doubt(rules.UNSTEADY, apart))
     if len(steady) < rules.FEW_STEPS.limit:
         against.append(Doubt(rules.FEW_STEPS, len(steady)))

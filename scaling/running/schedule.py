@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from scaling.analysis.sample_size import steps_a_launch, wants_more, width
+from scaling.analysis.sample_size import steps_per_launch, wants_more, width
 from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.study.planning import Point, Run, estimated_seconds
 from scaling.study.spec import Study
@@ -46,7 +46,7 @@ class Schedule:
         """Every run, in order; a block depends on the launches recorded before it."""
         for block in self._blocks(self.pending):
             for run in block:
-                yield replace(run, steps=run.steps or steps_a_launch(self.launches[run.point]))
+                yield replace(run, steps=run.steps or steps_per_launch(self.launches[run.point]))
 
     def record(self, launch: Launch) -> None:
         """Take a finished launch into account: the first of those pending or, of several made at once, any."""

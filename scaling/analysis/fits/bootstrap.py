@@ -22,14 +22,14 @@ MANY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Resampled:
+class ResampledLaw:
     """A law's parameters, one entry a drawing."""
 
     contention: Floats
     coherency: Floats
 
 
-def resampled_means(series: Series, counts: Counts, size: int, seed: int) -> Floats:
+def resample_means(series: Series, counts: Counts, size: int, seed: int) -> Floats:
     """Means of log seconds of the launches drawn again at each count, drawings × counts."""
     chance = np.random.default_rng(seed)
     shift = counts.means - np.array([np.log(each.launch_seconds).mean() for each in series.observations])
@@ -43,18 +43,18 @@ def resampled_means(series: Series, counts: Counts, size: int, seed: int) -> Flo
     return means
 
 
-def resampled(means: Floats, counts: Counts, law: LawName, smt_yield: float | None = None) -> Resampled:
+def fit_resamples(means: Floats, counts: Counts, law: LawName, smt_yield: float | None = None) -> ResampledLaw:
     """A law fitted to every drawing at once."""
     setting = fit_problem(law, counts, smt_free=smt_yield is not None)
     smt = None if smt_yield is None else np.full(len(means), smt_yield)
     _, contention, coherency = natural(solve(means, setting.weights, columns(law, counts), smt=smt))
-    return Resampled(contention, coherency)
+    return ResampledLaw(contention, coherency)
 
 
-def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[LawName, Resampled]:
+def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[LawName, ResampledLaw]:
     """Amdahl's law and the universal scalability law over the same drawings."""
-    means = resampled_means(series, counts, size, seed)
-    return {law: resampled(means, counts, law) for law in LAW_NAMES}
+    means = resample_means(series, counts, size, seed)
+    return {law: fit_resamples(means, counts, law) for law in LAW_NAMES}
 
 
 def expanded_level(counts: Counts) -> float | None:

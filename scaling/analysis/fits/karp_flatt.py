@@ -13,13 +13,13 @@ from scipy import stats
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Counts, Floats, variance_at
-from scaling.analysis.fits.profile_likelihood import CONFIDENCE, FARTHEST_LOG
+from scaling.analysis.fits.profile_likelihood import CONFIDENCE, LARGEST_LOG_RATIO
 from scaling.analysis.laws import karp_flatt
 
 TREND_SIGNIFICANT = 0.05
 LARGEST_CONDITION = 1e12
 
-Trend = Literal["flat", "rising", "falling", "not told"]
+Trend = Literal["flat", "rising", "falling", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def karp_flatt_series(counts: Counts, noise: Noise | None) -> KarpFlattSeries:
     baseline = np.flatnonzero(physical & (counts.cores == 1.0))
     others = np.flatnonzero(physical & (counts.cores > 1.0))
     if not baseline.size or not others.size:
-        return KarpFlattSeries((), "not told", None)
+        return KarpFlattSeries((), "unknown", None)
     return _series(counts, int(baseline[0]), others, noise if noise is not None and noise.df > 0 else None)
 
 
@@ -65,10 +65,10 @@ def _series(
     values = _fractions(logs, cores)
     if noise is None:
         points = zip(cores, values, strict=True)
-        return KarpFlattSeries(tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in points), "not told", None)
+        return KarpFlattSeries(tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in points), "unknown", None)
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
     reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
-    reach = np.minimum(reach, FARTHEST_LOG)
+    reach = np.minimum(reach, LARGEST_LOG_RATIO)
     low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
     ends = zip(cores, values, low, high, strict=True)
     found = tuple(KarpFlatt(float(n), Estimate(float(f), float(a), float(b))) for n, f, a, b in ends)
@@ -85,7 +85,7 @@ def _trend(
 ) -> tuple[Trend, float | None]:
     """Generalised least squares of the values on cores, with the covariance the common baseline makes."""
     if len(cores) < 3:
-        return "not told", None
+        return "unknown", None
     lean = np.exp(logs) / (1.0 - 1.0 / cores)
     covariance = np.diag(spread * lean**2) + shared * np.outer(lean, lean)
     design = np.column_stack([np.ones_like(cores), cores])
@@ -93,7 +93,7 @@ def _trend(
     design[:, 1] /= cores.max()
     # Launches that differ by powers of ten leave no trend to see.
     if np.linalg.cond(covariance) > LARGEST_CONDITION:
-        return "not told", None
+        return "unknown", None
     whitened = np.linalg.solve(np.linalg.cholesky(covariance), np.column_stack([design, values]))
     information = np.linalg.inv(whitened[:, :2].T @ whitened[:, :2])
     slope = float((information @ whitened[:, :2].T @ whitened[:, 2])[1])

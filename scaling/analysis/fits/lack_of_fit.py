@@ -14,7 +14,7 @@ from scipy import stats
 from scaling.analysis.fits.least_squares import FittedLaw, columns
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.parametric_bootstrap import fitted_logs
-from scaling.analysis.fits.selection import replicated
+from scaling.analysis.fits.selection import has_replicates
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import AMDAHL
 
@@ -49,7 +49,7 @@ def misfit(fitted: FittedLaw) -> Misfit:
     """How well a law describes the series it was fitted to."""
     counts, problem = fitted.problem.counts, fitted.problem
     residuals = counts.means - fitted_logs(fitted)
-    if replicated(counts) and counts.pure_df >= 3:
+    if has_replicates(counts) and counts.pure_df >= 3:
         return _against_pure_error(fitted, residuals)
     rms = float(np.sqrt(np.mean(residuals**2)))
     if counts.size <= problem.parameters + 1:

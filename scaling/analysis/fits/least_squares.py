@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Floats, Slope, noise_slope, pure_error, weights
-from scaling.analysis.fits.solving import Design, Solved, solve
+from scaling.analysis.fits.solving import Design, Solution, solve
 from scaling.analysis.laws import LawName, law_named, relative_time
 
 PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
@@ -146,7 +146,7 @@ def fit_law(problem: FitProblem, *, bounded: bool = True) -> FittedLaw:
     return _fitted_law(problem, found)
 
 
-def _fitted_law(problem: FitProblem, found: Solved) -> FittedLaw:
+def _fitted_law(problem: FitProblem, found: Solution) -> FittedLaw:
     log_seconds, s, k = natural(found)
     phi = None if found.smt_yield is None else float(found.smt_yield[0])
     squares = float(found.squares[0]) + problem.pure
@@ -163,7 +163,7 @@ def _fitted_law(problem: FitProblem, found: Solved) -> FittedLaw:
     )
 
 
-def natural(found: Solved) -> tuple[Floats, Floats, Floats]:
+def natural(found: Solution) -> tuple[Floats, Floats, Floats]:
     """Log T(1), contention and coherency of each of a batch; T(1) is never quite nothing."""
     loss = found.coefficients[:, 2] if found.coefficients.shape[1] == 3 else np.zeros(len(found.coefficients))
     one_core = np.maximum(found.coefficients[:, :2].sum(axis=1), np.abs(loss) / LARGEST_COHERENCY)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_cores, natural
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.profile_likelihood import FARTHEST_LOG
+from scaling.analysis.fits.profile_likelihood import LARGEST_LOG_RATIO
 from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import relative_time
@@ -67,7 +67,7 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED) 
     slope = np.tile(given.value + steeper, 2)
     scatter = chance.standard_normal((half, problem.counts.size)) / np.sqrt(problem.counts.launches)
     spread_here = noise[:, None] * np.exp(slope[:, None] * np.log(problem.counts.cores) / 2.0)
-    shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -FARTHEST_LOG, FARTHEST_LOG)
+    shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     smt = None if fitted.smt_yield is None else np.full(2 * half, fitted.smt_yield)
     found = solve(fitted_logs(fitted) + shift, problem.weights, columns(problem.law, problem.counts), smt=smt)
     log_seconds, contention, coherency = natural(found)
@@ -93,7 +93,7 @@ def fitted_logs(fitted: FittedLaw) -> Floats:
     return logs
 
 
-def mixed(parts: Sequence[tuple[Draws, float]]) -> Draws:
+def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
     """Draws of several laws as one, each law with its weight."""
     kept = [(part, weight) for part, weight in parts if weight > 0.0]
     return Draws(

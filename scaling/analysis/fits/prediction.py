@@ -9,8 +9,8 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 
-# No answer is given beyond so many times the most cores measured.
-FARTHEST = 2.0
+# No size is predicted beyond so many times the most cores measured.
+EXTRAPOLATION_LIMIT = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from scaling.analysis.laws import law_named, relative_time
 CONFIDENCE = 0.95
 
 # A peak farther away than this is none.
-FARTHEST = 1e9
+LARGEST_PEAK = 1e9
 # Times differ by no more than this many powers of e.
-FARTHEST_LOG = 30.0
+LARGEST_LOG_RATIO = 30.0
 # Sums of squares with the parameter held at each of an array of values, all else at its best.
 Profile = Callable[[Floats], Floats]
 
@@ -36,7 +36,7 @@ NARROW = 1e-3
 # Distances looked at first, in multiples of the one a normal distribution would have.
 FIRST_LOOK, WIDER = np.array([0.5, 0.8, 1.0, 1.25, 1.6, 2.5, 4.0, 8.0]), 16.0
 # Nothing is looked for farther out.
-FARTHEST_LOOK = 1e15
+SEARCH_LIMIT = 1e15
 
 # How far beyond what is allowed the function is at each of an array of places; below zero inside.
 Excess = Callable[[Floats], Floats]
@@ -79,15 +79,15 @@ def peak_interval(fitted: FittedLaw) -> Estimate:
         low = float(np.sqrt((1.0 - s) / most)) if most else None
         return Estimate(np.inf, low, np.inf if low else None, on_bound=True)
     value = float(np.sqrt((1.0 - s) / k))
-    found = _interval(fitted, "coherency", value, profile, 1e-3, FARTHEST, logarithmic=True)
-    high = np.inf if found.high is not None and found.high > 0.99 * FARTHEST else found.high
+    found = _interval(fitted, "coherency", value, profile, 1e-3, LARGEST_PEAK, logarithmic=True)
+    high = np.inf if found.high is not None and found.high > 0.99 * LARGEST_PEAK else found.high
     return replace(found, high=high, stderr=_peak_stderr(fitted, value))
 
 
 def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Estimate:
     """Log of the time on so many cores (T(1) unless said otherwise)."""
     value = float(log_seconds(fitted, np.array([cores]))[0])
-    least, most = value - FARTHEST_LOG, value + FARTHEST_LOG
+    least, most = value - LARGEST_LOG_RATIO, value + LARGEST_LOG_RATIO
     return _interval(fitted, "log_seconds", value, _holding_seconds(fitted, cores), least, most)
 
 
@@ -131,7 +131,7 @@ def _interval(
     def beyond(places: Floats) -> Floats:
         return profile(back(places)) - target
 
-    bounds = (_transformed(to, least), _transformed(to, most))
+    bounds = (_transform(to, least), _transform(to, most))
     low, high = crossings(beyond, float(to(value)), guess, bounds)
     ends = (least if at_least else float(back(low)), most if at_most else float(back(high)))
     return Estimate(value, *ends, None if on_bound else stderr, on_bound)
@@ -141,7 +141,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _transformed(to: Callable[[Any], Any], bound: float) -> float:
+def _transform(to: Callable[[Any], Any], bound: float) -> float:
     with np.errstate(divide="ignore"):
         return float(to(bound))
 
@@ -152,7 +152,7 @@ def _guess(fitted: FittedLaw, value: float, stderr: float | None, logarithmic: b
     return max(wide / value if logarithmic else wide, 1e-12)
 
 
-def _solved(fitted: FittedLaw, design: Design, size: int) -> Floats:
+def _profile_squares(fitted: FittedLaw, design: Design, size: int) -> Floats:
     problem = fitted.problem
     smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
     return solve(problem.counts.means, problem.weights, design, smt=smt).squares
@@ -174,7 +174,7 @@ def _holding_contention(fitted: FittedLaw) -> Profile:
             parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law_named(law).has_peak else [])
             return np.stack(parts, axis=-1)
 
-        return _solved(fitted, design, len(values))
+        return _profile_squares(fitted, design, len(values))
 
     return profile
 
@@ -188,7 +188,7 @@ def _holding_coherency(fitted: FittedLaw) -> Profile:
             loss = values[:, None] * (cores - 1.0)
             return np.stack([shared + loss, 1.0 + loss], axis=-1)
 
-        return _solved(fitted, design, len(values))
+        return _profile_squares(fitted, design, len(values))
 
     return profile
 
@@ -203,7 +203,7 @@ def _holding_peak(fitted: FittedLaw) -> Profile:
             joined = shared + (cores - 1.0) / values[:, None] ** 2
             return np.stack([joined, np.ones_like(joined)], axis=-1)
 
-        return _solved(fitted, design, len(values))
+        return _profile_squares(fitted, design, len(values))
 
     return profile
 
@@ -311,7 +311,7 @@ class _Side:
             self.outside, self.outside_value, self.closed = float(places[first]), float(values[first]), True
         elif self.outside is None:
             self.step *= WIDER
-            self.closed = self.inside == self.bound or abs(self.inside) > FARTHEST_LOOK
+            self.closed = self.inside == self.bound or abs(self.inside) > SEARCH_LIMIT
 
     def end(self) -> float:
         """The crossing, between the two places by proportion; the bound where there is none."""

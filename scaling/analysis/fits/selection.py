@@ -42,7 +42,7 @@ class Choice:
         return self.amdahl_weight if law == AMDAHL.name else self.usl_weight
 
 
-def replicated(counts: Counts) -> bool:
+def has_replicates(counts: Counts) -> bool:
     """Whether launches can be told apart from counts: half the counts or more have two launches."""
     return bool(np.median(counts.launches) >= 2.0)
 
@@ -57,7 +57,7 @@ def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     gain = akaike(amdahl) - akaike(usl)
     p = coherency_p(amdahl, usl)
     witnesses = (gain > 0.0, p < SIGNIFICANT)
-    tie = any(witnesses) and not replicated(usl.problem.counts)
+    tie = any(witnesses) and not has_replicates(usl.problem.counts)
     chosen = USL.name if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else AMDAHL.name
     weight = 1.0 / (1.0 + np.exp(np.clip(-gain / 2.0, -700.0, 700.0)))
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
@@ -67,7 +67,7 @@ def akaike(fitted: FittedLaw) -> float:
     """The Akaike criterion of a fit, corrected for few launches where there are launches."""
     n, q = fitted.problem.counts.observed, fitted.problem.parameters + 1
     plain = n * np.log(fitted.squares / n) + 2.0 * q
-    if not replicated(fitted.problem.counts) or n - q - 1 <= 0:
+    if not has_replicates(fitted.problem.counts) or n - q - 1 <= 0:
         return float(plain)
     return float(plain + 2.0 * q * (q + 1) / (n - q - 1))
 
@@ -125,7 +125,7 @@ class Clock:
 STEADY_CLOCK = Clock("nothing")
 
 
-def clocked(series: Series, law: LawName, *, smt_free: bool) -> tuple[Counts, Clock]:
+def select_clock(series: Series, law: LawName, *, smt_free: bool) -> tuple[Counts, Clock]:
     """The counts of a series with its clock taken account of, and how."""
     plain, stretch = counts(series), clock_stretch(series)
     if stretch is None or np.ptp(stretch) <= STEADY:

@@ -35,7 +35,7 @@ Design = Callable[[Floats | None], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Solution:
     """Coefficients and sums of squares, one for each of a batch; the yield φ of a second thread where it was free."""
 
     coefficients: Floats
@@ -43,7 +43,9 @@ class Solved:
     smt_yield: Floats | None = None
 
 
-def solve(logs: Floats, weights: Floats, design: Design, *, bounded: bool = True, smt: Floats | None = None) -> Solved:
+def solve(
+    logs: Floats, weights: Floats, design: Design, *, bounded: bool = True, smt: Floats | None = None
+) -> Solution:
     """The best coefficients for each row of log times; with a starting `smt` yield, that too, within -1 and 1."""
     columns = design(smt)
     logs, weights = np.broadcast_arrays(*np.atleast_2d(logs, weights))
@@ -51,7 +53,7 @@ def solve(logs: Floats, weights: Floats, design: Design, *, bounded: bool = True
     logs = np.broadcast_to(logs, (batch, logs.shape[1]))
     weights = np.broadcast_to(weights, logs.shape)
     best = _start(logs, weights, np.broadcast_to(columns, (batch, *columns.shape[1:])), bounded)
-    found = Solved(best, _squares(logs, weights, columns, best), smt)
+    found = Solution(best, _squares(logs, weights, columns, best), smt)
     least = NOTHING * weights.sum(axis=-1)
     for _ in range(ROUNDS):
         improved = _round(logs, weights, design, found, bounded)
@@ -84,14 +86,14 @@ def _squares(logs: Floats, weights: Floats, columns: Floats, coefficients: Float
     return np.where(np.all(times > 0.0, axis=-1) & np.isfinite(squares), squares, np.inf)
 
 
-def _round(logs: Floats, weights: Floats, design: Design, found: Solved, bounded: bool) -> Solved:
+def _round(logs: Floats, weights: Floats, design: Design, found: Solution, bounded: bool) -> Solution:
     columns = design(found.smt_yield)
     # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
     times = np.maximum(np.einsum("...kp,...p->...k", columns, found.coefficients), LEAST_TIME)
     slopes = columns / times[..., None]
     wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
     if found.smt_yield is None:
-        return _stepped(logs, weights, design, found, _least_squares(slopes, wanted, weights, bounded), None)
+        return _line_search(logs, weights, design, found, _least_squares(slopes, wanted, weights, bounded), None)
     lean = _lean(design, found) / times
     inner = np.sum(weights * lean**2, axis=-1)
     share = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)
@@ -104,10 +106,10 @@ def _round(logs: Floats, weights: Floats, design: Design, found: Solved, bounded
     aim = _least_squares(without_lean(slopes), without_lean(wanted), weights, bounded)
     left = wanted - np.einsum("...kp,...p->...k", slopes, aim)
     move = np.sum(weights * lean * left, axis=-1) * share
-    return _stepped(logs, weights, design, found, aim, np.clip(found.smt_yield + move, -1.0, 1.0))
+    return _line_search(logs, weights, design, found, aim, np.clip(found.smt_yield + move, -1.0, 1.0))
 
 
-def _lean(design: Design, found: Solved) -> Floats:
+def _lean(design: Design, found: Solution) -> Floats:
     """How times change with the yield, by a central difference."""
     assert found.smt_yield is not None
     step = 1e-6
@@ -115,9 +117,9 @@ def _lean(design: Design, found: Solved) -> Floats:
     return np.asarray(np.einsum("...kp,...p->...k", above - below, found.coefficients) / (2.0 * step))
 
 
-def _stepped(
-    logs: Floats, weights: Floats, design: Design, found: Solved, aim: Floats, smt_aim: Floats | None
-) -> Solved:
+def _line_search(
+    logs: Floats, weights: Floats, design: Design, found: Solution, aim: Floats, smt_aim: Floats | None
+) -> Solution:
     """As far towards the aim as makes the sum of squares smaller; nowhere if nothing does."""
     best = found
     step = np.ones(len(aim))
@@ -126,7 +128,7 @@ def _stepped(
         smt = None if smt_aim is None or found.smt_yield is None else _between(found.smt_yield, smt_aim, step)
         squares = _squares(logs, weights, design(smt), coefficients)
         better = squares < best.squares
-        best = Solved(
+        best = Solution(
             np.where(better[:, None], coefficients, best.coefficients),
             np.where(better, squares, best.squares),
             None if smt is None or best.smt_yield is None else np.where(better, smt, best.smt_yield),
@@ -155,8 +157,8 @@ def _least_squares(columns: Floats, wanted: Floats, weights: Floats, bounded: bo
     gram, moment = gram / (scale[..., :, None] * scale[..., None, :]), moment / scale
     size = moment.shape[-1]
     if not bounded:
-        return _solved(gram, moment, tuple(range(size)))[0] / scale
-    best, sound = _solved(gram, moment, tuple(range(size)))
+        return _solve_subset(gram, moment, tuple(range(size)))[0] / scale
+    best, sound = _solve_subset(gram, moment, tuple(range(size)))
     outside = np.flatnonzero(~(sound & np.all(best >= 0.0, axis=-1)))
     if outside.size:
         best[outside] = _on_a_bound(gram[outside], moment[outside])
@@ -168,14 +170,14 @@ def _on_a_bound(gram: Floats, moment: Floats) -> Floats:
     size = moment.shape[-1]
     best, gain = np.zeros_like(moment), np.full(moment.shape[:-1], -np.inf)
     for chosen in (chosen for many in range(1, size) for chosen in combinations(range(size), many)):
-        trial, sound = _solved(gram, moment, chosen)
+        trial, sound = _solve_subset(gram, moment, chosen)
         worth = np.einsum("...p,...p->...", trial, moment)
         better = sound & np.all(trial >= 0.0, axis=-1) & (worth > gain)
         best, gain = np.where(better[..., None], trial, best), np.where(better, worth, gain)
     return best
 
 
-def _solved(gram: Floats, moment: Floats, chosen: tuple[int, ...]) -> tuple[Floats, Truths]:
+def _solve_subset(gram: Floats, moment: Floats, chosen: tuple[int, ...]) -> tuple[Floats, Truths]:
     """The coefficients of the chosen columns, the others zero, and whether there is information enough for them."""
     minors = _adjugate(gram, chosen)
     determinant = sum(gram[..., chosen[0], other] * minors[0][place] for place, other in enumerate(chosen))

@@ -22,7 +22,7 @@ from scaling.analysis.fits.prediction import predictive_quantile
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.profile import NOT_OPS
-from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, drawn_means
+from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, draw_means
 from scaling.errors import FitError
 
 LOW, HIGH = 0.025, 0.975
@@ -121,9 +121,9 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
             f"there are traces on one number of threads only ({times.threads[0]}); laws of ops need at least two, "
             "such as --threads 1,2"
         )
-    drawn, factors = drawn_means(times, size)
-    parallel, serial = _fitted(times, times.means[None])
-    drawn_parallel, drawn_serial = _fitted(times, drawn)
+    drawn, factors = draw_means(times, size)
+    parallel, serial = _fit_parts(times, times.means[None])
+    drawn_parallel, drawn_serial = _fit_parts(times, drawn)
     return StepLaws(
         times=times,
         parallel=parallel[0],
@@ -135,7 +135,7 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
     )
 
 
-def _fitted(times: PartTimes, means: Floats) -> tuple[Floats, Floats]:
+def _fit_parts(times: PartTimes, means: Floats) -> tuple[Floats, Floats]:
     """Parallel and serial seconds for each draw and part, by least squares of log time."""
     draws, counts, parts = means.shape
     logs = np.log(np.maximum(means, LEAST_SECONDS)).transpose(0, 2, 1).reshape(draws * parts, counts)
@@ -240,10 +240,10 @@ class LostPart:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A step at n threads: its time, its efficiency, and where what is missing went, the largest loss first.
+    """A step at n threads: its time, its efficiency, and the time lost by part, the largest loss first.
 
-    `measured` says whether these threads were traced, or are what the laws foretell; `told` whether more is lost than
-    noise might be, so that it can be shared out.
+    `measured` says whether these threads were traced or are predicted by the laws; `significant` whether more is lost
+    than noise explains, so that it can be attributed to parts.
     """
 
     threads: int
@@ -251,7 +251,7 @@ class Loss:
     lost_seconds: float
     efficiency: float
     measured: bool
-    told: bool
+    significant: bool
     parts: tuple[LostPart, ...]
 
 
@@ -273,7 +273,7 @@ def loss(laws: StepLaws, threads: int) -> Loss:
         lost_seconds=total,
         efficiency=float(one.sum() / threads / here.sum()),
         measured=laws.times.at(threads) is not None,
-        told=min(total, float(np.quantile(totals, LOW))) > least,
+        significant=min(total, float(np.quantile(totals, LOW))) > least,
         parts=tuple(sorted(parts, key=lambda part: -part.seconds)),
     )
 

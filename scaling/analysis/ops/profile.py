@@ -183,15 +183,15 @@ def quiet_steps(trace: Trace) -> tuple[TracedStep, ...]:
 
 def step_parts(step: TracedStep) -> dict[str, float]:
     """Seconds of each part of one step; where no ops overlap they add up to its wall time."""
-    ops = _summed((op.type, op.seconds) for op in step.ops)
+    ops = _totals_by_op((op.type, op.seconds) for op in step.ops)
     return {**ops, OVERHEAD: step.overhead_seconds, UNEXPLAINED: step.unexplained_seconds}
 
 
 def _executions(trace: Trace) -> dict[str, float]:
-    return _mean([_summed((op.type, float(op.executions)) for op in step.ops) for step in quiet_steps(trace)])
+    return _mean([_totals_by_op((op.type, float(op.executions)) for op in step.ops) for step in quiet_steps(trace)])
 
 
-def _summed(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+def _totals_by_op(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     total: dict[str, float] = defaultdict(float)
     for op_type, value in pairs:
         total[one_name(op_type)] += value

@@ -66,7 +66,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, slots=True)
-class Achieved:
+class RooflinePoint:
     """One point of a network against the roof of its cores; `valid` as the verdict on it says."""
 
     point: Point
@@ -124,22 +124,24 @@ def _ceilings(cores: int, seen: Mapping[str, tuple[float, bool]]) -> Ceilings:
     return Ceilings(cores, flops, moved, tuple(name for name, (_, valid) in sorted(seen.items()) if not valid))
 
 
-def achieved(points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int, Ceilings]) -> list[Achieved]:
+def roofline_points(
+    points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int, Ceilings]
+) -> list[RooflinePoint]:
     """Every point of a network that was counted against the ceilings of its cores."""
     return [
-        Achieved(
+        RooflinePoint(
             each.point,
-            counts[counted_as(each.point)],
+            counts[counts_key(each.point)],
             each.items,
             each.step,
             ceilings.get(each.point.cores, Ceilings(each.point.cores, None, None)),
             each.valid,
         )
         for each in points
-        if each.step and each.items and counted_as(each.point) in counts
+        if each.step and each.items and counts_key(each.point) in counts
     ]
 
 
-def counted_as(point: Point) -> tuple[str, str, str]:
+def counts_key(point: Point) -> tuple[str, str, str]:
     """What of a point its counts depend on."""
     return point.workload, point.size, point.mode

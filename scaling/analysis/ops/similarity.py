@@ -67,7 +67,7 @@ def merges(shares: Shares, linkage: Linkage = "centroid") -> tuple[Merge, ...]:
     return _centroid(shares) if linkage == "centroid" else _average(shares)
 
 
-def joined_before(found: Sequence[Merge], members: set[str]) -> bool:
+def is_group(found: Sequence[Merge], members: set[str]) -> bool:
     """Whether these, and no others, were ever one group: they found each other before anybody else joined them."""
     return any(merge.members == members for merge in found)
 

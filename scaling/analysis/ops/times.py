@@ -108,7 +108,7 @@ def _deviations(found: Floats, mean: Floats) -> Floats:
     return relative
 
 
-def drawn_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[Floats, Floats]:
+def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[Floats, Floats]:
     """Means that might have been measured, draws × counts × parts, and with each the noise factor it took.
 
     The factor times the root mean square of deviations over √freedom is the relative noise of one unit.

@@ -98,7 +98,7 @@ def node_types_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[S
             "kind": kind.name,
             "core_hour": kind.core_hour,
             "series": [fit_facts(each) for each in kind.evaluation.fits],
-            "outlook": [outlook_facts(each) for each in kind.evaluation.outlooks],
+            "outlook": [outlook_facts(each) for each in kind.evaluation.limits],
             "between_machines": [between_facts(each) for each in kind.between],
         }
         for kind in kinds
@@ -116,7 +116,7 @@ def kind_lines(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLin
     """A series on every kind that has a law of it."""
     found = []
     for kind in kinds:
-        outlook = kind.outlook(series)
+        outlook = kind.limits_of(series)
         if outlook is not None:
             offer = kind.recommended(series)
             does, costs = (NOT_SAID, NOT_SAID) if offer is None else (_does(offer), Words(_cost(offer)))

@@ -45,7 +45,7 @@ def page(
         meta=_meta(result),
         figures=figures,
         undrawn=undrawn,
-        answers=answer_lines(result.outlooks),
+        answers=answer_lines(result.limits),
         notes=[*evaluation_notes(result), *(invalid_points_note(result) if include_invalid else ())],
         columns=point_columns(result.points),
         rows=point_rows(result.points),
@@ -70,8 +70,8 @@ def page_facts(result: Evaluation) -> dict[str, object]:
     return {
         "points": [point_facts(each) for each in result.points],
         "series": [fit_facts(each) for each in result.fits],
-        "outlook": [outlook_facts(each) for each in result.outlooks],
-        "planner": planner_facts(result.outlooks, result.sizes),
+        "outlook": [outlook_facts(each) for each in result.limits],
+        "planner": planner_facts(result.limits, result.sizes),
     }
 
 

@@ -25,11 +25,11 @@ NEW_LAUNCHES = f"range of new launches ({100 * (1 - ASSURANCE):.0f} to {100 * AS
 
 def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
     """Draw a panel per series with its recommended size; with a target, the smallest size that reaches it."""
-    if not evaluation.outlooks:
+    if not evaluation.limits:
         return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
     lines = lines_of(evaluation)
-    panels = [_panel(outlook, lines, evaluation, target) for outlook in evaluation.outlooks]
-    units = {outlook.fit.series.unit for outlook in evaluation.outlooks}
+    panels = [_panel(outlook, lines, evaluation, target) for outlook in evaluation.limits]
+    units = {outlook.fit.series.unit for outlook in evaluation.limits}
     y_label = f"throughput, {units.pop() if len(units) == 1 else 'units'}/s"
     return Drawing(_caption(target), compile_figure(CoresFigure(panels, y_label, share_y=False)))
 

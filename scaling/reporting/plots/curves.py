@@ -12,7 +12,7 @@ import numpy as np
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, draws, quantiles
-from scaling.analysis.fits.prediction import FARTHEST, chance_within
+from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, chance_within
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.reporting.plots.lines import Line
 
@@ -62,8 +62,8 @@ def reach(fit: SeriesFit, counts: Sequence[float], *, logarithmic: bool) -> floa
     most = most_fitted(fit)
     if fit.verdict.word != "ok":
         return most
-    wanted = FARTHEST * most if logarithmic else max(A_LITTLE * most, *counts)
-    return min(wanted, FARTHEST * most)
+    wanted = EXTRAPOLATION_LIMIT * most if logarithmic else max(A_LITTLE * most, *counts)
+    return min(wanted, EXTRAPOLATION_LIMIT * most)
 
 
 def speedup_curve(line: Line, law: LawFit, farthest: float, *, band: bool) -> Curve | None:

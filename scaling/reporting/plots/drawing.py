@@ -7,7 +7,7 @@ from typing import cast
 
 from matplotlib.figure import Figure
 
-from scaling.analysis.ops.roofline import Achieved
+from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.plots.registry import FigureKind, Needs, kinds
 from scaling.reporting.plots.style import style
 from scaling.reporting.plots.text import printable
@@ -54,7 +54,7 @@ def draw_op_figures(evaluation: OpEvaluation, names: Sequence[str] | None = None
     yield from _draw("traces", evaluation, names)
 
 
-def draw_roofline(achieved: Sequence[Achieved]) -> Iterator[Drawing | NotDrawn]:
+def draw_roofline(achieved: Sequence[RooflinePoint]) -> Iterator[Drawing | NotDrawn]:
     """Draw what networks achieve of their machine's ceilings."""
     yield from _draw("ceilings", achieved, None)
 

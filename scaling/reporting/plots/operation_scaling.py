@@ -128,7 +128,9 @@ LOSS_BAR_INCHES, LOSSES_WIDTH_INCHES = 0.36, 9.0
 def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
     """Draw a bar per subject: 100 % is the time beyond perfect scaling, cut by ops, the largest first."""
     losses = [
-        (scaling.name, scaling.losses[-1]) for scaling in result.scalings if scaling.losses and scaling.losses[-1].told
+        (scaling.name, scaling.losses[-1])
+        for scaling in result.scalings
+        if scaling.losses and scaling.losses[-1].significant
     ]
     if not losses:
         return NotDrawn("no workload was traced on so many threads that it lost efficiency for sure")

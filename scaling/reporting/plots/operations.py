@@ -50,7 +50,7 @@ def _launch_per_workload(result: OpEvaluation) -> list[Stationarity]:
     def rank(launch: Stationarity) -> tuple[bool, int, int]:
         return launch.trace.point.mode != "train", -len(launch.step_seconds), launch.trace.threads
 
-    for launch in sorted(result.steadiness, key=rank):
+    for launch in sorted(result.stationarity, key=rank):
         if len(launch.step_seconds) >= 3:
             best.setdefault(launch.trace.point.workload, launch)
     return list(best.values())

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from scaling.analysis.ops.roofline import Achieved, Ceilings
+from scaling.analysis.ops.roofline import Ceilings, RooflinePoint
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis
 from scaling.reporting.plots.style import INK, SMALL_POINTS, colour, marker
@@ -19,9 +19,9 @@ MOST_PANELS = 6
 LEAST_SHARE = 1e-3
 
 
-def roofline(points: Sequence[Achieved]) -> Drawing | NotDrawn:
+def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
     """Draw a panel for each number of cores whose ceilings were measured: the roof, and the networks below it."""
-    by_cores: dict[int, list[Achieved]] = {}
+    by_cores: dict[int, list[RooflinePoint]] = {}
     for network in points:
         if network.ceilings.ridge is not None and (network.peak_share or 0.0) >= LEAST_SHARE:
             by_cores.setdefault(network.point.cores, []).append(network)
@@ -51,7 +51,7 @@ def _few(counts: Sequence[int]) -> list[int]:
     return [counts[index] for index in indices]
 
 
-def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
+def _figure(panels: Sequence[Sequence[RooflinePoint]]) -> Figure:
     grid = make_grid(len(panels), height=2.6)
     names = list(dict.fromkeys(_name(network) for panel in panels for network in panel))
     for index, panel in enumerate(panels):
@@ -79,7 +79,7 @@ def _figure(panels: Sequence[Sequence[Achieved]]) -> Figure:
     return grid.figure
 
 
-def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[Achieved]) -> None:
+def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[RooflinePoint]) -> None:
     assert ceilings.ridge is not None
     intensities = [network.intensity for network in panel]
     low = min(*intensities, ceilings.ridge) / 3.0
@@ -103,5 +103,5 @@ def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[Achieved]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _name(network: Achieved) -> str:
+def _name(network: RooflinePoint) -> str:
     return f"{network.point.workload} {network.point.mode}"

@@ -15,7 +15,7 @@ import pytest
 
 from scaling.analysis.operations import cumulative_shares, loss_share, outside_ops, types_for
 from scaling.analysis.ops.profile import Profile, irreproducible, profile, profiles
-from scaling.analysis.ops.similarity import LINKAGES, joined_before, merges, shares_in, shares_of
+from scaling.analysis.ops.similarity import LINKAGES, is_group, merges, shares_in, shares_of
 from scaling.analysis.ops.traces import Trace
 from scaling.results.traces import read_traces
 from tests.fathom import FIGURE_3
@@ -116,8 +116,8 @@ def test_in_memnet_everything_else_outweighs_matrix_products(folder, mode):
 @pytest.mark.parametrize("linkage", LINKAGES)
 def test_the_convolutional_networks_form_one_cluster_before_others_join(folder, mode, linkage):
     found = merges(shares_of(one_thread(folder, mode)), linkage)
-    assert joined_before(found, set(CONVOLUTIONAL))
-    assert joined_before(found, {"residual", "vgg"})
+    assert is_group(found, set(CONVOLUTIONAL))
+    assert is_group(found, {"residual", "vgg"})
 
 
 @pytest.mark.parametrize(("folder", "few"), [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"speech", "vgg"})])

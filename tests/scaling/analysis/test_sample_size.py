@@ -3,7 +3,7 @@ from math import exp, sqrt
 
 import pytest
 
-from scaling.analysis.sample_size import steps_a_launch, wants_more
+from scaling.analysis.sample_size import steps_per_launch, wants_more
 from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import plan
 from tests.pretend import machine, study
@@ -24,12 +24,12 @@ def launches(count: int, between: float, step: float, steps: int, start_up: floa
 
 
 def test_steps_follow_the_costs_and_the_variances():
-    told = steps_a_launch(launches(2000, between=0.02, step=0.05, steps=30))
+    told = steps_per_launch(launches(2000, between=0.02, step=0.05, steps=30))
     assert told == pytest.approx(sqrt(4.0 / 0.1 * 0.05**2 / 0.02**2), rel=0.1)
 
 
 def test_dear_starts_are_worth_more_steps_than_cheap_ones():
-    dear, cheap = (steps_a_launch(launches(50, 0.02, 0.05, 30, start_up)) for start_up in (4.0, 0.1))
+    dear, cheap = (steps_per_launch(launches(50, 0.02, 0.05, 30, start_up)) for start_up in (4.0, 0.1))
     assert dear > 4 * cheap
 
 
@@ -37,7 +37,7 @@ def test_dear_starts_are_worth_more_steps_than_cheap_ones():
     "made", [[], launches(1, 0.02, 0.05, 30), launches(5, 0.02, 0.0, 30), launches(300, 0.0, 0.05, 2)]
 )
 def test_where_launches_do_not_tell_no_number_is_made_up(made):
-    assert steps_a_launch(made) is None or made[-1].number == 300
+    assert steps_per_launch(made) is None or made[-1].number == 300
 
 
 def test_a_point_wants_more_until_its_interval_is_narrow_enough():

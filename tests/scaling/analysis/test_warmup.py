@@ -3,7 +3,7 @@ from statistics import median
 
 import pytest
 
-from scaling.analysis.warmup import step_noise, unsteadiness, warmup_steps
+from scaling.analysis.warmup import level_shift, step_noise, warmup_steps
 from scaling.running.stopping import Limits, ended_by, next_look
 
 
@@ -60,16 +60,16 @@ def test_ten_steps_a_fifth_slower_move_a_launch_by_less_than_half_a_percent():
 
 
 def test_steady_steps_are_hardly_ever_called_unsteady():
-    called = sum(unsteadiness(noisy(random.Random(seed), 60)) > 0 for seed in range(500))
+    called = sum(level_shift(noisy(random.Random(seed), 60)) > 0 for seed in range(500))
     assert called <= 5
 
 
 def test_a_launch_at_two_levels_is_unsteady_by_their_distance():
-    assert unsteadiness([1.0] * 20 + [1.3] * 20) == pytest.approx(0.3 / 1.15)
+    assert level_shift([1.0] * 20 + [1.3] * 20) == pytest.approx(0.3 / 1.15)
 
 
 def test_a_handful_of_steps_cannot_be_judged():
-    assert unsteadiness([1.0, 1.0, 2.0, 2.0]) == 0
+    assert level_shift([1.0, 1.0, 2.0, 2.0]) == 0
 
 
 def test_the_noise_of_a_step_tells_the_spread_of_launch_medians():

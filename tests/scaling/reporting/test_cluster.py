@@ -24,7 +24,7 @@ def kinds(tmp_path):
 
 def test_the_size_to_give_does_and_costs_what_an_answer_says_of_it(kinds):
     quick = kinds[0]
-    (outlook,) = quick.evaluation.outlooks
+    (outlook,) = quick.evaluation.limits
     found = quick.recommended(SERIES)
     assert found.cores == outlook.recommended
     asked = answer(

@@ -14,7 +14,7 @@ from scaling.reporting.operations import (
     predictions_table,
     profiles_table,
     shares_table,
-    steadiness_table,
+    stationarity_table,
 )
 from scaling.reporting.tables import text_lines
 from scaling.results.op_evaluation import comparable, evaluate_ops
@@ -94,7 +94,7 @@ def test_predictions_and_held_out_threads_have_tables(result):
 
 
 def test_steps_have_a_spread_and_a_drift(result):
-    assert {row[-1] for row in steadiness_table(result).rows} == {"steady"}
+    assert {row[-1] for row in stationarity_table(result).rows} == {"steady"}
 
 
 def test_what_to_be_careful_about_is_said(result):

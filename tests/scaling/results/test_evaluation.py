@@ -22,7 +22,7 @@ def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):
     assert [point.summary.point.cores for point in found.points] == [1, 2, 4, 8]
     (law,) = found.fits
     assert law.chosen.figures.contention.low < 0.1 < law.chosen.figures.contention.high
-    (landmarks,) = found.outlooks
+    (landmarks,) = found.limits
     assert landmarks.recommended in (7, 8)
     assert (found.sizes.counts[-1], evaluation_notes(found)) == (8, [])
 
@@ -30,7 +30,7 @@ def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):
 def test_where_threads_share_cores_the_whole_stands_for_its_parts(tmp_path):
     found = evaluate(folder(swept('smt = "all"', smt=2), tmp_path, smt=2))
     assert len(found.fits) == 3
-    assert [each.fit.series.name for each in found.outlooks] == ["calibrated train compact smt1-2"]
+    assert [each.fit.series.name for each in found.limits] == ["calibrated train compact smt1-2"]
 
 
 def test_points_left_out_and_series_not_fitted_are_said(tmp_path):

@@ -49,4 +49,4 @@ def test_two_cores_with_two_launches_have_an_interval():
     found = traced(Series("two", (Observation(1.0, (1.0, 1.01)), Observation(2.0, (0.55, 0.551)))))
     (only,) = found.values
     assert only.fraction.low < 0.1 < only.fraction.high
-    assert found.trend == "not told"
+    assert found.trend == "unknown"

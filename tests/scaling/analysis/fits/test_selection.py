@@ -5,7 +5,7 @@ from scipy import stats
 from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
-from scaling.analysis.fits.selection import akaike, choose, coherency_p, left_out_error, only, replicated
+from scaling.analysis.fits.selection import akaike, choose, coherency_p, has_replicates, left_out_error, only
 from tests.published import RAYTRACER, SDM91, rates
 
 
@@ -33,7 +33,7 @@ def test_the_p_value_of_coherency_is_half_that_of_an_f_test():
 def test_the_criterion_counts_launches_and_is_corrected_only_where_there_are_any():
     measured = series(Truth(0.03), np.random.default_rng(1))
     found, _ = both(measured)
-    assert replicated(found.problem.counts)
+    assert has_replicates(found.problem.counts)
     assert akaike(found) == pytest.approx(30 * np.log(found.squares / 30) + 6 + 2 * 3 * 4 / 26)
     once, _ = both(rates("rays", RAYTRACER))
     assert akaike(once) == pytest.approx(11 * np.log(once.squares / 11) + 6)

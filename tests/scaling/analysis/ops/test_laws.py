@@ -53,7 +53,7 @@ def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
     assert sum(shares.values()) == pytest.approx(1.0)
     assert found.parts[0].name == "ApplyAdam"
     assert found.efficiency == pytest.approx(seconds_on(1) / 8 / seconds_on(8))
-    assert found.told
+    assert found.significant
     assert not found.measured
 
 
@@ -74,13 +74,13 @@ def test_a_part_that_gets_slower_with_threads_is_named_and_stays_as_slow_as_it_i
 
 def test_nothing_is_lost_where_everything_scales():
     laws = laws_of(part_times(amdahl_traces({"MatMul": (90.0, 0.0, 1)}, threads=(1, 2), overhead=0.0, unexplained=0.0)))
-    assert not loss(laws, 8).told
+    assert not loss(laws, 8).significant
 
 
 def test_a_loss_that_may_be_noise_is_not_shared_out():
     ops = {"MatMul": (90.0, 0.001, 1), "Mul": (10.0, 0.001, 1)}
     laws = laws_of(part_times(amdahl_traces(ops, threads=(1, 2), noise=0.05, overhead=0.0, unexplained=0.0)))
-    assert not loss(laws, 2).told
+    assert not loss(laws, 2).significant
 
 
 def test_an_interval_holds_the_truth_about_as_often_as_it_says():

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.analysis.ops.roofline import Ceilings, StepCounts, achieved, ceilings_of
+from scaling.analysis.ops.roofline import Ceilings, StepCounts, ceilings_of, roofline_points
 from scaling.analysis.summary import Launch, summarize
 from tests.traced import point
 
@@ -43,7 +43,7 @@ def test_the_roof_is_memory_below_the_ridge_and_multiplying_above_it(intensity, 
 
 
 def test_a_point_is_held_against_the_ceilings_of_its_cores():
-    [infer] = achieved(summarize(launches("net", 1.0, 10)), NET, ceilings())
+    [infer] = roofline_points(summarize(launches("net", 1.0, 10)), NET, ceilings())
     assert infer.flops_per_second.value == pytest.approx(20e9, rel=1e-3)
     assert infer.intensity == pytest.approx(20e9 / 14e7)
     assert infer.peak_share == pytest.approx(0.2, rel=1e-3)
@@ -54,19 +54,19 @@ def test_a_point_is_held_against_the_ceilings_of_its_cores():
 def test_each_mode_has_counts_of_its_own():
     points = summarize([*launches("net", 1.0, 10), *launches("net", 1.0, 10, mode="train")])
     train = {("net", "small", "train"): replace(COUNTS, flops_per_item=6e9)}
-    rates = {each.point.mode: each.flops_per_second.value for each in achieved(points, {**NET, **train}, {})}
+    rates = {each.point.mode: each.flops_per_second.value for each in roofline_points(points, {**NET, **train}, {})}
     assert rates["train"] == pytest.approx(3 * rates["infer"])
 
 
 def test_more_items_share_the_weights_and_raise_the_intensity():
-    few, many = achieved(summarize([*launches("net", 1.0, 1), *launches("net", 1.0, 100, cores=2)]), NET, {})
+    few, many = roofline_points(summarize([*launches("net", 1.0, 1), *launches("net", 1.0, 100, cores=2)]), NET, {})
     assert few.intensity < many.intensity < 2e9 / 1e7
 
 
 def test_where_no_ceiling_was_measured_no_share_is_told():
-    [made] = achieved(summarize(launches("net", 1.0, 10)), NET, {})
+    [made] = roofline_points(summarize(launches("net", 1.0, 10)), NET, {})
     assert (made.peak_share, made.roof_share, made.bound_by) == (None, None, None)
 
 
 def test_what_was_not_counted_is_left_out():
-    assert achieved(summarize(launches("calibrated", 1.0, 1)), NET, {}) == []
+    assert roofline_points(summarize(launches("calibrated", 1.0, 1)), NET, {}) == []

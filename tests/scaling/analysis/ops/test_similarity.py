@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.analysis.ops.profile import profile
-from scaling.analysis.ops.similarity import joined_before, merges, shares_in, shares_of
+from scaling.analysis.ops.similarity import is_group, merges, shares_in, shares_of
 from tests.fathom import FIGURE_3
 from tests.traced import step, trace
 
@@ -29,8 +29,8 @@ def test_the_papers_own_table_joins_in_its_order_and_at_its_distances(linkage, l
 @pytest.mark.parametrize("linkage", ["centroid", "average"])
 def test_the_papers_convolutional_networks_form_one_cluster_before_others_join(linkage):
     found = merges(shares_in(FIGURE_3), linkage)
-    assert joined_before(found, CONVOLUTIONAL)
-    assert not joined_before(found, {"alexnet", "speech"})
+    assert is_group(found, CONVOLUTIONAL)
+    assert not is_group(found, {"alexnet", "speech"})
 
 
 def test_distance_is_of_proportions_and_not_of_amounts():

@@ -45,7 +45,7 @@ def shown(kinds):
 def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
     words = text_of(shown, "answers")
     for each in kinds:
-        for outlook in each.evaluation.outlooks:
+        for outlook in each.evaluation.limits:
             law = outlook.fit.chosen.figures.contention
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
             offer = each.recommended(outlook.fit.series.name)
@@ -113,7 +113,7 @@ def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
     assert [len(each["between_machines"]) for each in facts["kinds"]] == [0, len(kinds[1].between)]
     for told, each in zip(facts["kinds"], kinds, strict=True):
         assert [one["recommended_cores"] for one in told["outlook"]] == [
-            one.recommended for one in each.evaluation.outlooks
+            one.recommended for one in each.evaluation.limits
         ]
         assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.evaluation.fits]
     for told, work in zip(facts["same_work"], same_work(kinds), strict=True):

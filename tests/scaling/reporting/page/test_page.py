@@ -58,7 +58,7 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     fitted = [fit_facts(each) for each in found.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))
     assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
-    assert facts["outlook"] == json.loads(json.dumps([outlook_facts(each) for each in found.outlooks]))
+    assert facts["outlook"] == json.loads(json.dumps([outlook_facts(each) for each in found.limits]))
     assert facts["outlook"] == json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]
 
 

@@ -29,8 +29,8 @@ def test_throughput_is_marked_with_its_interval_and_the_size_at_the_knee(tmp_pat
     assert marks(axes) == pytest.approx({cores: figure.value for cores, figure in rates.items()})
     assert bars(axes).keys() == rates.keys()
     assert not joined(axes)
-    assert upright(axes) == [understood.outlooks[0].recommended]
-    assert axes.get_title() == f"calibrated\ngive {understood.outlooks[0].recommended} cores"
+    assert upright(axes) == [understood.limits[0].recommended]
+    assert axes.get_title() == f"calibrated\ngive {understood.limits[0].recommended} cores"
     assert axes.figure.get_supylabel() == "throughput, items/s"
     assert "extrapolated" in legend(found)
 

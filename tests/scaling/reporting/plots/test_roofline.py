@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.ops.roofline import Achieved, Ceilings, StepCounts
+from scaling.analysis.ops.roofline import Ceilings, RooflinePoint, StepCounts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_roofline
 from scaling.reporting.plots.roofline import roofline
 from scaling.reporting.plots.save import page_svg
@@ -15,9 +15,9 @@ def words(drawing: Drawing) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", page_svg(drawing))
 
 
-def achieved(workload: str, rate: float, intensity: float, mode: str = "train", cores: int = 1) -> Achieved:
+def achieved(workload: str, rate: float, intensity: float, mode: str = "train", cores: int = 1) -> RooflinePoint:
     counts = StepCounts(1, 4, flops_per_item=rate, traffic_bytes_per_item=rate / intensity, traffic_bytes_per_step=0.0)
-    return Achieved(point(workload, mode, cores), counts, 1, Estimate(1.0), Ceilings(cores, 100e9 * cores, 10e9))
+    return RooflinePoint(point(workload, mode, cores), counts, 1, Estimate(1.0), Ceilings(cores, 100e9 * cores, 10e9))
 
 
 def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
@@ -48,5 +48,5 @@ def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
 
 
 def test_without_ceilings_there_is_no_roof():
-    bare = Achieved(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Estimate(1.0), Ceilings(1, None, None))
+    bare = RooflinePoint(point(), StepCounts(1, 4, 1.0, 1.0, 0.0), 1, Estimate(1.0), Ceilings(1, None, None))
     assert isinstance(roofline([bare]), NotDrawn)
