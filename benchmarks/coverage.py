@@ -18,6 +18,7 @@ from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import expanded_interval, fit_resamples, resample_means
+from scaling.analysis.fits.cautions import ClockUnknown
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.parametric_bootstrap import draws
@@ -29,9 +30,10 @@ from scaling.analysis.fits.profile_likelihood import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import STEADY_CLOCK, choose
+from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.series import Observation, Series
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question
 
 Measure = Callable[[int, np.random.Generator], float]
 
@@ -162,7 +164,7 @@ def refuses_four_times(truth: Truth) -> Measure:
 
     def good(chance: np.random.Generator) -> bool:
         found = fit(series(truth, chance), resamples=0)
-        question = Question("latency", truth.true_seconds(4 * max(truth.grid)))
+        question = Question(Goal.LATENCY, truth.true_seconds(4 * max(truth.grid)))
         return answer(found, question, draws=400).offer is None
 
     return share(good)
@@ -211,12 +213,12 @@ def clock_bias(truth: Truth, *, clock: bool) -> Measure:
 
 def reports_missing_clock(chance: np.random.Generator) -> bool:
     """Whether a series without clocks says so."""
-    return any("clock" in each for each in _fitted(series(Truth(0.02), chance)).cautions)
+    return ClockUnknown() in _fitted(series(Truth(0.02), chance)).cautions
 
 
-def says(word: str, make: Callable[[np.random.Generator], Series]) -> Measure:
-    """How often a verdict is this word."""
-    return share(lambda chance: _fitted(make(chance)).verdict.word == word)
+def says(verdict: Verdict, make: Callable[[np.random.Generator], Series]) -> Measure:
+    """How often a series gets this verdict."""
+    return share(lambda chance: _fitted(make(chance)).verdict is verdict)
 
 
 def _fitted(measured: Series) -> SeriesFit:
@@ -300,32 +302,32 @@ CELLS = [
     Cell(
         "N1",
         "1, 2, 4 cores, s = 0.002, noise 3 %",
-        says("not identifiable", lambda chance: series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance)),
+        says(Verdict.NOT_IDENTIFIABLE, lambda chance: series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance)),
         0.95,
     ),
     *(
-        Cell(f"N2 {name}, {times}", "no law fits", says("no law fits", curve(shape, COUNTS, 0.01, times)), 0.95)
+        Cell(f"N2 {name}, {times}", "no law fits", says(Verdict.NO_LAW_FITS, curve(shape, COUNTS, 0.01, times)), 0.95)
         for name, shape in SHAPES.items()
         for times in (1, 5)
     ),
     Cell(
         "N3 once",
         "Amdahl's law rejected, one value per count",
-        says("no law fits", curve(lambda n: n / (1 + 0.05 * (n - 1)), COUNTS, 0.03, 1)),
+        says(Verdict.NO_LAW_FITS, curve(lambda n: n / (1 + 0.05 * (n - 1)), COUNTS, 0.03, 1)),
         0.0,
         0.03,
     ),
     Cell(
         "N3 five",
         "Amdahl's law rejected",
-        says("no law fits", curve(lambda n: n / (1 + 0.05 * (n - 1)), COUNTS, 0.03, 5)),
+        says(Verdict.NO_LAW_FITS, curve(lambda n: n / (1 + 0.05 * (n - 1)), COUNTS, 0.03, 5)),
         0.0,
         0.02,
     ),
     Cell(
         "N3 linear",
         "perfect scaling called superlinear",
-        says("superlinear", lambda chance: series(Truth(0.0), chance)),
+        says(Verdict.SUPERLINEAR, lambda chance: series(Truth(0.0), chance)),
         0.0,
         0.06,
     ),

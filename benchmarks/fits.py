@@ -21,7 +21,7 @@ from scaling.analysis.fits.bootstrap import both_laws, fit_resamples, resample_m
 from scaling.analysis.fits.least_squares import fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fitting import fit
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question
 from scaling.results.csv_series import read_csv_series
 
 NINE = (1, 2, 4, 8, 12, 16, 24, 32, 48)
@@ -77,7 +77,7 @@ def _series(many: int) -> None:
     fits = []
     everything = _seconds(lambda: fits.extend(fit(series) for series in measured))
     print(f"| {many} series, complete analysis | {1000 * everything:.0f} | |")
-    question = Question("throughput", 10.0)
+    question = Question(Goal.THROUGHPUT, 10.0)
     answered = _seconds(lambda: [answer(fitted, question) for fitted in fits])
     print(f"| {many} sizing answers over 2,000 draws each | {1000 * answered:.0f} | |")
 

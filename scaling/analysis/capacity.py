@@ -15,6 +15,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, chance_within
+from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
@@ -25,7 +26,22 @@ from scaling.analysis.sizing.inverses import (
     speedup_limit,
 )
 from scaling.analysis.sizing.price import Price, cpu_hours_per_million
-from scaling.analysis.sizing.question import CORE_HOURS, Answer, Offer, Question, ScalingLimits, Status
+from scaling.analysis.sizing.question import CORE_HOURS, Answer, Goal, Offer, Question, ScalingLimits, Status
+from scaling.analysis.sizing.reasons import (
+    BeyondExtrapolation,
+    ExtrapolationEnds,
+    MachineTooSmall,
+    MeasuredTooFew,
+    NeverReached,
+    NoiseUnknown,
+    NoLaw,
+    OnlyMeasured,
+    OverBudget,
+    Refusal,
+    SimilarCost,
+    TooFew,
+    WholeMachineKeeps,
+)
 from scaling.analysis.sizing.replicas import cheapest_replicas
 from scaling.analysis.sizing.sizes import Sizes, plain_sizes
 
@@ -40,23 +56,23 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
     """How many cores a series needs."""
     why_not = refusal(fit)
     if why_not:
-        return Answer(fit, question, "refused", None, None, (), why_not)
+        return Answer(fit, question, Status.REFUSED, None, None, (), (why_not,))
     drawn = fit.draws(draws)
     sizing = _Sizing(fit, question, drawn, available_sizes(fit, sizes), sizes)
     return {
-        "throughput": sizing.throughput,
-        "latency": sizing.promise,
-        "efficiency": sizing.efficiency,
-        "budget": sizing.budget,
-        "cheapest": sizing.cheapest,
-    }[question.kind]()
+        Goal.THROUGHPUT: sizing.throughput,
+        Goal.LATENCY: sizing.promise,
+        Goal.EFFICIENCY: sizing.efficiency,
+        Goal.HOURLY_BUDGET: sizing.budget,
+        Goal.CHEAPEST: sizing.cheapest,
+    }[question.goal]()
 
 
 def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> ScalingLimits:
     """The landmarks of a series, with intervals; nothing where no law fits."""
     why_not = refusal(fit)
     if why_not:
-        return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, why_not)
+        return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, (why_not,))
     drawn = fit.draws(draws)
     limit = speedup_limit(drawn.contention, drawn.coherency)
     turn = _cores(knee(drawn.contention, drawn.coherency), drawn, fit)
@@ -68,7 +84,7 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAW
         speedup_limit=_quantile_estimate(limit, drawn),
         rate_limit=_quantile_estimate(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
         peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
-        reason=only_measured(fit),
+        reasons=only_measured(fit),
     )
 
 
@@ -78,7 +94,7 @@ def offer_of(
     """What a series does on so many cores, and what that costs; None where nothing is said of it."""
     if refusal(fit) or cores not in available_sizes(fit, sizes):
         return None
-    sizing = _Sizing(fit, Question("cheapest", 1.0, price=price), fit.draws(draws), (cores,), sizes)
+    sizing = _Sizing(fit, Question(Goal.CHEAPEST, 1.0, price=price), fit.draws(draws), (cores,), sizes)
     return sizing.only_size()
 
 
@@ -88,20 +104,16 @@ def _recommended(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | N
     return max((count for count in available_sizes(fit, sizes) if count <= most), default=None)
 
 
-def refusal(fit: SeriesFit) -> str | None:
+def refusal(fit: SeriesFit) -> Refusal | None:
     """Why a series gets no answer to any question; None where it does."""
-    if fit.verdict.word in ("no law fits", "superlinear"):
-        return f"{fit.verdict.word}: {'; '.join(fit.verdict.reasons)}"
-    if all(law.fitted.problem.df <= 0 for law in fit.laws):
-        return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
-    return None
+    if not fit.verdict.has_law:
+        return NoLaw(fit.verdict, fit.reasons)
+    return NoiseUnknown() if all(law.fitted.problem.df <= 0 for law in fit.laws) else None
 
 
-def only_measured(fit: SeriesFit) -> str | None:
-    """Why answers end with the cores measured; None where they may go beyond."""
-    if fit.verdict.word != "not identifiable":
-        return None
-    return "not identifiable, so nothing is said beyond the cores measured"
+def only_measured(fit: SeriesFit) -> tuple[OnlyMeasured, ...]:
+    """Why answers end with the cores measured; nothing where they may go beyond."""
+    return (OnlyMeasured(),) if fit.verdict is Verdict.NOT_IDENTIFIABLE else ()
 
 
 def most_measured(fit: SeriesFit) -> float:
@@ -150,7 +162,7 @@ class _Sizing:
     def seconds(self) -> float:
         """The time a promise allows for the series' work."""
         target = self.question.target
-        return target if self.question.kind == "latency" else self.fit.series.work / target
+        return target if self.question.goal is Goal.LATENCY else self.fit.series.work / target
 
     def throughput(self) -> Answer:
         """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
@@ -170,7 +182,7 @@ class _Sizing:
         shared = self._shared()
         if shared and shared.assurance is not None and self._sure_enough(np.array([shared.assurance])):
             last = self._offers([len(self.counts) - 1], chances)
-            return Answer(self.fit, self.question, "ok", shared, spread, last, only_measured(self.fit))
+            return Answer(self.fit, self.question, Status.OK, shared, spread, last, only_measured(self.fit))
         never = round(float(self.drawn.share[~np.isfinite(needed)].sum()), 12)
         best = int(np.argmax(chances)) if len(chances) else 0
         return self._not_given(spread, never, self._offers([best] if len(chances) else [], chances))
@@ -188,17 +200,16 @@ class _Sizing:
             return self._not_given(spread, 0.0, ())
         given = self._given(enough[-1], spread, chances)
         last = enough[-1] == len(self.counts) - 1
-        reason = "; ".join(filter(None, (given.reason, self._end_words() if last else None)))
-        return Answer(self.fit, self.question, "ok", given.offer, spread, given.neighbours, reason or None)
+        return replace(given, reasons=(*given.reasons, self._end_reason())) if last else given
 
     def budget(self) -> Answer:
         """The most throughput an hourly cost can buy."""
         price, target = self.question.price, self.question.target
-        affordable = [place for place, count in enumerate(self.counts) if price.hourly(count) <= target]
+        affordable = [index for index, count in enumerate(self.counts) if price.hourly(count) <= target]
         if not affordable:
-            reason = f"one core costs {price.hourly(1):g} an hour, more than the {target:g} there are"
-            return Answer(self.fit, self.question, "not reachable", None, None, (), reason)
-        rates = [self._rate(self.counts[place]).value for place in affordable]
+            reason = OverBudget(price.hourly(1), target)
+            return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, None, (), (reason,))
+        rates = [self._rate(self.counts[index]).value for index in affordable]
         best = affordable[int(np.argmax(rates))]
         return self._given(best, None, None)
 
@@ -212,20 +223,16 @@ class _Sizing:
             count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
         ]
         given = self._given(best, _cores(needed, self.drawn, self.fit), None)
-        reason = (
-            f"{as_good[0]} to {as_good[-1]} cores cost at most {100 * AS_CHEAP:.0f} % more"
-            if len(as_good) > 1
-            else None
-        )
-        return Answer(self.fit, self.question, "ok", given.offer, given.needed, given.neighbours, reason)
+        similar = (SimilarCost(as_good[0], as_good[-1], AS_CHEAP),) if len(as_good) > 1 else ()
+        return replace(given, reasons=similar)
 
     def only_size(self) -> Offer:
         """The one size on offer, which no promise is asked of."""
         return self._offer(0, None)
 
     def _sure_enough(self, chances: Floats) -> list[int]:
-        """The places of the sizes that are as sure as was asked for."""
-        return [int(place) for place in np.flatnonzero(chances >= self.question.assurance - ROUNDING)]
+        """The indices of the sizes that are as sure as was asked for."""
+        return [int(index) for index in np.flatnonzero(chances >= self.question.assurance - ROUNDING)]
 
     def _needed(self) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
@@ -266,17 +273,17 @@ class _Sizing:
         logs = self.drawn.log_time(np.array([float(count)]), siblings)[:, 0]
         return _quantile_estimate(self.fit.series.work * np.exp(-logs), self.drawn)
 
-    def _offers(self, places: list[int], chances: Floats | None) -> tuple[Offer, ...]:
-        return tuple(self._offer(place, chances) for place in places)
+    def _offers(self, indices: list[int], chances: Floats | None) -> tuple[Offer, ...]:
+        return tuple(self._offer(index, chances) for index in indices)
 
-    def _offer(self, place: int, chances: Floats | None, siblings: float = 0.0) -> Offer:
-        count = self.counts[place]
+    def _offer(self, index: int, chances: Floats | None, siblings: float = 0.0) -> Offer:
+        count = self.counts[index]
         rate = self._rate(count, siblings)
         efficiency = np.exp(self._log_efficiency(np.array([float(count)]), siblings))[:, 0]
         return Offer(
             cores=count,
             threads=1,
-            assurance=None if chances is None else float(chances[place]),
+            assurance=None if chances is None else float(chances[index]),
             rate=rate,
             efficiency=_quantile_estimate(efficiency, self.drawn),
             cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
@@ -284,13 +291,13 @@ class _Sizing:
             extrapolated=count > most_measured(self.fit),
         )
 
-    def _given(self, place: int, needed: Estimate | None, chances: Floats | None) -> Answer:
-        around = [other for other in (place - 1, place + 1) if 0 <= other < len(self.counts)]
+    def _given(self, index: int, needed: Estimate | None, chances: Floats | None) -> Answer:
+        around = [other for other in (index - 1, index + 1) if 0 <= other < len(self.counts)]
         return Answer(
             self.fit,
             self.question,
-            "ok",
-            self._offer(place, chances),
+            Status.OK,
+            self._offer(index, chances),
             needed,
             self._offers(around, chances),
             only_measured(self.fit),
@@ -298,40 +305,39 @@ class _Sizing:
 
     def _not_given(self, needed: Estimate, never: float, nearest: tuple[Offer, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
-        sure = f"{100 * self.question.assurance:g} % confidence"
-        if never > 1.0 - self.question.assurance + ROUNDING:
-            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
-            reason = f"not reachable with {sure}{share}"
-            return Answer(self.fit, self.question, "not reachable", None, needed, nearest, reason)
-        status, words = self._beyond()
-        about = "" if isinf(needed.value) else f"; the law by itself asks for about {needed.value:.3g}"
-        return Answer(self.fit, self.question, status, None, needed, nearest, f"{words} for {sure}{about}")
+        assurance = self.question.assurance
+        if never > 1.0 - assurance + ROUNDING:
+            reason = NeverReached(assurance, never)
+            return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, needed, nearest, (reason,))
+        too_few = self._too_few(needed.value)
+        status = Status.NOT_REACHABLE if isinstance(too_few, MachineTooSmall) else Status.REFUSED
+        return Answer(self.fit, self.question, status, None, needed, nearest, (too_few,))
 
-    def _beyond(self) -> tuple[Status, str]:
-        machine = self.sizes.counts[-1] if self.sizes else inf
-        if machine <= extrapolation_limit(self.fit):
-            return "not reachable", f"the {machine} cores of {self.sizes.machine if self.sizes else ''} are too few"
-        measured = f"{most_measured(self.fit):g} cores measured"
+    def _too_few(self, needed: float) -> TooFew:
+        """Which limit ends the sizes on offer: the machine, what was measured, or how far the law may be carried."""
+        assurance, measured = self.question.assurance, most_measured(self.fit)
+        if self.sizes and self.sizes.counts[-1] <= extrapolation_limit(self.fit):
+            return MachineTooSmall(assurance, needed, self.sizes.counts[-1], self.sizes.machine)
         if only_measured(self.fit):
-            return "refused", f"{only_measured(self.fit)}, and the {measured} are too few"
-        return "refused", f"even twice the {measured} are too few, and beyond that nothing is said,"
+            return MeasuredTooFew(assurance, needed, measured)
+        return BeyondExtrapolation(assurance, needed, measured)
 
-    def _end_words(self) -> str:
-        machine = self.sizes.counts[-1] if self.sizes else inf
-        if self.counts[-1] == machine:
-            return f"all {machine} cores of the machine keep it"
-        measured = f"{most_measured(self.fit):g}"
-        return f"more cores may keep it too, but {self.counts[-1]} is as far as {measured} measured ones can tell"
+    def _end_reason(self) -> WholeMachineKeeps | ExtrapolationEnds:
+        """What ends the sizes that keep an efficiency."""
+        most = self.counts[-1]
+        if self.sizes and most == self.sizes.counts[-1]:
+            return WholeMachineKeeps(most)
+        return ExtrapolationEnds(most, most_measured(self.fit))
 
 
 def _first_crossing(grid: Floats, above: Floats) -> Floats:
     """Where each row first falls to zero, between the points of a grid; NaN where it never does."""
     below = above <= 0.0
-    place = below.argmax(axis=1)
+    first = below.argmax(axis=1)
     rows = np.arange(len(above))
-    before = np.maximum(place - 1, 0)
-    left, right = above[rows, before], above[rows, place]
+    before = np.maximum(first - 1, 0)
+    left, right = above[rows, before], above[rows, first]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(place > 0, left / (left - right), 1.0)
-    cores = np.exp(np.log(grid[before]) + share * (np.log(grid[place]) - np.log(grid[before])))
-    return np.where(below.any(axis=1), np.where(place == 0, grid[0], cores), np.nan)
+        share = np.where(first > 0, left / (left - right), 1.0)
+    cores = np.exp(np.log(grid[before]) + share * (np.log(grid[first]) - np.log(grid[before])))
+    return np.where(below.any(axis=1), np.where(first == 0, grid[0], cores), np.nan)

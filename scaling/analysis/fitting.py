@@ -3,7 +3,8 @@
 T(1) is fitted with the rest, never divided out; errors are relative, with a noise that may grow with cores; intervals
 are profiles; both laws are tried and the launches choose; and where the data cannot carry a law, the verdict says so.
 The pieces are `least_squares` and `profile_likelihood` (one law), `selection` (which law), `lack_of_fit` and `verdict`
-(whether any), `karp_flatt` (needs no law), `prediction` (the largest count held out), `bootstrap` (a second interval).
+(whether any), `cautions` (what else to know), `karp_flatt` (needs no law), `prediction` (the largest count held out),
+`bootstrap` (a second interval).
 """
 
 from collections.abc import Iterable
@@ -15,10 +16,11 @@ import numpy as np
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, fit_resamples, resample_means
+from scaling.analysis.fits.cautions import Caution, SmtYieldUnknown, cautions
 from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
-from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
+from scaling.analysis.fits.observations import Counts, Floats, counts
 from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mix
 from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, HeldOut, predict
 from scaling.analysis.fits.profile_likelihood import (
@@ -29,7 +31,7 @@ from scaling.analysis.fits.profile_likelihood import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_clock
-from scaling.analysis.fits.verdict import Verdict, measured_one_core_differs, verdict
+from scaling.analysis.fits.verdict import Verdict, VerdictReason, verdict
 from scaling.analysis.laws import AMDAHL, LAWS, USL, LawName, law_named
 from scaling.analysis.series import Series
 from scaling.errors import FitError
@@ -102,9 +104,10 @@ class SeriesFit:
     clock: Clock
     misfit: Misfit
     verdict: Verdict
+    reasons: tuple[VerdictReason, ...]
     karp_flatt: KarpFlattSeries
     held_out: HeldOut | None
-    cautions: tuple[str, ...]
+    cautions: tuple[Caution, ...]
 
     @property
     def chosen(self) -> LawFit:
@@ -127,26 +130,27 @@ class SeriesFit:
 
 def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
-    series, smt_free, cautions = _usable(series)
+    series, smt_free, left_out = _usable(series)
     seen, clock = select_clock(series, AMDAHL.name, smt_free=smt_free)
     fitted_laws = _fitted_laws(seen, law, smt_free)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     means = resample_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
     laws = tuple(_law_fit(each, series, means) for each in fitted_laws)
     chosen = next(each for each in laws if each.law == choice.law)
-    found = misfit(chosen.fitted)
-    free = tuple(fit_law(each.problem, bounded=False) for each in fitted_laws)
-    word = verdict(chosen.fitted, chosen.figures.contention, chosen.figures.peak_cores, found, free)
+    lack_of_fit = misfit(chosen.fitted)
+    free = tuple(fit_law(fitted.problem, bounded=False) for fitted in fitted_laws)
+    judged, reasons = verdict(chosen.fitted, chosen.figures.contention, chosen.figures.peak_cores, lack_of_fit, free)
     return SeriesFit(
         series=series,
         laws=laws,
         choice=choice,
         clock=clock,
-        misfit=found,
-        verdict=word,
+        misfit=lack_of_fit,
+        verdict=judged,
+        reasons=reasons,
         karp_flatt=karp_flatt_series(counts(series), _noise(chosen.fitted)),
         held_out=held_out(series, law),
-        cautions=(*cautions, *_cautions(series, chosen, free, found)),
+        cautions=(*left_out, *cautions(series, chosen.fitted, free, lack_of_fit.pure)),
     )
 
 
@@ -163,7 +167,7 @@ def fit_each(
     return fits, complaints
 
 
-def _usable(series: Series) -> tuple[Series, bool, tuple[str, ...]]:
+def _usable(series: Series) -> tuple[Series, bool, tuple[Caution, ...]]:
     """The observations that can be fitted, whether the yield of second threads can be sought, and what was left out."""
     physical = series.without_siblings()
     shared = len(series.observations) - len(physical.observations)
@@ -171,8 +175,7 @@ def _usable(series: Series) -> tuple[Series, bool, tuple[str, ...]]:
         raise FitError(_too_few_counts(series))
     if shared >= 2:
         return series, True, ()
-    left_out = "φ not identifiable: fewer than two counts share a core between threads, so those were left out"
-    return physical, False, (left_out,) if shared else ()
+    return physical, False, (SmtYieldUnknown(),) if shared else ()
 
 
 def _too_few_counts(series: Series) -> str:
@@ -251,27 +254,3 @@ def held_out(series: Series, law: Asked) -> HeldOut | None:
     _, clock = select_clock(physical, AMDAHL.name, smt_free=False)
     foretold = predict(_mix_laws(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
     return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))
-
-
-def _cautions(series: Series, chosen: LawFit, free: tuple[FittedLaw, ...], found: Misfit) -> tuple[str, ...]:
-    """What a reader should know beside the verdict."""
-    notes = []
-    if clock_stretch(series) is None:
-        notes.append("no clock was recorded; one that falls with cores would look like a serial fraction")
-    if 1.0 not in series.without_siblings().cores:
-        notes.append(
-            f"one core was not measured; speedup is against the T(1) the law gives, from {series.cores[0]:g} up"
-        )
-    differs = measured_one_core_differs(chosen.fitted)
-    notes += [differs] if differs else []
-    for each in free:
-        error = each.stderr("coherency")
-        if law_named(each.problem.law).has_peak and error and each.coherency < -2.0 * error:
-            notes.append(
-                f"left free, the coherency is {each.coherency:.3g} ± {error:.1g}: less is lost than any law says"
-            )
-    if not found.pure:
-        notes.append(
-            "with one value a count, noise and misfit cannot be told apart; all intervals rest on the residuals"
-        )
-    return tuple(notes)

@@ -11,11 +11,11 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import Asked, LawFigures, SeriesFit, fit_each
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Answer, Question, ScalingLimits
+from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.api.sources import Source, read_each
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
-from scaling.reporting.fits import fit_sentence
+from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
 from scaling.results.node_types import NodeTypeAnswer
 
 
@@ -38,7 +38,7 @@ class Fit:
     @property
     def verdict(self) -> str:
         """Whether the law fits: 'ok', or what speaks against it."""
-        return self.series_fit.verdict.word
+        return VERDICT_WORDS[self.series_fit.verdict]
 
     @property
     def serial_fraction(self) -> Estimate:
@@ -182,7 +182,7 @@ def sizing_question(
         raise FitError("a core-hour must cost more than nothing and a replica-hour not less; give prices of 0 or above")
     for name, value in given.items():
         _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
-        return Question("budget" if name == "hourly_budget" else name, value, assurance, price)  # type: ignore[arg-type]
+        return Question(Goal[name.upper()], value, assurance, price)
     return None
 
 

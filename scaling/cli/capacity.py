@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.question import Status
 from scaling.api.results import load
 from scaling.api.sizing import Answers, Limits, sizing_question
 from scaling.cli.options import IncludeInvalid, Json, Physical, Source
@@ -97,7 +98,7 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
             print("", *sentences, "", sep="\n")
             print_table(side_by_side_table(answers.node_types))
         print_notes(caution_lines(answers.fits))
-    if any(one.status != "ok" for one in answers):
+    if any(one.status is not Status.OK for one in answers):
         raise typer.Exit(1)
 
 

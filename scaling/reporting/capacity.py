@@ -6,9 +6,28 @@ from math import floor, isfinite, isinf
 
 from scaling.analysis.capacity import extrapolation_limit
 from scaling.analysis.estimates import Estimate, finite
-from scaling.analysis.sizing.question import Answer, Offer, Question, ScalingLimits
+from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, ScalingLimits, Status
+from scaling.analysis.sizing.reasons import (
+    BeyondExtrapolation,
+    ExtrapolationEnds,
+    MachineTooSmall,
+    MeasuredTooFew,
+    NeverReached,
+    NoiseUnknown,
+    NoLaw,
+    OnlyMeasured,
+    OverBudget,
+    SimilarCost,
+    SizingReason,
+    TooFew,
+    WholeMachineKeeps,
+)
+from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, figure, percent
+
+STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
+ONLY_MEASURED = "not identifiable, so nothing is said beyond the cores measured"
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -31,20 +50,20 @@ def _one_size(answer: Answer) -> str:
     name, offer = answer.fit.series.label, answer.offer
     if offer is None:
         wanted = _wanted(answer.question, answer.fit.series.unit)
-        word = "no answer" if answer.status == "refused" else "no"
-        return f"{name}, {wanted}: {word}: {answer.reason}"
+        word = "no answer" if answer.status is Status.REFUSED else "no"
+        return f"{name}, {wanted}: {word}: {sizing_reasons_sentence(answer.reasons)}"
     beyond = ", extrapolated" if offer.extrapolated else ""
-    reason = f" ({answer.reason})" if answer.reason else ""
-    most = "at most " if answer.question.kind == "efficiency" else ""
+    reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
+    most = "at most " if answer.question.goal is Goal.EFFICIENCY else ""
     threads = f" with {offer.threads} threads each" if offer.threads > 1 else ""
     return f"give {name} {most}{count(offer.cores, 'core')}{threads}: {_promise(answer, offer)}{beyond}{reason}"
 
 
 def _promise(answer: Answer, offer: Offer) -> str:
     question, unit = answer.question, answer.fit.series.unit
-    if question.kind == "budget":
+    if question.goal is Goal.HOURLY_BUDGET:
         return f"{_hourly(question, offer)} an hour buys {spread_words(offer.rate)} {unit}/s"
-    if question.kind == "cheapest":
+    if question.goal is Goal.CHEAPEST:
         return f"{figure(offer.cost_per_million)} per million {unit}, the lowest"
     assert offer.assurance is not None
     return f"{sureness(offer.assurance)} sure of {_wanted(question, unit)}"
@@ -61,12 +80,52 @@ def _hourly(question: Question, offer: Offer) -> str:
 
 def _wanted(question: Question, unit: str) -> str:
     return {
-        "throughput": f"{figure(question.target)} {unit}/s",
-        "latency": f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
-        "efficiency": f"an efficiency of {percent(question.target)} or more",
-        "budget": f"{figure(question.target)} an hour",
-        "cheapest": "the cheapest size",
-    }[question.kind]
+        Goal.THROUGHPUT: f"{figure(question.target)} {unit}/s",
+        Goal.LATENCY: f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
+        Goal.EFFICIENCY: f"an efficiency of {percent(question.target)} or more",
+        Goal.HOURLY_BUDGET: f"{figure(question.target)} an hour",
+        Goal.CHEAPEST: "the cheapest size",
+    }[question.goal]
+
+
+def sizing_reasons_sentence(reasons: Sequence[SizingReason]) -> str | None:
+    """Why an answer is what it is; None where there is nothing to add."""
+    return "; ".join(map(sizing_reason_sentence, reasons)) or None
+
+
+def sizing_reason_sentence(reason: SizingReason) -> str:
+    """One reason for an answer."""
+    match reason:
+        case NoLaw(verdict, reasons):
+            return f"{VERDICT_WORDS[verdict]}: {reasons_sentence(reasons)}"
+        case NoiseUnknown():
+            return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
+        case OnlyMeasured():
+            return ONLY_MEASURED
+        case OverBudget(cost, budget):
+            return f"one core costs {cost:g} an hour, more than the {budget:g} there are"
+        case NeverReached(assurance, never):
+            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
+            return f"not reachable with {100 * assurance:g} % confidence{share}"
+        case MachineTooSmall() | MeasuredTooFew() | BeyondExtrapolation():
+            about = "" if isinf(reason.needed) else f"; the law by itself asks for about {reason.needed:.3g}"
+            return f"{_too_few_words(reason)} for {100 * reason.assurance:g} % confidence{about}"
+        case WholeMachineKeeps(cores):
+            return f"all {cores} cores of the machine keep it"
+        case ExtrapolationEnds(cores, measured):
+            return f"more cores may keep it too, but {cores} is as far as {measured:g} measured ones can tell"
+        case SimilarCost(fewest, most, share_more):
+            return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
+
+
+def _too_few_words(reason: TooFew) -> str:
+    match reason:
+        case MachineTooSmall():
+            return f"the {reason.cores} cores of {reason.machine} are too few"
+        case MeasuredTooFew():
+            return f"{ONLY_MEASURED}, and the {reason.measured:g} cores measured are too few"
+        case BeyondExtrapolation():
+            return f"even twice the {reason.measured:g} cores measured are too few, and beyond that nothing is said,"
 
 
 def answers_table(answers: Sequence[Answer]) -> Table:
@@ -74,14 +133,15 @@ def answers_table(answers: Sequence[Answer]) -> Table:
     rows = []
     for answer in answers:
         offers = sorted(
-            [*answer.neighbours, *([answer.offer] if answer.offer else [])], key=lambda each: (each.cores, each.threads)
+            [*answer.neighbours, *([answer.offer] if answer.offer else [])],
+            key=lambda offer: (offer.cores, offer.threads),
         )
-        for place, offer in enumerate(offers):
-            name = answer.fit.series.label if place == 0 else ""
+        for index, offer in enumerate(offers):
+            name = answer.fit.series.label if index == 0 else ""
             rows.append((name, "*" if offer is answer.offer else "", *_offer_cells(offer, answer)))
     figures = (">cores", ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
     table = Table(("series", "", *figures), rows)
-    priced = any(answer.question.kind in ("budget", "cheapest") for answer in answers)
+    priced = any(answer.question.goal in (Goal.HOURLY_BUDGET, Goal.CHEAPEST) for answer in answers)
     return table if priced else Table(table.headers[:7] + table.headers[8:], [row[:7] + row[8:] for row in rows])
 
 
@@ -110,9 +170,9 @@ def size_words(offer: Offer) -> str:
 def outlook_sentence(outlook: ScalingLimits) -> str:
     """Where more cores stop paying."""
     name = outlook.fit.series.label
-    if outlook.fit.verdict.word in ("no law fits", "superlinear"):
-        return f"{name}: no answer: {outlook.reason}"
-    caution = f" ({outlook.reason})" if outlook.reason else ""
+    if not outlook.fit.verdict.has_law:
+        return f"{name}: no answer: {sizing_reasons_sentence(outlook.reasons)}"
+    caution = f" ({sizing_reasons_sentence(outlook.reasons)})" if outlook.reasons else ""
     if outlook.knee is None or isinf(outlook.knee.value):
         return f"{name}: speedup times efficiency still grows at {figure(outlook.extrapolation_limit)} cores{caution}"
     knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.extrapolation_limit)}")
@@ -126,7 +186,7 @@ def outlooks_table(outlooks: Sequence[ScalingLimits]) -> Table:
             each.fit.series.label,
             "-" if each.recommended is None else str(each.recommended),
             *_landmarks(each),
-            each.fit.verdict.word,
+            VERDICT_WORDS[each.fit.verdict],
         )
         for each in outlooks
     ]
@@ -136,7 +196,7 @@ def outlooks_table(outlooks: Sequence[ScalingLimits]) -> Table:
 
 
 def _landmarks(outlook: ScalingLimits) -> tuple[str, ...]:
-    if outlook.fit.verdict.word in ("no law fits", "superlinear"):
+    if not outlook.fit.verdict.has_law:
         return ("-",) * 4
     beyond = f"beyond {figure(outlook.extrapolation_limit)}"
     return (
@@ -161,11 +221,11 @@ def answer_facts(answer: Answer) -> dict[str, object]:
     return {
         "name": series.name,
         "unit": series.unit,
-        "question": question.kind,
+        "question": question.goal.value,
         "target": question.target,
         "assurance_asked": question.assurance,
-        "status": answer.status,
-        "status_code": answer.code,
+        "status": STATUS_WORDS[answer.status],
+        "status_code": answer.status.value,
         "cores": None if answer.offer is None else answer.offer.cores,
         "threads": None if answer.offer is None else answer.offer.threads,
         "assurance": None if answer.offer is None else answer.offer.assurance,
@@ -174,9 +234,10 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "offer": None if answer.offer is None else _offer(answer.offer),
         "neighbours": [_offer(each) for each in answer.neighbours],
         "fleet": None if answer.replicas is None else asdict(answer.replicas),
-        "reason": answer.reason,
-        "verdict": answer.fit.verdict.word,
-        "verdict_code": answer.fit.verdict.code,
+        "reason": sizing_reasons_sentence(answer.reasons),
+        "reason_codes": [reason.code for reason in answer.reasons],
+        "verdict": VERDICT_WORDS[answer.fit.verdict],
+        "verdict_code": answer.fit.verdict.value,
         "sentence": answer_sentence(answer),
     }
 
@@ -191,9 +252,10 @@ def outlook_facts(outlook: ScalingLimits) -> dict[str, object]:
         "speedup_limit": _spread(outlook.speedup_limit),
         "rate_limit": _spread(outlook.rate_limit),
         "peak_cores": _spread(outlook.peak_cores),
-        "reason": outlook.reason,
-        "verdict": outlook.fit.verdict.word,
-        "verdict_code": outlook.fit.verdict.code,
+        "reason": sizing_reasons_sentence(outlook.reasons),
+        "reason_codes": [reason.code for reason in outlook.reasons],
+        "verdict": VERDICT_WORDS[outlook.fit.verdict],
+        "verdict_code": outlook.fit.verdict.value,
     }
 
 

@@ -4,7 +4,27 @@ from collections.abc import Sequence
 from math import isinf
 
 from scaling.analysis.estimates import Estimate, finite
+from scaling.analysis.fits.cautions import (
+    Caution,
+    ClockUnknown,
+    NegativeCoherency,
+    OneCoreDiffers,
+    OneCoreNotMeasured,
+    OneLaunchPerCount,
+    SmtYieldUnknown,
+)
 from scaling.analysis.fits.karp_flatt import KarpFlatt
+from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.verdict import (
+    CorrelatedParameters,
+    LackOfFit,
+    MoreThanItsShare,
+    TooFewCores,
+    TooFewCounts,
+    VagueLimits,
+    Verdict,
+    VerdictReason,
+)
 from scaling.analysis.fitting import LawFigures, SeriesFit
 from scaling.analysis.laws import AMDAHL, law_named
 from scaling.reporting.tables import Table
@@ -12,17 +32,98 @@ from scaling.reporting.words import count, figure, percent, small, with_interval
 
 # A peak beyond so many times the cores measured is out of reach.
 REACH = 4.0
+VERDICT_WORDS = {
+    Verdict.OK: "ok",
+    Verdict.NOT_IDENTIFIABLE: "not identifiable",
+    Verdict.NO_LAW_FITS: "no law fits",
+    Verdict.SUPERLINEAR: "superlinear",
+}
+NO_INTERVAL = "nothing is left to judge noise by, so no interval can be given"
 
 
 def fit_sentence(fit: SeriesFit) -> str:
     """What a series turned out to be, in one sentence."""
     name, verdict = fit.series.label, fit.verdict
     chosen = fit.chosen.figures
-    if verdict.word == "ok":
+    if verdict is Verdict.OK:
         return f"{name}: {_law_sentence(chosen, max(fit.series.cores))}"
-    reasons = "; ".join(verdict.reasons)
-    known = f"; {_best_known(fit, chosen)}" if verdict.word == "not identifiable" else ""
-    return f"{name}: {verdict.word}: {reasons}{known}"
+    known = f"; {_best_known(fit, chosen)}" if verdict is Verdict.NOT_IDENTIFIABLE else ""
+    return f"{name}: {VERDICT_WORDS[verdict]}: {reasons_sentence(fit.reasons)}{known}"
+
+
+def reasons_sentence(reasons: Sequence[VerdictReason]) -> str:
+    """Why a fit has its verdict."""
+    return "; ".join(map(reason_sentence, reasons))
+
+
+def reason_sentence(reason: VerdictReason) -> str:
+    """One reason for a verdict."""
+    match reason:
+        case TooFewCounts(counts, least):
+            return f"only {counts} core counts were measured; {least} are needed to tell laws apart"
+        case TooFewCores(most, least_cores):
+            return f"at most {most:g} cores were measured; a law needs {least_cores:g} or more"
+        case MoreThanItsShare():
+            return _superlinear_words(reason)
+        case LackOfFit(misfit):
+            return _misfit_words(misfit)
+        case VagueLimits(contention, peak):
+            limits = [_limit_words(contention, reason.factor)]
+            return ", and ".join(limits if peak is None else [*limits, _peak_limit_words(peak, reason.factor)])
+        case CorrelatedParameters(correlation):
+            return f"T(1) and the serial fraction cannot be told apart (correlation {correlation:.3f})"
+
+
+def _superlinear_words(reason: MoreThanItsShare) -> str:
+    free = reason.parameter
+    left_free = f", and the {free.name}, left free, is {free.value:.3g} ± {free.stderr:.1g}" if free else ""
+    return (
+        f"{reason.cores:g} cores did {100 * reason.excess:.1f} % more than their share{left_free}: superlinear "
+        f"(caches?) or the measurement on {reason.baseline:g} core(s) is too slow"
+    )
+
+
+def _misfit_words(misfit: Misfit) -> str:
+    share = f"{100 * misfit.excess:.1f} %"
+    if misfit.pure:
+        return f"the best law misses the measured means by {share} beyond their noise (p = {misfit.p:.1g})"
+    pattern = "" if misfit.p is None or misfit.p >= 0.01 else f", in a pattern (p = {misfit.p:.1g})"
+    return (
+        f"the best law misses the measured values by {share}{pattern}; with one value a count this rests on the "
+        "residuals alone"
+    )
+
+
+def _limit_words(contention: Estimate, factor: float) -> str:
+    if contention.low is None or contention.high is None:
+        return NO_INTERVAL
+    most = "without limit" if contention.low <= 0.0 else f"{1 / contention.low:.4g}"
+    least = f"{1 / contention.high:.4g}" if contention.high > 0.0 else "any"
+    return f"the speedup limit lies anywhere from {least} to {most}, more than a factor of {factor:g}"
+
+
+def _peak_limit_words(peak: Estimate, factor: float) -> str:
+    if peak.low is None:
+        return NO_INTERVAL
+    most = "without limit" if finite(peak.high) is None else f"{peak.high:.3g}"
+    return f"the peak lies anywhere from {peak.low:.3g} to {most} cores, more than a factor of {factor:g}"
+
+
+def caution_sentence(caution: Caution) -> str:
+    """What to be careful about with a fit."""
+    match caution:
+        case SmtYieldUnknown():
+            return "φ not identifiable: fewer than two counts share a core between threads, so those were left out"
+        case ClockUnknown():
+            return "no clock was recorded; one that falls with cores would look like a serial fraction"
+        case OneCoreNotMeasured(fewest):
+            return f"one core was not measured; speedup is against the T(1) the law gives, from {fewest:g} up"
+        case OneCoreDiffers(difference):
+            return f"the fitted time on one core is {100 * difference:+.1f} % off the measured one"
+        case NegativeCoherency(value, stderr):
+            return f"left free, the coherency is {value:.3g} ± {stderr:.1g}: less is lost than any law says"
+        case OneLaunchPerCount():
+            return "with one value a count, noise and misfit cannot be told apart; all intervals rest on the residuals"
 
 
 def _law_sentence(figures: LawFigures, measured: float) -> str:
@@ -86,7 +187,11 @@ def fits_table(fits: Sequence[SeriesFit]) -> Table:
                     *(each.law, with_interval(each.contention, percent)),
                     "-" if each.coherency is None else with_interval(each.coherency, small),
                     *(with_interval(each.rate_at_1, figure), _end(each)),
-                    *(_yield(each), _held_out_words(fit) if chosen else "", fit.verdict.word if chosen else ""),
+                    *(
+                        _yield(each),
+                        _held_out_words(fit) if chosen else "",
+                        VERDICT_WORDS[fit.verdict] if chosen else "",
+                    ),
                 )
             )
     headers = ("series", "", "law", "serial fraction", "coherency", "one core, per s", "limit or peak", "φ")
@@ -135,7 +240,7 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     about: dict[str, list[str]] = {}
     for fit in fits:
         for caution in fit.cautions:
-            about.setdefault(caution, []).append(fit.series.label)
+            about.setdefault(caution_sentence(caution), []).append(fit.series.label)
     return [
         caution if len(names) == len(fits) else f"{', '.join(names)}: {caution}" for caution, names in about.items()
     ]
@@ -151,10 +256,12 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "launches": list(fit.series.launches),
         "laws": {each.law: _law(each) for each in fit.figures},
         "chosen": choice.law,
-        "verdict": fit.verdict.word,
-        "verdict_code": fit.verdict.code,
-        "reasons": list(fit.verdict.reasons),
-        "cautions": list(fit.cautions),
+        "verdict": VERDICT_WORDS[fit.verdict],
+        "verdict_code": fit.verdict.value,
+        "reasons": [reason_sentence(reason) for reason in fit.reasons],
+        "reason_codes": [reason.code for reason in fit.reasons],
+        "cautions": [caution_sentence(caution) for caution in fit.cautions],
+        "caution_codes": [caution.code for caution in fit.cautions],
         "akaike_weights": {each.law: choice.weight(each.law) for each in fit.laws},
         "coherency_p": choice.coherency_p,
         "misfit": {"excess": misfit.excess, "p": misfit.p, "pure_error": misfit.pure},

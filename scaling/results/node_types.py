@@ -10,7 +10,7 @@ from math import floor, log10
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.capacity import answer, offer_of
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Answer, Offer, Question, ScalingLimits
+from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, ScalingLimits
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
 
@@ -104,7 +104,7 @@ def _targets(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[float]:
 def _answer(kind: NodeTypeEvaluation, series: str, target: float) -> NodeTypeAnswer:
     outlook = kind.limits_of(series)
     assert outlook is not None
-    question = Question("throughput", target, price=kind.price)
+    question = Question(Goal.THROUGHPUT, target, price=kind.price)
     return NodeTypeAnswer(kind.name, series, answer(outlook.fit, question, kind.evaluation.sizes))
 
 

@@ -1,25 +1,41 @@
 """What may be asked about a size, and what an answer looks like. Pure values."""
 
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.price import Price
+from scaling.analysis.sizing.reasons import SizingReason
 from scaling.analysis.sizing.replicas import Replicas
 
 ASSURANCE = 0.95
 CORE_HOURS = Price()
 
-Kind = Literal["throughput", "latency", "efficiency", "budget", "cheapest"]
-Status = Literal["ok", "not reachable", "refused"]
+
+class Goal(StrEnum):
+    """What a question asks for; the value is the code that scripts match."""
+
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+    EFFICIENCY = "efficiency"
+    HOURLY_BUDGET = "hourly-budget"
+    CHEAPEST = "cheapest"
+
+
+class Status(StrEnum):
+    """Whether an answer names a size: there is one, none is enough, or nothing can be said."""
+
+    OK = "ok"
+    NOT_REACHABLE = "not-reachable"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is wanted: units a second, seconds for the series' work, an efficiency, a cost an hour; and how surely."""
+    """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour."""
 
-    kind: Kind
+    goal: Goal
     target: float
     assurance: float = ASSURANCE
     price: Price = CORE_HOURS
@@ -45,7 +61,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to give a series; without a size, the reason says why, and `needed` what it would take if it is known.
+    """What to give a series; without a size, `reasons` say why, and `needed` what it would take if it is known.
 
     `replicas` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
     """
@@ -56,13 +72,8 @@ class Answer:
     offer: Offer | None
     needed: Estimate | None
     neighbours: tuple[Offer, ...]
-    reason: str | None
+    reasons: tuple[SizingReason, ...]
     replicas: Replicas | None = None
-
-    @property
-    def code(self) -> str:
-        """The status as scripts match it, whatever the wording: 'not-reachable'."""
-        return self.status.replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +90,4 @@ class ScalingLimits:
     speedup_limit: Estimate | None
     rate_limit: Estimate | None
     peak_cores: Estimate | None
-    reason: str | None
+    reasons: tuple[SizingReason, ...]

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import ScalingLimits
-from scaling.reporting.fits import karp_flatt_words, peak_words
+from scaling.reporting.capacity import sizing_reasons_sentence
+from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
 from scaling.reporting.words import count, figure, percent, with_interval
 
 VERDICTS = {
-    "ok": "the law fits",
-    "not identifiable": "not settled",
-    "no law fits": "no law fits",
-    "superlinear": "faster than its cores",
+    Verdict.OK: "the law fits",
+    Verdict.NOT_IDENTIFIABLE: "not settled",
+    Verdict.NO_LAW_FITS: "no law fits",
+    Verdict.SUPERLINEAR: "faster than its cores",
 }
 
 
@@ -51,9 +53,9 @@ def answer_line(outlook: ScalingLimits) -> AnswerLine:
         give=_give(outlook),
         serial=_serial(fit),
         ceiling=_ceiling(fit),
-        verdict=VERDICTS[fit.verdict.word],
+        verdict=VERDICTS[fit.verdict],
         why=_why(outlook),
-        sure=fit.verdict.word == "ok" and outlook.recommended is not None,
+        sure=fit.verdict is Verdict.OK and outlook.recommended is not None,
     )
 
 
@@ -65,7 +67,7 @@ def _give(outlook: ScalingLimits) -> Words:
 
 def _serial(fit: SeriesFit) -> Words:
     """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
-    if fit.verdict.word in ("ok", "not identifiable"):
+    if fit.verdict.has_law:
         return apart(with_interval(fit.chosen.figures.contention, percent))
     if not fit.karp_flatt.values:
         return Words("–", "no law fits, and one core was not measured")
@@ -77,8 +79,8 @@ def _serial(fit: SeriesFit) -> Words:
 def _ceiling(fit: SeriesFit) -> Words:
     """The largest speedup, or where throughput peaks."""
     figures = fit.chosen.figures
-    if fit.verdict.word not in ("ok", "not identifiable"):
-        return Words("–", "no law fits" if fit.verdict.word == "no law fits" else "none in sight")
+    if not fit.verdict.has_law:
+        return Words("–", "no law fits" if fit.verdict is Verdict.NO_LAW_FITS else "none in sight")
     if figures.speedup_limit is not None:
         words = apart(with_interval(figures.speedup_limit, figure))
         return Words(f"× {words.value}" if isfinite(figures.speedup_limit.value) else words.value, words.rest)
@@ -88,10 +90,10 @@ def _ceiling(fit: SeriesFit) -> Words:
 
 def _why(outlook: ScalingLimits) -> str:
     fit = outlook.fit
-    if fit.verdict.word != "ok":
-        return "; ".join(fit.verdict.reasons)
+    if fit.verdict is not Verdict.OK:
+        return reasons_sentence(fit.reasons)
     law = "Amdahl’s law" if fit.choice.law == "amdahl" else "the universal scalability law"
-    reason = f"; {outlook.reason}" if outlook.reason else ""
+    reason = f"; {sizing_reasons_sentence(outlook.reasons)}" if outlook.reasons else ""
     return f"{law}, over {count(len(set(fit.series.cores)), 'core count')}{reason}"
 
 

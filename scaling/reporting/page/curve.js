@@ -41,27 +41,27 @@ const CURVES = {
 // Drawn for a width, so that its letters keep their size on a small screen.
 function curve(series, question, offer, room) {
   const width = Math.max(NARROWEST, Math.min(WIDEST, room || WIDEST));
-  const kind = CURVES[question.kind] ? question.kind : "throughput";
+  const shown = CURVES[question.goal] ? question.goal : "throughput";
   const given = offer && offer.threads === 1 ? offer.cores : null;
-  const points = drawnSizes(series.sizes, given).map((size) => ({ cores: size.cores, ...CURVES[kind].estimate(size, series.work) }));
-  const goal = question.kind === kind ? question.target : null;
+  const points = drawnSizes(series.sizes, given).map((size) => ({ cores: size.cores, ...CURVES[shown].estimate(size, series.work) }));
+  const wanted = question.goal === shown ? question.target : null;
   const tallest = Math.max(...points.map((point) => point.high));
-  const top = Math.max(tallest, goal !== null && goal < 2 * tallest ? goal : 0) * 1.05;
+  const top = Math.max(tallest, wanted !== null && wanted < 2 * tallest ? wanted : 0) * 1.05;
   const last = points[points.length - 1].cores;
   const x = (cores) => EDGE.left + ((cores - 1) / Math.max(1, last - 1)) * (width - EDGE.left - EDGE.right);
   const y = (value) => HEIGHT - EDGE.bottom - (Math.min(value, top) / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const at = (point, name) => `${x(point.cores).toFixed(1)},${y(point[name]).toFixed(1)}`;
 
-  const label = `${series.label}: ${CURVES[kind].axis(series.unit)} over cores, with its 95 % band`;
+  const label = `${series.label}: ${CURVES[shown].axis(series.unit)} over cores, with its 95 % band`;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
   for (const tick of ticks(top, 4)) {
     picture.append(svg("line", { class: "axis", x1: EDGE.left, x2: width - EDGE.right, y1: y(tick), y2: y(tick) }));
-    picture.append(svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, CURVES[kind].words(tick)));
+    picture.append(svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, CURVES[shown].words(tick)));
   }
   for (const tick of [1, ...ticks(last, width / 80).filter((each) => each > 1 && Number.isInteger(each))]) {
     picture.append(svg("text", { x: x(tick), y: HEIGHT - EDGE.bottom + 18, "text-anchor": "middle" }, String(tick)));
   }
-  picture.append(svg("text", { x: 4, y: 12 }, CURVES[kind].axis(series.unit)));
+  picture.append(svg("text", { x: 4, y: 12 }, CURVES[shown].axis(series.unit)));
   picture.append(svg("text", { x: width - EDGE.right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"));
   const outline = [...points.map((each) => at(each, "high")), ...points.map((each) => at(each, "low")).reverse()];
   picture.append(svg("polygon", { class: "band", points: outline.join(" ") }));
@@ -70,8 +70,8 @@ function curve(series, question, offer, room) {
   const line = (some) => some.map((each) => at(each, "value")).join(" ");
   picture.append(svg("polyline", { class: "middle", points: line(within) }));
   if (beyond.length > 1) picture.append(svg("polyline", { class: "middle beyond", points: line(beyond) }));
-  if (goal !== null && goal <= top) {
-    picture.append(svg("line", { class: "goal", x1: EDGE.left, x2: width - EDGE.right, y1: y(goal), y2: y(goal) }));
+  if (wanted !== null && wanted <= top) {
+    picture.append(svg("line", { class: "goal", x1: EDGE.left, x2: width - EDGE.right, y1: y(wanted), y2: y(wanted) }));
   }
   const marked = points.find((each) => each.cores === given);
   if (marked) picture.append(svg("circle", { class: "given", cx: x(marked.cores), cy: y(marked.value), r: 6 }));

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
-from scaling.reporting.capacity import outlook_facts, size_words, spread_words
+from scaling.reporting.capacity import outlook_facts, size_words, sizing_reasons_sentence, spread_words
 from scaling.reporting.cluster import between_facts, between_table, counted, side_by_side, side_by_side_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
@@ -148,7 +148,7 @@ def _cells(offer: Offer) -> tuple[str, ...]:
 
 def _reason(answer: Answer) -> str:
     beyond = "extrapolated" if answer.offer and answer.offer.extrapolated else ""
-    return "; ".join(filter(None, (beyond, answer.reason)))
+    return "; ".join(filter(None, (beyond, sizing_reasons_sentence(answer.reasons))))
 
 
 def _does(offer: Offer) -> Words:

@@ -1,7 +1,7 @@
 // The planner's form: a question in, an answer out. The address carries the question, so that a link opens with it.
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
-const FIELDS = { series: "series", want: "kind", target: "target", assurance: "assurance", "core-hour": "core-hour", "replica-hour": "replica-hour" };
+const FIELDS = { series: "series", want: "goal", target: "target", assurance: "assurance", "core-hour": "core-hour", "replica-hour": "replica-hour" };
 const MARK = "ask?";
 
 function targetWords(question, unit) {
@@ -9,9 +9,9 @@ function targetWords(question, unit) {
     throughput: () => `${figure(question.target)} ${unit}/s`,
     latency: () => `${unit === "items" ? "a step" : "a run"} within ${duration(question.target)}`,
     efficiency: () => `an efficiency of ${percent(question.target)} or more`,
-    budget: () => `${figure(question.target)} an hour`,
+    "hourly-budget": () => `${figure(question.target)} an hour`,
     cheapest: () => "the cheapest size",
-  }[question.kind]();
+  }[question.goal]();
 }
 
 function sureness(chance) {
@@ -19,14 +19,14 @@ function sureness(chance) {
 }
 
 function promiseWords(question, offer, unit) {
-  if (question.kind === "budget") return `${figure(hourly(question.price, offer.cores))} an hour buys ${withInterval(offer.rate)} ${unit}/s`;
-  if (question.kind === "cheapest") return `${figure(offer.cost_per_million)} per million ${unit}, the lowest`;
+  if (question.goal === "hourly-budget") return `${figure(hourly(question.price, offer.cores))} an hour buys ${withInterval(offer.rate)} ${unit}/s`;
+  if (question.goal === "cheapest") return `${figure(offer.cost_per_million)} per million ${unit}, the lowest`;
   return `${sureness(offer.assurance)} sure of ${targetWords(question, unit)}`;
 }
 
 function sentence(series, question, { status, offer, reason, fleet }) {
   const { label, unit } = series;
-  const most = question.kind === "efficiency" ? "at most " : "";
+  const most = question.goal === "efficiency" ? "at most " : "";
   const threads = offer && offer.threads > 1 ? ` with ${offer.threads} threads each` : "";
   const one = offer
     ? `give ${label} ${most}${count(offer.cores, "core")}${threads}: ${promiseWords(question, offer, unit)}` +
@@ -60,44 +60,44 @@ const planner = (() => {
   }
 
   // A target that the series can reach: what a reader would ask first.
-  function usualTarget(series, kind, price) {
-    if (kind === "efficiency") return 0.5;
+  function usualTarget(series, goal, price) {
+    if (goal === "efficiency") return 0.5;
     const { sizes, recommended } = series;
     const size = sizes.find((each) => each.cores === recommended) ?? sizes[Math.floor(sizes.length / 2)];
-    if (kind === "budget") return Number(hourly(price, size.cores).toPrecision(3));
+    if (goal === "hourly-budget") return Number(hourly(price, size.cores).toPrecision(3));
     const rate = 0.7 * size.rate.value;
-    return Number((kind === "latency" ? series.work / rate : rate).toPrecision(2));
+    return Number((goal === "latency" ? series.work / rate : rate).toPrecision(2));
   }
 
   function question() {
     const price = { core_hour: number("core-hour"), replica_hour: number("replica-hour") };
-    const kind = field("kind").value;
-    return { kind, target: kind === "cheapest" ? 1 : number("target"), assurance: number("assurance"), price };
+    const goal = field("goal").value;
+    return { goal, target: goal === "cheapest" ? 1 : number("target"), assurance: number("assurance"), price };
   }
 
-  function complaint({ kind, target, price }) {
+  function complaint({ goal, target, price }) {
     if (!(price.core_hour > 0 && price.core_hour < Infinity && price.replica_hour >= 0 && price.replica_hour < Infinity)) {
       return "A core-hour must cost more than 0 and a replica-hour 0 or more.";
     }
-    if (target > 0 && target < Infinity && !(kind === "efficiency" && target > 1)) return null;
-    return `The target must be a number ${kind === "efficiency" ? "between 0 and 1" : "above 0"}.`;
+    if (target > 0 && target < Infinity && !(goal === "efficiency" && target > 1)) return null;
+    return `The target must be a number ${goal === "efficiency" ? "between 0 and 1" : "above 0"}.`;
   }
 
   function show() {
     const series = seriesNamed(field("series").value);
-    const kind = field("kind").value;
+    const goal = field("goal").value;
     const unit = series.unit === "items" ? "step" : "run";
-    const labels = { throughput: `${series.unit} per second`, latency: `seconds per ${unit}`, efficiency: "efficiency, 0 to 1", budget: "cost per hour" };
-    field("target-field").hidden = kind === "cheapest";
-    field("target-label").textContent = labels[kind] ?? "";
-    if (!typedTarget && !series.refusal && kind !== "cheapest") field("target").value = usualTarget(series, kind, question().price);
+    const labels = { throughput: `${series.unit} per second`, latency: `seconds per ${unit}`, efficiency: "efficiency, 0 to 1", "hourly-budget": "cost per hour" };
+    field("target-field").hidden = goal === "cheapest";
+    field("target-label").textContent = labels[goal] ?? "";
+    if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question().price);
     const wanted = question();
     const wrong = series.refusal ? null : complaint(wanted);
     render(series, wanted, wrong ? { offer: null, neighbours: [], fleet: null, sentence: wrong } : answer(series, wanted), wrong);
   }
 
   function render(series, wanted, { offer, neighbours, fleet, sentence: words }, wrong) {
-    const most = wanted.kind === "efficiency" ? "at most " : "";
+    const most = wanted.goal === "efficiency" ? "at most " : "";
     const threads = offer && offer.threads > 1 ? ` × ${offer.threads} threads` : "";
     const sure = offer && offer.assurance !== null ? [`${sureness(offer.assurance)} sure`] : [];
     reply("size").textContent = offer ? most + count(offer.cores, "core") + threads : fleet ? "no single size" : "no size";
@@ -129,11 +129,11 @@ const planner = (() => {
     });
   }
 
-  function offerTable(series, { kind }, offer, neighbours) {
+  function offerTable(series, { goal }, offer, neighbours) {
     const offers = [...neighbours, ...(offer ? [offer] : [])];
     if (!offers.length) return [];
     offers.sort((one, other) => one.cores - other.cores || one.threads - other.threads);
-    const sure = (chance) => (chance === null ? "-" : kind === "efficiency" ? sureness(chance) : `${fixed(100 * chance, 1)} %`);
+    const sure = (chance) => (chance === null ? "-" : goal === "efficiency" ? sureness(chance) : `${fixed(100 * chance, 1)} %`);
     const headers = ["cores", "sure", `${series.unit}/s`, "efficiency", "CPU-h / million", "cost / million"];
     const rows = offers.map((each) => [
       each.threads === 1 ? String(each.cores) : `${each.cores}×${each.threads}`,
@@ -154,7 +154,7 @@ const planner = (() => {
   function toAddress() {
     const query = new URLSearchParams();
     for (const [name, key] of Object.entries(FIELDS)) {
-      if (name !== "target" || field("kind").value !== "cheapest") query.set(name, field(key).value);
+      if (name !== "target" || field("goal").value !== "cheapest") query.set(name, field(key).value);
     }
     history.replaceState(null, "", `#${MARK}${query}`);
   }
@@ -175,7 +175,7 @@ const planner = (() => {
 
   function changed(event) {
     if (event.target === field("target")) typedTarget = true;
-    if (event.target === field("kind") || event.target === field("series")) typedTarget = false;
+    if (event.target === field("goal") || event.target === field("series")) typedTarget = false;
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       show();

@@ -17,6 +17,8 @@ from scaling.analysis.sizing.quantile_tables import (
 )
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
+from scaling.reporting.capacity import sizing_reason_sentence, sizing_reasons_sentence
+from scaling.reporting.fits import VERDICT_WORDS
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
 MOST_CHARACTERS = 1_000_000
@@ -48,7 +50,7 @@ def series_facts(outlook: ScalingLimits, sizes: Sizes | None) -> dict[str, objec
     fit = outlook.fit
     why_not = refusal(fit)
     if why_not:
-        return _identity(fit) | {"refusal": why_not}
+        return _identity(fit) | {"refusal": sizing_reason_sentence(why_not)}
     draws, counts = fit.draws(DRAWS), available_sizes(fit, sizes)
     shared = _threads_of_all_cores(fit, sizes, counts)
     return _identity(fit) | {
@@ -57,7 +59,7 @@ def series_facts(outlook: ScalingLimits, sizes: Sizes | None) -> dict[str, objec
         "recommended": outlook.recommended,
         "most_measured": most_measured(fit),
         "farthest": extrapolation_limit(fit),
-        "only_measured": only_measured(fit),
+        "only_measured": sizing_reasons_sentence(only_measured(fit)),
         "machine": None if sizes is None or not sizes.counts else {"name": sizes.machine, "cores": sizes.counts[-1]},
         "sizes": [_size(table) for table in size_tables(fit, draws, counts)],
         "all_threads": _size(all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
@@ -67,7 +69,7 @@ def series_facts(outlook: ScalingLimits, sizes: Sizes | None) -> dict[str, objec
 
 def _identity(fit: SeriesFit) -> dict[str, object]:
     series = fit.series
-    return {"name": series.name, "label": series.label, "unit": series.unit, "verdict": fit.verdict.word}
+    return {"name": series.name, "label": series.label, "unit": series.unit, "verdict": VERDICT_WORDS[fit.verdict]}
 
 
 def _threads_of_all_cores(fit: SeriesFit, sizes: Sizes | None, counts: Sequence[int]) -> int | None:

@@ -41,10 +41,10 @@ function largest(values) {
 
 function sizing(series, question) {
   const { sizes, work } = series;
-  const { kind, target, assurance, price } = question;
+  const { goal, target, assurance, price } = question;
   const level = facts.planner.assurances.indexOf(assurance);
   const quantile = facts.planner.assurance_probits[level];
-  const logSeconds = Math.log(kind === "latency" ? target : work / target);
+  const logSeconds = Math.log(goal === "latency" ? target : work / target);
   const last = sizes.length - 1;
 
   const probit = (size) => interpolate(logSeconds, size.log_seconds, facts.planner.probits, 6);
@@ -138,6 +138,6 @@ function sizing(series, question) {
     return fleets.sort((one, other) => one.hourly_cost - other.hourly_cost || one.replicas - other.replicas)[0] ?? null;
   }
 
-  const answers = { throughput: promise, latency: promise, efficiency, budget, cheapest };
-  return { ...answers[kind](), fleet: kind === "throughput" ? cheapestReplicas() : null };
+  const answers = { throughput: promise, latency: promise, efficiency, "hourly-budget": budget, cheapest };
+  return { ...answers[goal](), fleet: goal === "throughput" ? cheapestReplicas() : null };
 }

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from scaling.analysis.capacity import answer
+from scaling.analysis.capacity import answer, refusal
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.question import ASSURANCE, Question, ScalingLimits
+from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
+from scaling.reporting.capacity import STATUS_WORDS
+from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.curves import Curve, launch_curve, most_fitted
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.over_cores import MARKS, NO_LAW, THROUGHPUT
+from scaling.reporting.plots.over_cores import MARKS, THROUGHPUT
 from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Panel, Series, y_limits
 from scaling.reporting.plots.style import COLOURS, colour, marker
 from scaling.reporting.words import count
@@ -73,7 +75,7 @@ def _panel(outlook: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation
 def _curve(outlook: ScalingLimits) -> Curve | None:
     """The throughput of new launches; None where no law can answer."""
     fit = outlook.fit
-    if fit.verdict.word in NO_LAW or all(law.fitted.problem.df <= 0 for law in fit.laws):
+    if refusal(fit):
         return None
     return launch_curve(fit, fit.draws(DRAWS), outlook.extrapolation_limit, ASSURANCE)
 
@@ -82,10 +84,10 @@ def _size(outlook: ScalingLimits, evaluation: Evaluation, target: float | None) 
     """The recommended size, and a remark about it."""
     if target is None:
         size = outlook.recommended
-        return size, f"no size: {outlook.fit.verdict.word}" if size is None else f"give {count(size, 'core')}"
-    reply = answer(outlook.fit, Question("throughput", target), evaluation.sizes)
+        return size, f"no size: {VERDICT_WORDS[outlook.fit.verdict]}" if size is None else f"give {count(size, 'core')}"
+    reply = answer(outlook.fit, Question(Goal.THROUGHPUT, target), evaluation.sizes)
     if reply.offer is None:
-        return None, f"no size: {reply.status}"
+        return None, f"no size: {STATUS_WORDS[reply.status]}"
     threads = f" × {reply.offer.threads} threads" if reply.offer.threads > 1 else ""
     return reply.offer.cores, f"give {count(reply.offer.cores, 'core')}{threads}"
 

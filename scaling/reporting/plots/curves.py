@@ -13,6 +13,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, draws, quantiles
 from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, chance_within
+from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.reporting.plots.lines import Line
 
@@ -60,7 +61,7 @@ def most_fitted(fit: SeriesFit) -> float:
 def reach(fit: SeriesFit, counts: Sequence[float], *, logarithmic: bool) -> float:
     """Up to how many cores a law is drawn beside marks at these counts: a little beyond, where its verdict is ok."""
     most = most_fitted(fit)
-    if fit.verdict.word != "ok":
+    if fit.verdict is not Verdict.OK:
         return most
     wanted = EXTRAPOLATION_LIMIT * most if logarithmic else max(A_LITTLE * most, *counts)
     return min(wanted, EXTRAPOLATION_LIMIT * most)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import LawFit
 from scaling.analysis.laws import AMDAHL, LAW_NAMES, law_named
 from scaling.analysis.speedup import Scaled
+from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
@@ -35,7 +37,6 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-NO_LAW = ("no law fits", "superlinear")
 # How the laws look, in the order in which they are listed.
 LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
 LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", ":")
@@ -74,7 +75,7 @@ def law_remark(line: Line) -> str:
     """Why a series has no law, or what is wrong with it."""
     if line.fit is None:
         return "no law fitted"
-    return "" if line.fit.verdict.word == "ok" else line.fit.verdict.word
+    return "" if line.fit.verdict is Verdict.OK else VERDICT_WORDS[line.fit.verdict]
 
 
 def _marks(line: Line, value: Callable[[Scaled], Estimate | None]) -> list[Mark]:
@@ -89,9 +90,9 @@ def _percent(estimate: Estimate | None) -> Estimate | None:
 
 def _speedup_law(line: Line, counts: Sequence[float]) -> Curve | None:
     """The selected law's speedup; None where no law fits, without a band where its verdict is not ok."""
-    if line.fit is None or line.fit.verdict.word in NO_LAW:
+    if line.fit is None or not line.fit.verdict.has_law:
         return None
-    return _law_curve(line, line.fit.chosen, counts, band=line.fit.verdict.word == "ok")
+    return _law_curve(line, line.fit.chosen, counts, band=line.fit.verdict is Verdict.OK)
 
 
 def _law_curve(line: Line, law: LawFit, counts: Sequence[float], *, band: bool) -> Curve | None:
@@ -189,7 +190,7 @@ def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
     laws = []
     for law in sorted(line.fit.laws, key=lambda law: LAW_NAMES.index(law.law)) if line.fit else ():
         assert line.fit is not None
-        curve = _law_curve(line, law, counts, band=line.fit.verdict.word in ("ok", "not identifiable"))
+        curve = _law_curve(line, law, counts, band=line.fit.verdict.has_law)
         if curve:
             index, title = LAW_NAMES.index(law.law), law_named(law.law).title
             laws.append(LawLine(title, curve, most_fitted(line.fit), LAW_COLOURS[index], LAW_STROKES[index]))
@@ -250,7 +251,7 @@ def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
 
 def _fitted_serial_fraction(line: Line) -> list[Level]:
     """Amdahl's serial fraction of a series; none where no law fits."""
-    if line.fit is None or line.fit.verdict.word in NO_LAW:
+    if line.fit is None or not line.fit.verdict.has_law:
         return []
     fitted = next((law.figures.contention for law in line.fit.laws if law.law == AMDAHL.name), None)
     percent = _percent(fitted)

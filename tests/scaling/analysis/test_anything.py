@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import Observation, Series, threads_on
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
 from scaling.reporting.fits import fit_facts, fit_sentence, fits_table
@@ -28,7 +28,7 @@ def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target)
         found = fit(measured, resamples=20)
     except FitError:
         return
-    told = answer(found, Question("throughput", target), draws=50)
+    told = answer(found, Question(Goal.THROUGHPUT, target), draws=50)
     facts = [fit_facts(found), answer_facts(told), outlook_facts(scaling_limits(found, draws=50))]
     assert json.dumps(facts, allow_nan=False)
     assert fit_sentence(found)

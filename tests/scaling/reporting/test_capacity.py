@@ -1,5 +1,6 @@
 import re
 from math import inf
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -7,16 +8,33 @@ import pytest
 from benchmarks.simulated import TO_16, Truth, series
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.verdict import TooFewCores, Verdict
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question, Status
+from scaling.analysis.sizing.reasons import (
+    BeyondExtrapolation,
+    ExtrapolationEnds,
+    MachineTooSmall,
+    MeasuredTooFew,
+    NeverReached,
+    NoiseUnknown,
+    NoLaw,
+    OnlyMeasured,
+    OverBudget,
+    SimilarCost,
+    SizingReason,
+    WholeMachineKeeps,
+)
 from scaling.reporting.capacity import (
+    STATUS_WORDS,
     answer_facts,
     answer_sentence,
     answers_table,
     outlook_facts,
     outlook_sentence,
     outlooks_table,
+    sizing_reason_sentence,
     spread_words,
     sureness,
 )
@@ -30,16 +48,19 @@ ODD = fit(rates("odd", NO_SINGLE), resamples=0)
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (Question("throughput", 6.0), r"give simulated 9 cores: (9[5-9]|more than 99) % sure of 6 items/s"),
-        (Question("latency", 0.2), r"give simulated [67] cores: (9[5-9]|more than 99) % sure of a step within 200 ms"),
-        (Question("efficiency", 0.7), r"give simulated at most 9 cores: .* % sure of an efficiency of 70 % or more"),
-        (Question("budget", 8.0), r"give simulated 8 cores: 8 an hour buys 5.9\d \(.*\) items/s"),
+        (Question(Goal.THROUGHPUT, 6.0), r"give simulated 9 cores: (9[5-9]|more than 99) % sure of 6 items/s"),
         (
-            Question("cheapest", 1.0, price=Price(1.0, 3.0)),
+            Question(Goal.LATENCY, 0.2),
+            r"give simulated [67] cores: (9[5-9]|more than 99) % sure of a step within 200 ms",
+        ),
+        (Question(Goal.EFFICIENCY, 0.7), r"give simulated at most 9 cores: .* % sure of an efficiency of 70 % or more"),
+        (Question(Goal.HOURLY_BUDGET, 8.0), r"give simulated 8 cores: 8 an hour buys 5.9\d \(.*\) items/s"),
+        (
+            Question(Goal.CHEAPEST, 1.0, price=Price(1.0, 3.0)),
             r"give simulated [78] cores: .* per million items, the lowest",
         ),
-        (Question("throughput", 11.0), r"give simulated 2\d cores: .*, extrapolated"),
-        (Question("throughput", 50.0), r"simulated, 50 items/s: no: not reachable with 95 % confidence"),
+        (Question(Goal.THROUGHPUT, 11.0), r"give simulated 2\d cores: .*, extrapolated"),
+        (Question(Goal.THROUGHPUT, 50.0), r"simulated, 50 items/s: no: not reachable with 95 % confidence"),
     ],
     ids=["throughput", "latency", "efficiency", "budget", "cheapest", "extrapolated", "not reachable"],
 )
@@ -48,14 +69,14 @@ def test_the_answer_comes_first_in_words(question, words):
 
 
 def test_where_no_law_fits_there_is_no_number():
-    assert answer_sentence(answer(ODD, Question("throughput", 100.0))).startswith(
+    assert answer_sentence(answer(ODD, Question(Goal.THROUGHPUT, 100.0))).startswith(
         "odd, 100 units/s: no answer: no law fits"
     )
     assert "no answer" in outlook_sentence(scaling_limits(ODD))
 
 
 def test_a_table_shows_the_neighbouring_sizes():
-    lines = text_lines(answers_table([answer(FIT, Question("throughput", 6.0))]))
+    lines = text_lines(answers_table([answer(FIT, Question(Goal.THROUGHPUT, 6.0))]))
     assert len(lines) == 4
     assert sum("*" in line for line in lines) == 1
     assert "cost" not in lines[0]
@@ -63,7 +84,7 @@ def test_a_table_shows_the_neighbouring_sizes():
 
 
 def test_prices_get_a_column_where_they_are_asked_about():
-    assert "cost per million" in text_lines(answers_table([answer(FIT, Question("budget", 8.0))]))[0]
+    assert "cost per million" in text_lines(answers_table([answer(FIT, Question(Goal.HOURLY_BUDGET, 8.0))]))[0]
 
 
 def test_landmarks_in_words_and_lines():
@@ -74,13 +95,14 @@ def test_landmarks_in_words_and_lines():
 
 
 def test_facts_are_unrounded_and_complete():
-    facts = answer_facts(answer(FIT, Question("throughput", 6.0)))
+    facts = answer_facts(answer(FIT, Question(Goal.THROUGHPUT, 6.0)))
     assert facts["status"] == "ok"
     assert facts["cores"] == facts["offer"]["cores"]
     assert facts["assurance"] >= 0.95
-    refused = answer_facts(answer(ODD, Question("throughput", 6.0)))
+    refused = answer_facts(answer(ODD, Question(Goal.THROUGHPUT, 6.0)))
     assert (refused["status"], refused["cores"], refused["offer"]) == ("refused", None, None)
     assert (refused["status_code"], refused["verdict_code"]) == ("refused", "no-law-fits")
+    assert refused["reason_codes"] == ["no-law"]
 
 
 def test_sureness_is_rounded_down_and_never_certain():
@@ -93,3 +115,60 @@ def test_spreads_in_words():
     assert spread_words(Estimate(inf, inf, inf)) == "no limit"
     assert spread_words(Estimate(inf, 30.0, inf), beyond="beyond 32") == "beyond 32 (30 to beyond 32)"
     assert spread_words(Estimate(0.5, 0.4, 0.6), as_percent=True) == "50 % (40 % to 60 %)"
+
+
+REASONS = [
+    (
+        NoLaw(Verdict.NO_LAW_FITS, (TooFewCores(2.0),)),
+        "no-law",
+        "no law fits: at most 2 cores were measured; a law needs 4 or more",
+    ),
+    (
+        NoiseUnknown(),
+        "noise-unknown",
+        "there are as many parameters as launches, so nothing is known of the noise; measure more launches",
+    ),
+    (OnlyMeasured(), "only-measured", "not identifiable, so nothing is said beyond the cores measured"),
+    (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the 0.01 there are"),
+    (
+        NeverReached(0.95, 0.2),
+        "never-reached",
+        "not reachable with 95 % confidence (20 % of the laws that fit never get there)",
+    ),
+    (NeverReached(0.95, 1.0), "never-reached", "not reachable with 95 % confidence"),
+    (
+        MachineTooSmall(0.95, 20.6, 16, "epyc"),
+        "machine-too-small",
+        "the 16 cores of epyc are too few for 95 % confidence; the law by itself asks for about 20.6",
+    ),
+    (
+        MeasuredTooFew(0.95, inf, 2.0),
+        "measured-too-few",
+        "not identifiable, so nothing is said beyond the cores measured, and the 2 cores measured are too few for 95 % "
+        "confidence",
+    ),
+    (
+        BeyondExtrapolation(0.9, inf, 16.0),
+        "beyond-extrapolation",
+        "even twice the 16 cores measured are too few, and beyond that nothing is said, for 90 % confidence",
+    ),
+    (WholeMachineKeeps(64), "whole-machine-keeps", "all 64 cores of the machine keep it"),
+    (
+        ExtrapolationEnds(32, 16.0),
+        "extrapolation-ends",
+        "more cores may keep it too, but 32 is as far as 16 measured ones can tell",
+    ),
+    (SimilarCost(6, 10, 0.05), "similar-cost", "6 to 10 cores cost at most 5 % more"),
+]
+
+
+@pytest.mark.parametrize(("reason", "code", "sentence"), REASONS)
+def test_every_reason_for_an_answer_has_a_stable_code_and_a_sentence(reason, code, sentence):
+    assert (reason.code, sizing_reason_sentence(reason)) == (code, sentence)
+
+
+def test_no_reason_or_status_is_without_words():
+    assert {type(reason) for reason, *_ in REASONS} == set(get_args(SizingReason))
+    assert set(STATUS_WORDS) == set(Status)
+    assert [status.value for status in Status] == ["ok", "not-reachable", "refused"]
+    assert [goal.value for goal in Goal] == ["throughput", "latency", "efficiency", "hourly-budget", "cheapest"]

@@ -4,7 +4,7 @@ import pytest
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question, Status
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.page.node_types import asked
 from scaling.results.node_types import NodeTypeAnswer, same_work, series_names
@@ -28,7 +28,7 @@ def test_the_size_to_give_does_and_costs_what_an_answer_says_of_it(kinds):
     found = quick.recommended(SERIES)
     assert found.cores == outlook.recommended
     asked = answer(
-        outlook.fit, Question("throughput", 0.9 * found.rate.value, price=Price(4.0)), quick.evaluation.sizes
+        outlook.fit, Question(Goal.THROUGHPUT, 0.9 * found.rate.value, price=Price(4.0)), quick.evaluation.sizes
     )
     told = {each.cores: each for each in [asked.offer, *asked.neighbours]}[found.cores]
     assert (told.rate, told.cost_per_million, told.efficiency) == (found.rate, found.cost_per_million, found.efficiency)
@@ -55,7 +55,7 @@ def test_kinds_that_are_sure_of_less_are_compared_at_less(tmp_path):
 def test_kinds_are_compared_at_the_throughput_asked_for(kinds):
     (work,) = same_work(kinds, 1e9)
     assert work.target == 1e9
-    assert {each.answer.status for each in work.answers} <= {"not reachable", "refused"}
+    assert {each.answer.status for each in work.answers} <= {Status.NOT_REACHABLE, Status.REFUSED}
 
 
 def test_a_program_that_only_one_kind_has_is_not_compared(tmp_path):

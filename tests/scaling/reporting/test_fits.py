@@ -1,13 +1,45 @@
 from math import inf
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from benchmarks.simulated import Truth, series
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.cautions import (
+    Caution,
+    ClockUnknown,
+    NegativeCoherency,
+    OneCoreDiffers,
+    OneCoreNotMeasured,
+    OneLaunchPerCount,
+    SmtYieldUnknown,
+)
+from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.verdict import (
+    CorrelatedParameters,
+    LackOfFit,
+    MoreThanItsShare,
+    NegativeParameter,
+    TooFewCores,
+    TooFewCounts,
+    VagueLimits,
+    Verdict,
+    VerdictReason,
+)
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import Observation, Series
-from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, peak_words, trace_lines
+from scaling.reporting.fits import (
+    VERDICT_WORDS,
+    caution_lines,
+    caution_sentence,
+    fit_facts,
+    fit_sentence,
+    fits_table,
+    peak_words,
+    reason_sentence,
+    trace_lines,
+)
 from scaling.reporting.tables import text_lines
 from scaling.reporting.words import figure, label, percent, with_interval
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
@@ -100,7 +132,8 @@ def test_figures_are_rounded_as_people_write_them():
 def test_facts_are_the_contract():
     found = fitted(rates("rays", RAYTRACER))
     facts = fit_facts(found)
-    assert facts["verdict_code"] == facts["verdict"].replace(" ", "-")
+    assert (facts["verdict_code"], facts["reason_codes"]) == ("ok", [])
+    assert facts["caution_codes"] == ["clock-unknown", "one-launch-per-count"]
     assert facts["cores"] == [1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64]
     assert facts["launches"] == [1] * 11
     assert set(facts["laws"]["amdahl"]) >= {"serial_fraction", "rate_at_1", "speedup_limit"}
@@ -111,3 +144,94 @@ def test_facts_are_the_contract():
     assert set(facts["held_out"]) == {"cores", "predicted", "low", "high", "measured", "inside"}
     assert facts["held_out"]["measured"] == pytest.approx(310)
     assert facts["held_out"]["low"] < facts["held_out"]["predicted"] < facts["held_out"]["high"]
+
+
+REASONS = [
+    (
+        TooFewCounts(3),
+        "too-few-counts",
+        "only 3 core counts were measured; 4 are needed to tell laws apart",
+    ),
+    (TooFewCores(2.0), "too-few-cores", "at most 2 cores were measured; a law needs 4 or more"),
+    (
+        MoreThanItsShare(8.0, 0.225, 1.0, NegativeParameter("contention", -0.02, 0.004)),
+        "more-than-its-share",
+        "8 cores did 22.5 % more than their share, and the contention, left free, is -0.02 ± 0.004: superlinear "
+        "(caches?) or the measurement on 1 core(s) is too slow",
+    ),
+    (
+        LackOfFit(Misfit(0.076, None, False)),
+        "lack-of-fit",
+        "the best law misses the measured values by 7.6 %; with one value a count this rests on the residuals alone",
+    ),
+    (
+        LackOfFit(Misfit(0.076, 0.0004, True)),
+        "lack-of-fit",
+        "the best law misses the measured means by 7.6 % beyond their noise (p = 0.0004)",
+    ),
+    (
+        VagueLimits(Estimate(0.01, 0.0, 0.02), Estimate(50.0, 20.0, inf)),
+        "vague-limits",
+        "the speedup limit lies anywhere from 50 to without limit, more than a factor of 3, and the peak lies anywhere "
+        "from 20 to without limit cores, more than a factor of 3",
+    ),
+    (
+        VagueLimits(Estimate(0.01), None),
+        "vague-limits",
+        "nothing is left to judge noise by, so no interval can be given",
+    ),
+    (
+        CorrelatedParameters(0.991),
+        "correlated-parameters",
+        "T(1) and the serial fraction cannot be told apart (correlation 0.991)",
+    ),
+]
+CAUTIONS = [
+    (
+        SmtYieldUnknown(),
+        "smt-yield-unknown",
+        "φ not identifiable: fewer than two counts share a core between threads, so those were left out",
+    ),
+    (
+        ClockUnknown(),
+        "clock-unknown",
+        "no clock was recorded; one that falls with cores would look like a serial fraction",
+    ),
+    (
+        OneCoreNotMeasured(2.0),
+        "one-core-not-measured",
+        "one core was not measured; speedup is against the T(1) the law gives, from 2 up",
+    ),
+    (
+        OneCoreDiffers(-0.051),
+        "one-core-differs",
+        "the fitted time on one core is -5.1 % off the measured one",
+    ),
+    (
+        NegativeCoherency(-0.0012, 0.0003),
+        "negative-coherency",
+        "left free, the coherency is -0.0012 ± 0.0003: less is lost than any law says",
+    ),
+    (
+        OneLaunchPerCount(),
+        "one-launch-per-count",
+        "with one value a count, noise and misfit cannot be told apart; all intervals rest on the residuals",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reason", "code", "sentence"), REASONS)
+def test_every_reason_for_a_verdict_has_a_stable_code_and_a_sentence(reason, code, sentence):
+    assert (reason.code, reason_sentence(reason)) == (code, sentence)
+
+
+@pytest.mark.parametrize(("caution", "code", "sentence"), CAUTIONS)
+def test_every_caution_has_a_stable_code_and_a_sentence(caution, code, sentence):
+    assert (caution.code, caution_sentence(caution)) == (code, sentence)
+
+
+def test_no_reason_caution_or_verdict_is_without_words():
+    assert {type(reason) for reason, *_ in REASONS} == set(get_args(VerdictReason))
+    assert {type(caution) for caution, *_ in CAUTIONS} == set(get_args(Caution))
+    assert set(VERDICT_WORDS) == set(Verdict)
+    assert [verdict.value for verdict in Verdict] == ["ok", "not-identifiable", "no-law-fits", "superlinear"]

@@ -8,7 +8,7 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question, Status
 from scaling.analysis.sizing.replicas import cheapest_replicas
 
 FIT = fit(series(Truth(0.05, noise=0.02, grid=TO_16), np.random.default_rng(1)), resamples=0)
@@ -40,13 +40,13 @@ def test_where_a_replica_costs_nothing_by_itself_cores_are_not_shared_out_in_lar
 
 
 def test_a_throughput_out_of_reach_of_one_replica_is_in_reach_of_several():
-    found = answer(FIT, Question("throughput", 100.0, price=DEAR))
-    assert (found.status, found.offer) == ("not reachable", None)
+    found = answer(FIT, Question(Goal.THROUGHPUT, 100.0, price=DEAR))
+    assert (found.status, found.offer) == (Status.NOT_REACHABLE, None)
     assert found.replicas.replicas > 1
 
 
 def test_other_questions_have_no_fleet():
-    assert answer(FIT, Question("latency", 0.2)).replicas is None
+    assert answer(FIT, Question(Goal.LATENCY, 0.2)).replicas is None
 
 
 def test_no_fleet_is_larger_than_a_million():

@@ -17,7 +17,7 @@ from scaling.analysis.fitting import fit_each
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.quantile_tables import ASSURANCES
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question
 from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts, sureness
 from scaling.reporting.page.page import page
@@ -27,7 +27,7 @@ from scaling.results.store import read_folder
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import kept, laws, shared
 
-KINDS = ("throughput", "latency", "efficiency", "budget", "cheapest")
+GOALS = tuple(Goal)
 FOLDERS = {
     "sixteen cores": lambda path: kept(laws(), path),
     "second threads": lambda path: kept(shared(), path, 8, 2),
@@ -67,22 +67,22 @@ def fits(folder):
 
 def asked(chance):
     """A random question about a program that does 800 items a second on one core."""
-    kind, times = chance.choice(KINDS), chance.uniform(0.3, 16.0)
+    goal, times = chance.choice(GOALS), chance.uniform(0.3, 16.0)
     target = {
         "throughput": 800.0 * times,
         "latency": 0.04 / times,
         "efficiency": chance.uniform(0.05, 1.0),
-        "budget": chance.uniform(0.2, 40.0),
+        "hourly-budget": chance.uniform(0.2, 40.0),
         "cheapest": 1.0,
-    }[kind]
+    }[goal]
     price = Price(chance.choice([1.0, chance.uniform(0.01, 3.0)]), chance.choice([0.0, chance.uniform(0.0, 5.0)]))
-    return Question(kind, target, chance.choice(ASSURANCES), price)
+    return Question(goal, target, chance.choice(ASSURANCES), price)
 
 
 def put(browser, name, question):
     """What the page answers."""
     price = {"core_hour": question.price.core_hour, "replica_hour": question.price.replica_hour}
-    told = {"kind": question.kind, "target": question.target, "assurance": question.assurance, "price": price}
+    told = {"goal": question.goal, "target": question.target, "assurance": question.assurance, "price": price}
     return browser.run("return scaling.answer(arguments[0], arguments[1])", name, told)
 
 
@@ -115,7 +115,7 @@ def assert_shown_alike(ours, theirs, question, where):
         if None in chances:
             assert chances == (None, None), where
         else:
-            words = sureness if question.kind == "efficiency" else share
+            words = sureness if question.goal is Goal.EFFICIENCY else share
             assert words(chances[0]) == words(chances[1]), where
         for name in one:
             assert other[name] == pytest.approx(one[name], rel=1e-9), f"{where}: {name}"
@@ -134,10 +134,10 @@ def test_a_hundred_random_questions_are_answered_as_the_command_answers_them(bro
     assert browser.complaints() == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_question_to_every_series(browser, folder, kind):
-    target = {"throughput": 2500.0, "latency": 0.011, "efficiency": 0.6, "budget": 9.0, "cheapest": 1.0}[kind]
-    question, sizes = Question(kind, target, 0.9, Price(0.04, 0.1)), Source(folder).sizes
+@pytest.mark.parametrize("goal", GOALS)
+def test_every_goal_for_every_series(browser, folder, goal):
+    target = {"throughput": 2500.0, "latency": 0.011, "efficiency": 0.6, "hourly-budget": 9.0, "cheapest": 1.0}[goal]
+    question, sizes = Question(goal, target, 0.9, Price(0.04, 0.1)), Source(folder).sizes
     browser.open(folder / "report.html")
     for fit in fits(folder):
         shown = put(browser, fit.series.name, question)
@@ -150,7 +150,7 @@ def test_the_form_shows_what_the_program_prints(browser, folder):
     answers = json.loads(told.stdout)["answers"]
     browser.open(folder / "report.html")
     form = browser.driver.find_element
-    Select(form(By.ID, "ask-kind")).select_by_value("throughput")
+    Select(form(By.ID, "ask-goal")).select_by_value("throughput")
     Select(form(By.ID, "ask-assurance")).select_by_value("0.8")
     for name, value in (("target", "2100"), ("core-hour", "0.05"), ("replica-hour", "0.2")):
         form(By.ID, f"ask-{name}").clear()
@@ -181,7 +181,7 @@ def test_a_link_opens_with_its_question_and_a_question_becomes_a_link(browser, f
     query = {"series": name, "want": "efficiency", "target": 0.7, "assurance": 0.9, "core-hour": 2, "replica-hour": 1}
     browser.open(folder / "report.html", f"#ask?{urlencode(query)}")
     found = answer_facts(
-        answer(fits(folder)[-1], Question("efficiency", 0.7, 0.9, Price(2.0, 1.0)), Source(folder).sizes)
+        answer(fits(folder)[-1], Question(Goal.EFFICIENCY, 0.7, 0.9, Price(2.0, 1.0)), Source(folder).sizes)
     )
     assert browser.texts("#reply-sentence") == [as_shown(found["sentence"])]
     form = browser.driver.find_element
@@ -199,7 +199,7 @@ def test_a_link_opens_with_its_question_and_a_question_becomes_a_link(browser, f
     [
         ("want=throughput&target=-1", "The target must be a number above 0."),
         ("want=efficiency&target=1.5", "The target must be a number between 0 and 1."),
-        ("want=budget&target=", "The target must be a number above 0."),
+        ("want=hourly-budget&target=", "The target must be a number above 0."),
         ("want=cheapest&core-hour=0", "A core-hour must cost more than 0"),
         ("want=cheapest&replica-hour=javascript:alert(1)", "A core-hour must cost more than 0"),
     ],

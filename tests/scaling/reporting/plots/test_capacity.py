@@ -2,7 +2,7 @@ import pytest
 from numpy import interp
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.sizing.question import Question
+from scaling.analysis.sizing.question import Goal, Question
 from scaling.reporting.plots.capacity import TARGET_COLOUR
 from scaling.reporting.plots.compile import SIZE_COLOUR
 from scaling.reporting.plots.drawing import draw_figures
@@ -46,7 +46,7 @@ def test_with_a_target_the_size_is_the_one_scaling_capacity_gives(tmp_path, targ
     understood = result(ALL, tmp_path, serials=[0.1])
     found = picture(understood, "capacity", target)
     (axes,) = panels(found)
-    answered = answer(understood.fits[0], Question("throughput", target), understood.sizes)
+    answered = answer(understood.fits[0], Question(Goal.THROUGHPUT, target), understood.sizes)
     assert upright(axes) == ([answered.offer.cores] if answered.offer else [])
     assert level(axes) == ([target] if answered.offer else [])
     if not answered.offer:
@@ -56,7 +56,7 @@ def test_with_a_target_the_size_is_the_one_scaling_capacity_gives(tmp_path, targ
 def test_the_lower_edge_of_the_band_reaches_the_target_where_the_size_is_sure_of_it(tmp_path):
     understood = result(ALL, tmp_path, serials=[0.1], noise=0.03)
     (axes,) = panels(picture(understood, "capacity", 2000.0))
-    size = answer(understood.fits[0], Question("throughput", 2000.0), understood.sizes).offer.cores
+    size = answer(understood.fits[0], Question(Goal.THROUGHPUT, 2000.0), understood.sizes).offer.cores
     (band,) = [each for each in axes.collections if not hasattr(each, "get_segments")]
     corners = band.get_paths()[0].vertices
     lower = {}
