@@ -32,6 +32,7 @@ from scaling.analysis.fits.profile_likelihood import (
 from scaling.analysis.fits.selection import STEADY_CLOCK, choose
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
+from scaling.analysis.laws import AMDAHL, USL, Law
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.question import Goal, Question
 
@@ -62,7 +63,7 @@ FRACTIONS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 0.9)
 
 def amdahl(measured: Series, *, smt_free: bool = False) -> FittedLaw:
     """Amdahl's law alone, which is all that most cells look at."""
-    return fit_law(fit_problem("amdahl", counts(measured), smt_free=smt_free))
+    return fit_law(fit_problem(AMDAHL, counts(measured), smt_free=smt_free))
 
 
 def share(good: Callable[[np.random.Generator], bool]) -> Measure:
@@ -90,7 +91,7 @@ def covers_usl(truth: Truth, interval: Callable[[FittedLaw], Estimate], aim: flo
     """How often an interval of the universal scalability law holds the truth."""
 
     def good(chance: np.random.Generator) -> bool:
-        found = interval(fit_law(fit_problem("usl", counts(series(truth, chance)))))
+        found = interval(fit_law(fit_problem(USL, counts(series(truth, chance)))))
         return (found.low or 0.0) <= aim <= (np.inf if found.high is None else found.high)
 
     return share(good)
@@ -102,7 +103,7 @@ def bootstrap_covers(truth: Truth) -> Measure:
     def good(chance: np.random.Generator) -> bool:
         measured = series(truth, chance)
         seen = counts(measured)
-        found = fit_resamples(resample_means(measured, seen, 400, 1), seen, "amdahl")
+        found = fit_resamples(resample_means(measured, seen, 400, 1), seen, AMDAHL)
         low, high = expanded_interval(found.contention, seen) or (0.0, 0.0)
         return low <= truth.serial <= high
 
@@ -143,16 +144,16 @@ def chooses_usl(truth: Truth) -> Measure:
 
     def good(chance: np.random.Generator) -> bool:
         seen = counts(series(truth, chance))
-        return choose(*(fit_law(fit_problem(law, seen)) for law in ("amdahl", "usl"))).law == "usl"
+        return choose(*(fit_law(fit_problem(law, seen)) for law in (AMDAHL, USL))).law == USL
 
     return share(good)
 
 
-def predicts(truth: Truth, law: str) -> Measure:
+def predicts(truth: Truth, law: Law) -> Measure:
     """How often a new mean of five launches on the most cores falls into the interval of a fit to half as many."""
 
     def good(chance: np.random.Generator) -> bool:
-        held = held_out(series(truth, chance), law)
+        held = held_out(series(truth, chance), (law,))
         assert held is not None
         return held.inside
 
@@ -206,7 +207,7 @@ def clock_bias(truth: Truth, *, clock: bool) -> Measure:
 
     def measure(sets: int, chance: np.random.Generator) -> float:
         found = [_fitted(series(truth, chance, clock=clock)) for _ in range(sets)]
-        return float(abs(np.median([each.law("amdahl").fitted.contention for each in found]) / truth.serial - 1.0))
+        return float(abs(np.median([each.law(AMDAHL).fitted.contention for each in found]) / truth.serial - 1.0))
 
     return measure
 
@@ -275,8 +276,8 @@ CELLS = [
     Cell("C6 bootstrap", "widened bootstrap of s", bootstrap_covers(STEADY), 0.90),
     Cell("M1", "USL chosen at k = 0", chooses_usl(Truth(0.03)), 0.0, 0.07),
     Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
-    Cell("E1 amdahl", "prediction at 2x, Amdahl's law", predicts(STEADY, "amdahl"), *NOMINAL),
-    Cell("E1 usl", "prediction at 2x, USL, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), "usl"), *NOMINAL),
+    Cell("E1 amdahl", "prediction at 2x, Amdahl's law", predicts(STEADY, AMDAHL), *NOMINAL),
+    Cell("E1 usl", "prediction at 2x, USL, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), USL), *NOMINAL),
     Cell("E1 best", "prediction at 2x, laws mixed", predicts(STEADY, "best"), 0.929, 0.985),
     Cell("E2", "prediction at 2x, laws mixed, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), "best"), 0.85),
     Cell("E3", "4x refused", refuses_four_times(SHORT), 1.0),

@@ -21,6 +21,7 @@ from scaling.analysis.fits.bootstrap import both_laws, fit_resamples, resample_m
 from scaling.analysis.fits.least_squares import fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fitting import fit
+from scaling.analysis.laws import USL
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.results.csv_series import read_csv_series
 
@@ -44,10 +45,10 @@ def _resamples(size: int, looped: int) -> None:
     measured = series(TRUTH, np.random.default_rng(1))
     seen = counts(measured)
     means = resample_means(measured, seen, size, seed=1)
-    weights = fit_problem("usl", seen).weights
+    weights = fit_problem(USL, seen).weights
     ours = min(_seconds(lambda: both_laws(measured, seen, size)) for _ in range(5))
     loop = _seconds(lambda: [_loop(mean, weights) for mean in means[:looped]]) / looped * size
-    batch = fit_resamples(means[:looped], seen, "usl")
+    batch = fit_resamples(means[:looped], seen, USL)
     off = max(abs(_loop(row, weights)[1][1] - s) for row, s in zip(means[:looped], batch.contention, strict=True))
     print(
         f"| {size} resamples, both laws, nine counts × 10 launches | {1000 * ours:.0f} | × {loop / ours:.0f} faster |"

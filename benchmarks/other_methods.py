@@ -21,7 +21,7 @@ from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import Floats, counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
 from scaling.analysis.fitting import LawFigures, limit
-from scaling.analysis.laws import LAW_NAMES, LawName
+from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 
@@ -48,10 +48,10 @@ class Rates:
         return int(self.launches.sum())
 
 
-def figures_by(series: Series, method: Method, laws: tuple[LawName, ...] = LAW_NAMES) -> tuple[LawFigures, ...]:
+def figures_by(series: Series, method: Method, laws: tuple[Law, ...] = LAWS) -> tuple[LawFigures, ...]:
     """The laws by another method; those with more parameters than counts are left out."""
     rates = _rates(series.without_siblings())
-    wanted = [law for law in laws if len(rates.cores) >= (2 if law == "amdahl" else 3)]
+    wanted = [law for law in laws if len(rates.cores) >= (2 if law == AMDAHL else 3)]
     if method == "ls":
         return tuple(_ls(series, rates, law) for law in wanted)
     if 1.0 not in rates.cores:
@@ -143,11 +143,11 @@ def _subsets(losses: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [losses, *((loss,) for loss in losses if len(losses) > 1), ()]
 
 
-def _ls(series: Series, rates: Rates, law: LawName) -> LawFigures:
+def _ls(series: Series, rates: Rates, law: Law) -> LawFigures:
     """Nonlinear least squares on throughput with bounds; what is on its bound is dropped from the covariance."""
     begun = fit_law(fit_problem(law, counts(series.without_siblings())))
     start = np.array([series.work * np.exp(-begun.log_seconds), begun.contention, begun.coherency])
-    losses = (1,) if law == "amdahl" else (1, 2)
+    losses = (1,) if law == AMDAHL else (1, 2)
     best, free = _bounded(rates, start, losses)
     errors, covariance = _errors(rates, best.parameters, free, best.squares)
     intervals = {place: _profiled(rates, best, place, losses, errors.get(place)) for place in (0, *losses)}
@@ -223,26 +223,26 @@ def _crossing(beyond: Callable[[float], float], start: float, reach: float, boun
     return None
 
 
-def _linearised(rates: Rates, law: LawName) -> LawFigures:
+def _linearised(rates: Rates, law: Law) -> LawFigures:
     """n / S - 1 = s (n - 1) + k n (n - 1), by ordinary least squares; errors as throughput has them."""
     n, one_core = rates.cores, _one_core(rates)
-    design = np.column_stack([n - 1.0, n * (n - 1.0)])[:, : 1 if law == "amdahl" else 2]
+    design = np.column_stack([n - 1.0, n * (n - 1.0)])[:, : 1 if law == AMDAHL else 2]
     wanted = n * one_core / rates.means - 1.0
     weight = np.sqrt(rates.launches)
     found, *_ = np.linalg.lstsq(design * weight[:, None], wanted * weight, rcond=None)
     return _divided(rates, law, np.array([one_core, *found, *[0.0] * (2 - len(found))]))
 
 
-def _normalised(rates: Rates, law: LawName) -> LawFigures:
+def _normalised(rates: Rates, law: Law) -> LawFigures:
     """S(n) by least squares, with X(1) as it was measured."""
-    losses = (1,) if law == "amdahl" else (1, 2)
-    start = np.array([_one_core(rates), 0.02, 1e-4 if law == "usl" else 0.0])
+    losses = (1,) if law == AMDAHL else (1, 2)
+    start = np.array([_one_core(rates), 0.02, 1e-4 if law == USL else 0.0])
     return _divided(rates, law, _least(rates, start, losses).parameters)
 
 
-def _divided(rates: Rates, law: LawName, parameters: Floats) -> LawFigures:
+def _divided(rates: Rates, law: Law, parameters: Floats) -> LawFigures:
     """Figures with the standard errors that go with a fixed X(1)."""
-    losses = (1,) if law == "amdahl" else (1, 2)
+    losses = (1,) if law == AMDAHL else (1, 2)
     squares = float(np.sum(rates.launches * (rates.means - _law(rates, parameters)) ** 2)) + rates.pure
     errors, covariance = _errors(rates, parameters, losses, squares)
     df = rates.observed - len(losses)
@@ -251,10 +251,10 @@ def _divided(rates: Rates, law: LawName, parameters: Floats) -> LawFigures:
     return _figures(law, parameters, errors, covariance, losses, intervals, rates.observed)
 
 
-def _reciprocal(rates: Rates, law: LawName) -> LawFigures:
+def _reciprocal(rates: Rates, law: Law) -> LawFigures:
     """1/S - 1/n = s (1 - 1/n) + k (n - 1), by ordinary least squares."""
     n, one_core = rates.cores, _one_core(rates)
-    design = np.column_stack([1.0 - 1.0 / n, n - 1.0])[:, : 1 if law == "amdahl" else 2]
+    design = np.column_stack([1.0 - 1.0 / n, n - 1.0])[:, : 1 if law == AMDAHL else 2]
     wanted, weight = one_core / rates.means - 1.0 / n, rates.launches
     inverse: Floats = np.linalg.inv(design.T @ (design * weight[:, None])).astype(np.float64)
     found = inverse @ design.T @ (weight * wanted)
@@ -282,7 +282,7 @@ def _wald(value: float, error: float | None, df: int) -> Estimate:
 
 
 def _figures(
-    law: LawName,
+    law: Law,
     parameters: Floats,
     errors: dict[int, float],
     covariance: Floats,
@@ -290,7 +290,7 @@ def _figures(
     intervals: dict[int, Estimate],
     observed: int,
 ) -> LawFigures:
-    if law == "amdahl":
+    if law == AMDAHL:
         return LawFigures(law, intervals[1], intervals[0], speedup_limit=limit(intervals[1]))
     peak = _peak(parameters, covariance, free, observed - len(free)) if {1, 2} <= set(errors) else None
     if peak is None:

@@ -7,10 +7,9 @@ The pieces are `least_squares` and `profile_likelihood` (one law), `selection` (
 `bootstrap` (a second interval).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, inf
-from typing import Literal
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from scaling.analysis.fits.profile_likelihood import (
 )
 from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_clock
 from scaling.analysis.fits.verdict import Verdict, VerdictReason, verdict
-from scaling.analysis.laws import AMDAHL, LAWS, USL, LawName, law_named
+from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 
@@ -45,7 +44,7 @@ class LawFigures:
     limit to Amdahl's. `bootstrap` is a second opinion on the interval of `contention`.
     """
 
-    law: LawName
+    law: Law
     contention: Estimate
     rate_at_1: Estimate
     coherency: Estimate | None = None
@@ -78,9 +77,6 @@ def limit(contention: Estimate) -> Estimate:
     )
 
 
-Asked = Literal["amdahl", "usl", "best"]
-
-
 @dataclass(frozen=True, slots=True)
 class LawFit:
     """One law on one series: the estimate, and its figures with their intervals."""
@@ -89,7 +85,7 @@ class LawFit:
     figures: LawFigures
 
     @property
-    def law(self) -> LawName:
+    def law(self) -> Law:
         """Which law it is."""
         return self.figures.law
 
@@ -119,49 +115,49 @@ class SeriesFit:
         """The figures of every law fitted."""
         return tuple(law.figures for law in self.laws)
 
-    def law(self, name: LawName) -> LawFit:
+    def law(self, law: Law) -> LawFit:
         """One of the laws fitted."""
-        return next(each for each in self.laws if each.law == name)
+        return next(fitted for fitted in self.laws if fitted.law == law)
 
     def draws(self, size: int = DRAWS) -> Draws:
         """The laws as they might have been, mixed by how far each is believed."""
-        return _mix_laws(tuple(each.fitted for each in self.laws), self.choice, self.clock, size)
+        return _mix_laws(tuple(law.fitted for law in self.laws), self.choice, self.clock, size)
 
 
-def fit(series: Series, law: Asked = "best", *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
+def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
     series, smt_free, left_out = _usable(series)
-    seen, clock = select_clock(series, AMDAHL.name, smt_free=smt_free)
-    fitted_laws = _fitted_laws(seen, law, smt_free)
+    seen, clock = select_clock(series, AMDAHL, smt_free=smt_free)
+    fitted_laws = _fit_laws(seen, laws, smt_free)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     means = resample_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
-    laws = tuple(_law_fit(each, series, means) for each in fitted_laws)
-    chosen = next(each for each in laws if each.law == choice.law)
+    fits = tuple(_law_fit(fitted, series, means) for fitted in fitted_laws)
+    chosen = next(one for one in fits if one.law == choice.law)
     lack_of_fit = misfit(chosen.fitted)
     free = tuple(fit_law(fitted.problem, bounded=False) for fitted in fitted_laws)
     judged, reasons = verdict(chosen.fitted, chosen.figures.contention, chosen.figures.peak_cores, lack_of_fit, free)
     return SeriesFit(
         series=series,
-        laws=laws,
+        laws=fits,
         choice=choice,
         clock=clock,
         misfit=lack_of_fit,
         verdict=judged,
         reasons=reasons,
         karp_flatt=karp_flatt_series(counts(series), _noise(chosen.fitted)),
-        held_out=held_out(series, law),
+        held_out=held_out(series, laws),
         cautions=(*left_out, *cautions(series, chosen.fitted, free, lack_of_fit.pure)),
     )
 
 
 def fit_each(
-    found: Iterable[Series], law: Asked = "best", *, resamples: int = RESAMPLES
+    series: Iterable[Series], laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES
 ) -> tuple[list[SeriesFit], list[FitError]]:
     """Every series that can be fitted, and for each that cannot the reason."""
     fits, complaints = [], []
-    for series in found:
+    for one in series:
         try:
-            fits.append(fit(series, law, resamples=resamples))
+            fits.append(fit(one, laws, resamples=resamples))
         except FitError as error:
             complaints.append(error)
     return fits, complaints
@@ -193,18 +189,17 @@ def _too_few_counts(series: Series) -> str:
     )
 
 
-def _fitted_laws(seen: Counts, law: Asked, smt_free: bool) -> tuple[FittedLaw, ...]:
-    """Both laws where both can be fitted and were asked for."""
-    wanted = LAWS if law == "best" else (law_named(law),)
-    possible = [each for each in wanted if np.unique(seen.cores).size >= each.least_counts]
+def _fit_laws(seen: Counts, laws: Sequence[Law], smt_free: bool) -> tuple[FittedLaw, ...]:
+    """Those of the laws asked for that there are enough counts for."""
+    possible = [law for law in laws if np.unique(seen.cores).size >= law.least_counts]
     if not possible:
-        raise FitError("the universal scalability law has three parameters and needs three core counts; ask for amdahl")
-    return tuple(fit_law(fit_problem(each.name, seen, smt_free=smt_free)) for each in possible)
+        raise FitError(f"the {USL.title} has three parameters and needs three core counts; ask for {AMDAHL.name}")
+    return tuple(fit_law(fit_problem(law, seen, smt_free=smt_free)) for law in possible)
 
 
 def _law_fit(found: FittedLaw, series: Series, means: Floats | None) -> LawFit:
     contention = contention_interval(found)
-    usl = law_named(found.problem.law).has_peak
+    usl = found.problem.law.has_peak
     drawn = None
     if means is not None:
         values = fit_resamples(means, found.problem.counts, found.problem.law, found.smt_yield).contention
@@ -239,18 +234,18 @@ def _mix_laws(fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, 
     return mix([(part, weight / total if total else 1.0 / len(parts)) for part, weight in parts])
 
 
-def held_out(series: Series, law: Asked) -> HeldOut | None:
+def held_out(series: Series, laws: Sequence[Law]) -> HeldOut | None:
     """The largest count foretold from the others; None where too little is left, or it is more than twice as far."""
     physical = series.without_siblings()
     rest, largest = physical.below(max(physical.cores)), physical.observations[-1]
     if len(set(rest.cores)) < 2 or largest.cores > EXTRAPOLATION_LIMIT * max(rest.cores):
         return None
-    seen, _ = select_clock(rest, AMDAHL.name, smt_free=False)
-    name: Asked = AMDAHL.name if len(set(rest.cores)) < USL.least_counts else law
-    fitted_laws = tuple(each for each in _fitted_laws(seen, name, smt_free=False) if each.problem.df > 0)
+    seen, _ = select_clock(rest, AMDAHL, smt_free=False)
+    possible = (AMDAHL,) if len(set(rest.cores)) < USL.least_counts else laws
+    fitted_laws = tuple(law for law in _fit_laws(seen, possible, smt_free=False) if law.problem.df > 0)
     if not fitted_laws:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    _, clock = select_clock(physical, AMDAHL.name, smt_free=False)
+    _, clock = select_clock(physical, AMDAHL, smt_free=False)
     foretold = predict(_mix_laws(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
     return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))

@@ -10,11 +10,12 @@ last column belongs to the laws with coherency; a further law with such a column
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
+
+from scaling.errors import FitError
 
 # A float, or an array of floats of any shape.
 Numbers = Any
-LawName = Literal["amdahl", "usl"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Law:
     both are 0 or above, contention is at most 1. Contention is the serial fraction of Amdahl's law.
     """
 
-    name: LawName
+    name: str
     title: str
     parameters: tuple[str, ...]
 
@@ -47,12 +48,16 @@ class Law:
 AMDAHL = Law("amdahl", "Amdahl's law", ("contention",))
 USL = Law("usl", "universal scalability law", ("contention", "coherency"))
 LAWS: tuple[Law, ...] = (AMDAHL, USL)
-LAW_NAMES: tuple[LawName, ...] = tuple(law.name for law in LAWS)
+# What asks for all laws, of which the data choose one.
+BEST = "best"
+LAW_CHOICES = (BEST, *(law.name for law in LAWS))
 
 
-def law_named(name: LawName) -> Law:
-    """The law of a name."""
-    return next(law for law in LAWS if law.name == name)
+def laws_named(choice: str) -> tuple[Law, ...]:
+    """The laws to fit: all of them for 'best', or the one of a name."""
+    if choice not in LAW_CHOICES:
+        raise FitError(f"there is no law '{choice}'; there are {', '.join(LAW_CHOICES)}")
+    return tuple(law for law in LAWS if choice in (BEST, law.name))
 
 
 def relative_time(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0, stretch: Numbers = 1.0) -> Numbers:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
-from scaling.analysis.fitting import Asked
+from scaling.analysis.laws import BEST, laws_named
 from scaling.analysis.ops.roofline import RooflinePoint, StepCounts, ceilings_of, counts_key, roofline_points
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import ASSURANCE, Question
@@ -82,9 +82,9 @@ class Results:
         """The laws of every series, by its label."""
         return self.fit()
 
-    def fit(self, law: Asked = "best") -> Fits:
+    def fit(self, law: str = BEST) -> Fits:
         """The same with one law, or the one that the launches speak for."""
-        return fit_sources(self.sources, law)
+        return fit_sources(self.sources, laws_named(law))
 
     def capacity(
         self,

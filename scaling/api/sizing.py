@@ -8,7 +8,8 @@ import pandas as pd
 
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import Asked, LawFigures, SeriesFit, fit_each
+from scaling.analysis.fitting import LawFigures, SeriesFit, fit_each
+from scaling.analysis.laws import Law
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
@@ -32,8 +33,8 @@ class Fit:
 
     @property
     def law(self) -> str:
-        """The law that the launches speak for."""
-        return self._figures.law
+        """The name of the law that the launches speak for."""
+        return self._figures.law.name
 
     @property
     def verdict(self) -> str:
@@ -67,7 +68,7 @@ class Fit:
 
     @property
     def _figures(self) -> LawFigures:
-        return next(one.figures for one in self.series_fit.laws if one.law == self.series_fit.choice.law)
+        return self.series_fit.chosen.figures
 
     def __str__(self) -> str:
         return fit_sentence(self.series_fit)
@@ -193,11 +194,11 @@ def _check_target(name: str, value: float, most: float) -> None:
         )
 
 
-def fit_sources(sources: Sequence[Source], law: Asked) -> Fits:
+def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
     """Every series that can be fitted; one that cannot is noted, unless it is the only one."""
     read, complaints = read_each(sources, Source.series)
     notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
-    fits, refusals = fit_each((one for _, (series, _) in read for one in series), law)
+    fits, refusals = fit_each((one for _, (series, _) in read for one in series), laws)
     if not fits and refusals:
         raise FitError("; ".join([*notes, str(refusals[0])]))
     return Fits(fits, [*notes, *map(str, refusals)])

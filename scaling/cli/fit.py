@@ -1,27 +1,22 @@
 """`scaling fit`: scaling laws, series by series."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from scaling.analysis.laws import BEST, LAW_CHOICES
 from scaling.api.results import load
 from scaling.cli.options import IncludeInvalid, Json, Physical, Source
 from scaling.cli.printing import print_json, print_notes, print_table
 from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, trace_lines
 
 
-class Law(StrEnum):
-    """Which law to fit."""
-
-    best = "best"
-    amdahl = "amdahl"
-    usl = "usl"
-
-
 def fit(
     source: Source,
-    law: Annotated[Law, typer.Option("--law", help="One law, or the one the launches speak for.")] = Law.best,
+    law: Annotated[
+        str,
+        typer.Option("--law", metavar="|".join(LAW_CHOICES), help="One law, or the one the launches speak for."),
+    ] = BEST,
     physical: Physical = None,
     include_invalid: IncludeInvalid = False,
     as_json: Json = False,
@@ -30,7 +25,7 @@ def fit(
 
     Example: scaling fit results/minsky
     """
-    fits = load(source, include_invalid=include_invalid, physical=physical).fit(law.value)
+    fits = load(source, include_invalid=include_invalid, physical=physical).fit(law)
     print_notes(fits.notes)
     if as_json:
         print_json({"series": [fit_facts(one) for one in fits.series_fits]})

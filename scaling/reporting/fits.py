@@ -26,7 +26,6 @@ from scaling.analysis.fits.verdict import (
     VerdictReason,
 )
 from scaling.analysis.fitting import LawFigures, SeriesFit
-from scaling.analysis.laws import AMDAHL, law_named
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, figure, percent, small, with_interval
 
@@ -128,12 +127,12 @@ def caution_sentence(caution: Caution) -> str:
 
 def _law_sentence(figures: LawFigures, measured: float) -> str:
     fraction = with_interval(figures.contention, percent)
-    if figures.law == AMDAHL.name:
+    if not figures.law.has_peak:
         assert figures.speedup_limit is not None
         limit = with_interval(figures.speedup_limit, figure)
-        return f"{law_named(figures.law).title}, serial fraction {fraction}: at most {limit} times one core"
+        return f"{figures.law.title}, serial fraction {fraction}: at most {limit} times one core"
     assert figures.peak_cores is not None
-    return f"{law_named(figures.law).title}, contention {fraction}: {peak_words(figures.peak_cores, measured)}"
+    return f"{figures.law.title}, contention {fraction}: {peak_words(figures.peak_cores, measured)}"
 
 
 def peak_words(peak: Estimate, measured: float) -> str:
@@ -179,16 +178,16 @@ def fits_table(fits: Sequence[SeriesFit]) -> Table:
     """Every law of every series, the chosen one marked."""
     rows = []
     for fit in fits:
-        for each in fit.figures:
-            chosen = each.law == fit.choice.law
+        for law in fit.figures:
+            chosen = law.law == fit.choice.law
             rows.append(
                 (
-                    *(fit.series.label if each is fit.figures[0] else "", "*" if chosen else ""),
-                    *(each.law, with_interval(each.contention, percent)),
-                    "-" if each.coherency is None else with_interval(each.coherency, small),
-                    *(with_interval(each.rate_at_1, figure), _end(each)),
+                    *(fit.series.label if law is fit.figures[0] else "", "*" if chosen else ""),
+                    *(law.law.name, with_interval(law.contention, percent)),
+                    "-" if law.coherency is None else with_interval(law.coherency, small),
+                    *(with_interval(law.rate_at_1, figure), _end(law)),
                     *(
-                        _yield(each),
+                        _yield(law),
                         _held_out_words(fit) if chosen else "",
                         VERDICT_WORDS[fit.verdict] if chosen else "",
                     ),
@@ -199,9 +198,9 @@ def fits_table(fits: Sequence[SeriesFit]) -> Table:
     return table if any(row[7] for row in rows) else _without_column(table, 7)
 
 
-def _without_column(table: Table, place: int) -> Table:
-    headers = table.headers[:place] + table.headers[place + 1 :]
-    return Table(headers, [row[:place] + row[place + 1 :] for row in table.rows])
+def _without_column(table: Table, index: int) -> Table:
+    headers = table.headers[:index] + table.headers[index + 1 :]
+    return Table(headers, [row[:index] + row[index + 1 :] for row in table.rows])
 
 
 def _end(figures: LawFigures) -> str:
@@ -231,7 +230,7 @@ def trace_lines(fit: SeriesFit) -> list[str]:
         return []
     course = {"unknown": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
     p = "" if fit.karp_flatt.p is None else f" (p = {fit.karp_flatt.p:.2g})"
-    values = ", ".join(f"{figure(each.cores)}: {karp_flatt_words(each)}" for each in fit.karp_flatt.values)
+    values = ", ".join(f"{figure(value.cores)}: {karp_flatt_words(value)}" for value in fit.karp_flatt.values)
     return [f"{fit.series.label}: Karp-Flatt {values}{course}{p if course else ''}"]
 
 
@@ -252,29 +251,29 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
     return {
         "name": fit.series.name,
         "unit": fit.series.unit,
-        "cores": [_whole(each.cores + each.siblings) for each in fit.series.observations],
+        "cores": [_whole(point.cores + point.siblings) for point in fit.series.observations],
         "launches": list(fit.series.launches),
-        "laws": {each.law: _law(each) for each in fit.figures},
-        "chosen": choice.law,
+        "laws": {law.law.name: _law(law) for law in fit.figures},
+        "chosen": choice.law.name,
         "verdict": VERDICT_WORDS[fit.verdict],
         "verdict_code": fit.verdict.value,
         "reasons": [reason_sentence(reason) for reason in fit.reasons],
         "reason_codes": [reason.code for reason in fit.reasons],
         "cautions": [caution_sentence(caution) for caution in fit.cautions],
         "caution_codes": [caution.code for caution in fit.cautions],
-        "akaike_weights": {each.law: choice.weight(each.law) for each in fit.laws},
+        "akaike_weights": {law.law.name: choice.weight(law.law) for law in fit.laws},
         "coherency_p": choice.coherency_p,
         "misfit": {"excess": misfit.excess, "p": misfit.p, "pure_error": misfit.pure},
         "noise_slope": fit.chosen.fitted.problem.slope.value,
         "clock_governs": fit.clock.governs,
         "karp_flatt": [
             {
-                "cores": _whole(each.cores),
-                "value": each.fraction.value,
-                "low": each.fraction.low,
-                "high": each.fraction.high,
+                "cores": _whole(value.cores),
+                "value": value.fraction.value,
+                "low": value.fraction.low,
+                "high": value.fraction.high,
             }
-            for each in fit.karp_flatt.values
+            for value in fit.karp_flatt.values
         ],
         "karp_flatt_trend": {"course": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
         "held_out": _held_out(fit),
@@ -287,7 +286,7 @@ def _law(figures: LawFigures) -> dict[str, object]:
         extra["smt_yield"] = _interval(figures.smt_yield)
     if figures.bootstrap is not None:
         extra["bootstrap"] = {"low": figures.bootstrap.low, "high": figures.bootstrap.high}
-    if figures.law == AMDAHL.name:
+    if not figures.law.has_peak:
         assert figures.speedup_limit is not None
         return {
             "serial_fraction": _interval(figures.contention),

@@ -13,7 +13,7 @@ from scipy import stats
 from scaling.analysis.fits.least_squares import columns, fit_problem, natural
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import solve
-from scaling.analysis.laws import LAW_NAMES, LawName
+from scaling.analysis.laws import LAWS, Law
 from scaling.analysis.series import Series
 
 RESAMPLES = 1000
@@ -43,7 +43,7 @@ def resample_means(series: Series, counts: Counts, size: int, seed: int) -> Floa
     return means
 
 
-def fit_resamples(means: Floats, counts: Counts, law: LawName, smt_yield: float | None = None) -> ResampledLaw:
+def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yield: float | None = None) -> ResampledLaw:
     """A law fitted to every drawing at once."""
     setting = fit_problem(law, counts, smt_free=smt_yield is not None)
     smt = None if smt_yield is None else np.full(len(means), smt_yield)
@@ -51,10 +51,10 @@ def fit_resamples(means: Floats, counts: Counts, law: LawName, smt_yield: float 
     return ResampledLaw(contention, coherency)
 
 
-def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[LawName, ResampledLaw]:
+def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law, ResampledLaw]:
     """Amdahl's law and the universal scalability law over the same drawings."""
     means = resample_means(series, counts, size, seed)
-    return {law: fit_resamples(means, counts, law) for law in LAW_NAMES}
+    return {law: fit_resamples(means, counts, law) for law in LAWS}
 
 
 def expanded_level(counts: Counts) -> float | None:

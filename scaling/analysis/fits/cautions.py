@@ -10,7 +10,6 @@ import numpy as np
 
 from scaling.analysis.fits.least_squares import FittedLaw
 from scaling.analysis.fits.observations import clock_stretch, variance_at
-from scaling.analysis.laws import law_named
 from scaling.analysis.series import Series
 
 STANDARD_ERRORS = 3.0
@@ -80,7 +79,7 @@ def cautions(series: Series, chosen: FittedLaw, free: tuple[FittedLaw, ...], pur
 
 def _negative_coherency_error(law: FittedLaw) -> float | None:
     """The standard error of a coherency that is below zero by more than two of them."""
-    error = law.stderr("coherency") if law_named(law.problem.law).has_peak else None
+    error = law.stderr("coherency") if law.problem.law.has_peak else None
     return error if error and law.coherency < -2.0 * error else None
 
 

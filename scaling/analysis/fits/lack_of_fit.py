@@ -104,7 +104,7 @@ def _flat_after(fitted: FittedLaw) -> Floats:
     after = np.array([np.arange(counts.size) >= place for place in range(3, counts.size - 1)])
     if not after.size:
         return np.empty(0)
-    design = columns(AMDAHL.name, counts)(None)
+    design = columns(AMDAHL, counts)(None)
     law = solve(counts.means, np.where(after, 0.0, weights), lambda _: design).squares
     heavy = np.where(after, weights, 0.0)
     level = heavy @ counts.means / heavy.sum(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Floats, Slope, noise_slope, pure_error, weights
 from scaling.analysis.fits.solving import Design, Solution, solve
-from scaling.analysis.laws import LawName, law_named, relative_time
+from scaling.analysis.laws import Law, relative_time
 
 PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
 
@@ -26,7 +26,7 @@ LARGEST_COHERENCY = 1e6
 class FitProblem:
     """A law and the counts it is fitted to, with what each count weighs."""
 
-    law: LawName
+    law: Law
     counts: Counts
     slope: Slope
     weights: Floats
@@ -36,7 +36,7 @@ class FitProblem:
     @property
     def parameters(self) -> int:
         """How many parameters the law has: T(1), contention, coherency, the SMT yield where it is sought."""
-        return law_named(self.law).least_counts + self.smt_free
+        return self.law.least_counts + self.smt_free
 
     @property
     def df(self) -> int:
@@ -110,7 +110,7 @@ class FittedLaw:
         return float(self.covariance[i, j] / spread) if spread > 0.0 else 0.0
 
 
-def fit_problem(law: LawName, counts: Counts, *, smt_free: bool = False) -> FitProblem:
+def fit_problem(law: Law, counts: Counts, *, smt_free: bool = False) -> FitProblem:
     """The problem of fitting a law to counts, weighted by how noise grows with cores."""
     slope = noise_slope(counts)
     floor = counts.observed * LEAST_NOISE**2
@@ -127,12 +127,12 @@ def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:
     return cores
 
 
-def columns(law: LawName, counts: Counts) -> Design:
+def columns(law: Law, counts: Counts) -> Design:
     """The columns of a law at some counts, for each SMT yield of a batch."""
 
     def design(smt_yield: Floats | None) -> Floats:
         cores = effective_cores(counts, smt_yield)
-        return np.stack(law_named(law).columns(counts.stretch / cores, cores), axis=-1)
+        return np.stack(law.columns(counts.stretch / cores, cores), axis=-1)
 
     return design
 
@@ -174,7 +174,7 @@ def _free(problem: FitProblem, s: float, k: float, phi: float | None) -> tuple[s
     bounds = {
         "log_seconds": False,
         "contention": abs(s) <= ON_BOUND or abs(1.0 - s) <= ON_BOUND,
-        "coherency": not law_named(problem.law).has_peak or abs(k) <= ON_BOUND,
+        "coherency": not problem.law.has_peak or abs(k) <= ON_BOUND,
         "smt_yield": phi is None or abs(phi) >= 1.0 - 1e-9,
     }
     return tuple(name for name, bound in bounds.items() if not bound)

@@ -15,7 +15,7 @@ from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
 from scaling.analysis.fits.observations import Counts, Floats
 from scaling.analysis.fits.solving import Design, solve
-from scaling.analysis.laws import law_named, relative_time
+from scaling.analysis.laws import relative_time
 
 CONFIDENCE = 0.95
 
@@ -171,7 +171,7 @@ def _holding_contention(fitted: FittedLaw) -> Profile:
         def design(smt_yield: Floats | None) -> Floats:
             shared, cores = _parts(counts, smt_yield)
             s = values[:, None]
-            parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law_named(law).has_peak else [])
+            parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law.has_peak else [])
             return np.stack(parts, axis=-1)
 
         return _profile_squares(fitted, design, len(values))

@@ -21,7 +21,7 @@ from scipy import stats
 from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
 from scaling.analysis.fits.solving import solve
-from scaling.analysis.laws import AMDAHL, USL, LawName
+from scaling.analysis.laws import AMDAHL, USL, Law
 from scaling.analysis.series import Series
 
 SIGNIFICANT = 0.05
@@ -31,15 +31,15 @@ SIGNIFICANT = 0.05
 class Choice:
     """The chosen law, each law's Akaike weight, and what spoke for it; p is of coherency = 0."""
 
-    law: LawName
+    law: Law
     amdahl_weight: float
     usl_weight: float
     akaike_gain: float | None
     coherency_p: float | None
 
-    def weight(self, law: LawName) -> float:
+    def weight(self, law: Law) -> float:
         """A law's share of belief."""
-        return self.amdahl_weight if law == AMDAHL.name else self.usl_weight
+        return self.amdahl_weight if law == AMDAHL else self.usl_weight
 
 
 def has_replicates(counts: Counts) -> bool:
@@ -47,9 +47,9 @@ def has_replicates(counts: Counts) -> bool:
     return bool(np.median(counts.launches) >= 2.0)
 
 
-def only(law: LawName) -> Choice:
+def only(law: Law) -> Choice:
     """One law because nothing else was asked for, or can be fitted."""
-    return Choice(law, float(law == AMDAHL.name), float(law == USL.name), None, None)
+    return Choice(law, float(law == AMDAHL), float(law == USL), None, None)
 
 
 def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
@@ -58,7 +58,7 @@ def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     p = coherency_p(amdahl, usl)
     witnesses = (gain > 0.0, p < SIGNIFICANT)
     tie = any(witnesses) and not has_replicates(usl.problem.counts)
-    chosen = USL.name if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else AMDAHL.name
+    chosen = USL if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else AMDAHL
     weight = 1.0 / (1.0 + np.exp(np.clip(-gain / 2.0, -700.0, 700.0)))
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 
@@ -125,7 +125,7 @@ class Clock:
 STEADY_CLOCK = Clock("nothing")
 
 
-def select_clock(series: Series, law: LawName, *, smt_free: bool) -> tuple[Counts, Clock]:
+def select_clock(series: Series, law: Law, *, smt_free: bool) -> tuple[Counts, Clock]:
     """The counts of a series with its clock taken account of, and how."""
     plain, stretch = counts(series), clock_stretch(series)
     if stretch is None or np.ptp(stretch) <= STEADY:

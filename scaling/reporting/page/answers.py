@@ -6,6 +6,7 @@ from math import isfinite
 
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.laws import AMDAHL, USL
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.reporting.capacity import sizing_reasons_sentence
 from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
@@ -17,6 +18,8 @@ VERDICTS = {
     Verdict.NO_LAW_FITS: "no law fits",
     Verdict.SUPERLINEAR: "faster than its cores",
 }
+
+LAW_WORDS = {AMDAHL: "Amdahl’s law", USL: "the universal scalability law"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def _why(outlook: ScalingLimits) -> str:
     fit = outlook.fit
     if fit.verdict is not Verdict.OK:
         return reasons_sentence(fit.reasons)
-    law = "Amdahl’s law" if fit.choice.law == "amdahl" else "the universal scalability law"
+    law = LAW_WORDS.get(fit.choice.law, fit.choice.law.title)
     reason = f"; {sizing_reasons_sentence(outlook.reasons)}" if outlook.reasons else ""
     return f"{law}, over {count(len(set(fit.series.cores)), 'core count')}{reason}"
 

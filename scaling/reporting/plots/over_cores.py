@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import LawFit
-from scaling.analysis.laws import AMDAHL, LAW_NAMES, law_named
+from scaling.analysis.laws import AMDAHL, LAWS
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
@@ -188,11 +188,11 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
 
 def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
     laws = []
-    for law in sorted(line.fit.laws, key=lambda law: LAW_NAMES.index(law.law)) if line.fit else ():
+    for law in sorted(line.fit.laws, key=lambda law: LAWS.index(law.law)) if line.fit else ():
         assert line.fit is not None
         curve = _law_curve(line, law, counts, band=line.fit.verdict.has_law)
         if curve:
-            index, title = LAW_NAMES.index(law.law), law_named(law.law).title
+            index, title = LAWS.index(law.law), law.law.title
             laws.append(LawLine(title, curve, most_fitted(line.fit), LAW_COLOURS[index], LAW_STROKES[index]))
     look = colour(line.index), marker(line.index)
     return Series(line.name, SPEEDUP.marks(line), *look, laws, remark=law_remark(line))
@@ -253,7 +253,7 @@ def _fitted_serial_fraction(line: Line) -> list[Level]:
     """Amdahl's serial fraction of a series; none where no law fits."""
     if line.fit is None or not line.fit.verdict.has_law:
         return []
-    fitted = next((law.figures.contention for law in line.fit.laws if law.law == AMDAHL.name), None)
+    fitted = next((law.figures.contention for law in line.fit.laws if law.law == AMDAHL), None)
     percent = _percent(fitted)
     return [Level(percent, colour(line.index), "fitted serial fraction (Amdahl)")] if percent else []
 

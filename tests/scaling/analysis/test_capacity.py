@@ -9,7 +9,7 @@ from scaling.analysis.capacity import answer, offer_of, scaling_limits
 from scaling.analysis.fits.prediction import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import speedup
+from scaling.analysis.laws import AMDAHL, speedup
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
 from scaling.analysis.sizing.price import Price
@@ -55,7 +55,7 @@ def test_more_assurance_never_takes_fewer_cores():
 def test_beyond_the_measured_range_an_answer_is_marked_and_beyond_twice_refused():
     assert throughput(speedup(20, 0.05)).offer.extrapolated
     assert not throughput(speedup(10, 0.05)).offer.extrapolated
-    refused = throughput(speedup(64, 0.05), of=fit(FIT.series, "amdahl", resamples=0))
+    refused = throughput(speedup(64, 0.05), of=fit(FIT.series, (AMDAHL,), resamples=0))
     assert (refused.status, refused.offer) == (Status.REFUSED, None)
     assert [(reason.code, reason.measured) for reason in refused.reasons] == [("beyond-extrapolation", 16.0)]
 
@@ -147,7 +147,7 @@ def test_promises_are_kept_as_often_as_they_say(cores, assurance):
     truth, chance = Truth(0.05, grid=TO_16), np.random.default_rng(6)
     kept = []
     for _ in range(40):
-        drawn = fit(series(truth, chance), "amdahl", resamples=0).draws(400)
+        drawn = fit(series(truth, chance), (AMDAHL,), resamples=0).draws(400)
         tried = truth.true_seconds(cores) * np.exp(np.linspace(-0.3, 0.3, 1201))
         chances = [float(chance_within(drawn, each, np.array([float(cores)]))[0]) for each in tried[::40]]
         promised = float(np.interp(assurance, chances, tried[::40]))

@@ -5,6 +5,7 @@ from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.cautions import ClockUnknown, OneCoreNotMeasured, OneLaunchPerCount, SmtYieldUnknown
 from scaling.analysis.fits.verdict import TooFewCounts, Verdict
 from scaling.analysis.fitting import fit
+from scaling.analysis.laws import AMDAHL, USL
 from scaling.analysis.series import Observation, Series, series_of, threads_on
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
@@ -26,7 +27,7 @@ def curve(name, points, times=1):
 def test_a_sweep_on_a_pretend_machine_ends_in_the_law_it_was_made_from():
     (measured,) = swept(32, serial=0.07)
     found = fit(measured)
-    assert (found.choice.law, found.verdict) == ("amdahl", Verdict.OK)
+    assert (found.choice.law, found.verdict) == (AMDAHL, Verdict.OK)
     assert found.chosen.figures.contention.value == pytest.approx(0.07, abs=1e-6)
     assert found.chosen.figures.speedup_limit.value == pytest.approx(1 / 0.07, rel=1e-5)
     assert found.chosen.figures.rate_at_1.value == pytest.approx(1.0, rel=1e-6)
@@ -35,7 +36,7 @@ def test_a_sweep_on_a_pretend_machine_ends_in_the_law_it_was_made_from():
 
 def test_weak_scaling_is_fitted_by_throughput():
     (measured,) = swept(32, serial=0.07, toml='scale = "weak"\nitems = 3')
-    assert fit(measured).choice.law == "amdahl"
+    assert fit(measured).choice.law == AMDAHL
 
 
 def test_two_cores_cannot_tell_a_law_but_have_their_karp_flatt_value():
@@ -57,11 +58,11 @@ def test_the_known_serial_fraction_is_found_though_three_counts_are_too_few_to_t
 @pytest.mark.parametrize(
     ("measured", "law", "verdict"),
     [
-        (rates("rays", RAYTRACER), "amdahl", Verdict.OK),
-        (rates("cisco", CISCO), "usl", Verdict.OK),
-        (times("y-mp", Y_MP), "amdahl", Verdict.OK),
-        (times("fx/40", FX_40), "usl", Verdict.NOT_IDENTIFIABLE),
-        (rates("no single", NO_SINGLE), "amdahl", Verdict.NO_LAW_FITS),
+        (rates("rays", RAYTRACER), AMDAHL, Verdict.OK),
+        (rates("cisco", CISCO), USL, Verdict.OK),
+        (times("y-mp", Y_MP), AMDAHL, Verdict.OK),
+        (times("fx/40", FX_40), USL, Verdict.NOT_IDENTIFIABLE),
+        (rates("no single", NO_SINGLE), AMDAHL, Verdict.NO_LAW_FITS),
     ],
     ids=lambda value: getattr(value, "name", value),
 )
@@ -154,8 +155,8 @@ def test_threads_counted_as_cores_make_the_serial_fraction_too_large():
     truth = Truth(0.02, noise=1e-6, grid=(1, 2, 4, 8, 16, 20, 24, 28, 32), physical=16, smt_yield=0.25)
     measured = series(truth, np.random.default_rng(2))
     naive = Series("naive", tuple(Observation(o.cores + o.siblings, o.launch_seconds) for o in measured.observations))
-    assert fit(naive, "amdahl").chosen.figures.contention.value > 0.03
-    assert fit(threads_on(naive, 16), "amdahl").chosen.figures.contention.value == pytest.approx(0.02, rel=1e-3)
+    assert fit(naive, (AMDAHL,)).chosen.figures.contention.value > 0.03
+    assert fit(threads_on(naive, 16), (AMDAHL,)).chosen.figures.contention.value == pytest.approx(0.02, rel=1e-3)
 
 
 @pytest.mark.parametrize("governs", ["parallel part", "everything"])
@@ -163,21 +164,21 @@ def test_a_measured_clock_is_taken_out_of_the_serial_fraction(governs):
     truth = Truth(0.02, noise=0.005, slowest_mhz=2800.0, clock_governs=governs)
     found = fit(series(truth, np.random.default_rng(2), clock=True))
     assert found.clock.governs == governs
-    assert found.law("amdahl").figures.contention.value == pytest.approx(0.02, rel=0.05)
+    assert found.law(AMDAHL).figures.contention.value == pytest.approx(0.02, rel=0.05)
     assert ClockUnknown() not in found.cautions
 
 
 def test_a_clock_nobody_measured_is_cautioned_about():
     found = fit(series(Truth(0.02, slowest_mhz=2800.0), np.random.default_rng(2)))
-    assert found.law("amdahl").figures.contention.value > 0.025
+    assert found.law(AMDAHL).figures.contention.value > 0.025
     assert ClockUnknown() in found.cautions
 
 
 def test_one_law_can_be_asked_for():
-    found = fit(rates("cisco", CISCO), "amdahl")
-    assert [each.law for each in found.laws] == ["amdahl"]
+    found = fit(rates("cisco", CISCO), (AMDAHL,))
+    assert [law.law for law in found.laws] == [AMDAHL]
     with pytest.raises(FitError, match="needs three core counts"):
-        fit(curve("two", [(1, 1), (2, 1.9)], times=3), "usl")
+        fit(curve("two", [(1, 1), (2, 1.9)], times=3), (USL,))
 
 
 def test_one_count_is_refused():

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from scaling.analysis.laws import AMDAHL, LAWS, USL, karp_flatt, law_named, relative_time, speedup
+from scaling.analysis.laws import AMDAHL, LAWS, USL, karp_flatt, laws_named, relative_time, speedup
+from scaling.errors import FitError
 from tests.published import FX_40, Y_MP
 
 CORES = [1.0, 2.0, 7.0, 64.0]
@@ -21,7 +22,10 @@ def test_the_columns_of_a_law_add_up_to_its_time():
 
 
 def test_every_law_is_known_by_its_name():
-    assert [law_named(law.name) for law in LAWS] == list(LAWS)
+    assert [laws_named(law.name) for law in LAWS] == [(law,) for law in LAWS]
+    assert laws_named("best") == LAWS
+    with pytest.raises(FitError, match="no law 'gustafson'; there are best, amdahl, usl"):
+        laws_named("gustafson")
 
 
 def test_karp_flatt_gives_amdahls_serial_fraction_back():

@@ -14,11 +14,12 @@ from scaling.analysis.fits.profile_likelihood import (
     peak_interval,
     seconds_interval,
 )
+from scaling.analysis.laws import AMDAHL, USL
 from scaling.analysis.series import Observation, Series
 from tests.published import FX_40, RAYTRACER, Y_MP, rates, times
 
 
-def fitted_logs(measured, law="amdahl"):
+def fitted_logs(measured, law=AMDAHL):
     return fit_law(fit_problem(law, counts(measured)))
 
 
@@ -73,7 +74,7 @@ def test_dropping_a_parameter_on_its_bound_gives_the_others_the_errors_they_woul
     chance = np.random.default_rng(8)
     for _ in range(20):
         measured = series(Truth(0.02), chance)
-        full, alone = fitted_logs(measured, "usl"), fitted_logs(measured)
+        full, alone = fitted_logs(measured, USL), fitted_logs(measured)
         if full.coherency == 0.0:
             assert full.stderr("coherency") is None
             assert full.stderr("contention") == pytest.approx(alone.stderr("contention"), rel=1e-6)
@@ -82,14 +83,14 @@ def test_dropping_a_parameter_on_its_bound_gives_the_others_the_errors_they_woul
 
 
 def test_a_peak_that_is_not_seen_is_only_known_to_be_far():
-    found = fitted_logs(series(Truth(0.05), np.random.default_rng(3)), "usl")
+    found = fitted_logs(series(Truth(0.05), np.random.default_rng(3)), USL)
     peak = peak_interval(found)
     assert peak.high == np.inf
     assert peak.low > 30
 
 
 def test_a_peak_within_the_range_is_bracketed():
-    found = fitted_logs(series(Truth(0.02, 2e-3, noise=0.01), np.random.default_rng(3)), "usl")
+    found = fitted_logs(series(Truth(0.02, 2e-3, noise=0.01), np.random.default_rng(3)), USL)
     peak, coherency = peak_interval(found), coherency_interval(found)
     assert peak.low < np.sqrt(0.98 / 2e-3) < peak.high
     assert coherency.low < 2e-3 < coherency.high

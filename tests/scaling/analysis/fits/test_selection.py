@@ -6,22 +6,23 @@ from benchmarks.simulated import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.selection import akaike, choose, coherency_p, has_replicates, left_out_error, only
+from scaling.analysis.laws import AMDAHL, USL
 from tests.published import RAYTRACER, SDM91, rates
 
 
 def both(measured):
     seen = counts(measured)
-    return tuple(fit_law(fit_problem(law, seen)) for law in ("amdahl", "usl"))
+    return tuple(fit_law(fit_problem(law, seen)) for law in (AMDAHL, USL))
 
 
 def test_a_curve_that_turns_down_needs_coherency_even_with_one_value_a_count():
     amdahl, usl = both(rates("sdm91", SDM91))
-    assert choose(amdahl, usl).law == "usl"
+    assert choose(amdahl, usl).law == USL
     assert coherency_p(amdahl, usl) < 0.01
 
 
 def test_the_ray_tracer_is_amdahls():
-    assert choose(*both(rates("rays", RAYTRACER))).law == "amdahl"
+    assert choose(*both(rates("rays", RAYTRACER))).law == AMDAHL
 
 
 def test_the_p_value_of_coherency_is_half_that_of_an_f_test():
@@ -41,10 +42,10 @@ def test_the_criterion_counts_launches_and_is_corrected_only_where_there_are_any
 
 def test_weights_are_shares_and_follow_the_criterion():
     choice = choose(*both(series(Truth(0.03, 1e-3), np.random.default_rng(1))))
-    assert choice.law == "usl"
+    assert choice.law == USL
     assert choice.amdahl_weight + choice.usl_weight == pytest.approx(1.0)
     assert choice.usl_weight == pytest.approx(1 / (1 + np.exp(-choice.akaike_gain / 2)))
-    assert only("amdahl").weight("amdahl") == 1.0
+    assert only(AMDAHL).weight(AMDAHL) == 1.0
 
 
 def test_a_count_left_out_is_foretold_by_the_others():

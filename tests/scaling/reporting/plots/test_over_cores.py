@@ -1,5 +1,6 @@
 import pytest
 
+from scaling.analysis.laws import AMDAHL
 from scaling.reporting.plots.style import INK, MARKERS
 from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.artists import (
@@ -138,7 +139,7 @@ def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a
     assert bars(axes).keys() == traced.keys()
     assert not joined(axes)
     (fitted,) = laws(axes)
-    assert fitted.get_ydata()[0] == pytest.approx(100 * understood.fits[0].law("amdahl").figures.contention.value)
+    assert fitted.get_ydata()[0] == pytest.approx(100 * understood.fits[0].law(AMDAHL).figures.contention.value)
     assert "fitted serial fraction" in " ".join(legend(found))
     assert axes.figure.get_supylabel() == "Karp–Flatt serial fraction, %"
 
