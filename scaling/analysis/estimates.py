@@ -49,8 +49,8 @@ def finite(number: float | None) -> float | None:
 def mean(values: Sequence[float]) -> Estimate:
     """The geometric mean of launches, with Student's interval on their logarithms.
 
-    Launches that are equal to the last digit have no spread to judge by: no clock is that exact, so no interval is
-    given rather than one of no width.
+    Launches that are equal to the last digit have no spread to judge by: no clock is that exact, so there is no
+    interval rather than one of no width.
     """
     logs = [log(value) for value in values]
     centre = fmean(logs)
@@ -86,7 +86,7 @@ def student_p(t: float, freedom: float) -> float:
 
 @cache
 def _quantile(freedom: float, probability: float) -> float:
-    # SciPy takes a moment to import, and most commands never ask.
+    # SciPy takes a moment to import, and most commands never need it.
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))

@@ -1,4 +1,4 @@
-"""What profiles tell: the findings of the Fathom paper (IISWC 2016, Figures 1 to 6) for any workload. Pure."""
+"""What profiles show: the findings of the Fathom paper (IISWC 2016, Figures 1 to 6) for any workload. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -42,10 +42,10 @@ def loss_share(profile: Profile) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Stationarity:
-    """Whether every step is like the last (Figure 1): op time a step, its spread, and its trend.
+    """Whether every step is like the last (Figure 1): op time per step, its spread, and its trend.
 
-    `drift` is by how much of itself a step changes from the first to the last (Theil and Sen's slope), `p` how likely
-    so clear a trend is by chance (Mann and Kendall); neither can be told of two steps.
+    `drift` is by how much of itself a step changes from the first to the last (the Theil-Sen slope), `p` how likely
+    so clear a trend is by chance (Mann-Kendall test); neither is known for two steps.
     """
 
     trace: Trace
@@ -56,12 +56,12 @@ class Stationarity:
 
     @property
     def stationary(self) -> bool:
-        """Whether no trend is to be seen that would matter."""
+        """Whether there is no significant trend of a size that matters."""
         return self.drift is None or self.p is None or self.p >= UNLIKELY or abs(self.drift) < DRIFT
 
 
 def stationarity(trace: Trace) -> Stationarity:
-    """How op time goes on over the steps of a launch."""
+    """The trend of op time over the steps of a launch: Theil-Sen slope and Mann-Kendall test."""
     seconds = tuple(sum(op.seconds for op in step.ops) for step in trace.steps)
     mean = fmean(seconds)
     spread = stdev(seconds) / mean if len(seconds) > 1 and mean else 0.0
@@ -70,9 +70,9 @@ def stationarity(trace: Trace) -> Stationarity:
     # SciPy's statistics take a moment to import.
     from scipy import stats
 
-    places = range(len(seconds))
-    slope = float(stats.theilslopes(seconds, places).slope)
-    p = float(stats.kendalltau(places, seconds).pvalue)
+    indices = range(len(seconds))
+    slope = float(stats.theilslopes(seconds, indices).slope)
+    p = float(stats.kendalltau(indices, seconds).pvalue)
     return Stationarity(trace, seconds, spread, slope * (len(seconds) - 1) / mean, p)
 
 
@@ -88,19 +88,19 @@ class ModePair:
         """How many times as long training takes for an item."""
         return _per_item(self.train, self.train.wall_seconds) / _per_item(self.infer, self.infer.wall_seconds)
 
-    def class_seconds(self, kind: OpClass) -> tuple[float, float]:
-        """Seconds an item of a class, training and inferring."""
-        train = self.train.class_share(kind) * self.train.op_seconds
-        infer = self.infer.class_share(kind) * self.infer.op_seconds
+    def class_seconds(self, op_class: OpClass) -> tuple[float, float]:
+        """Seconds per item of a class, training and inferring."""
+        train = self.train.class_share(op_class) * self.train.op_seconds
+        infer = self.infer.class_share(op_class) * self.infer.op_seconds
         return _per_item(self.train, train), _per_item(self.infer, infer)
 
 
 def mode_pairs(profiles: Iterable[Profile]) -> list[ModePair]:
     """Every training profile with the inference profile on as many threads."""
     by_mode: dict[tuple[object, ...], dict[str, Profile]] = defaultdict(dict)
-    for each in profiles:
-        by_mode[_but_mode(each.subject), each.threads, each.inter][each.point.mode] = each
-    return [ModePair(found["train"], found["infer"]) for found in by_mode.values() if {"train", "infer"} <= set(found)]
+    for profile in profiles:
+        by_mode[_but_mode(profile.subject), profile.threads, profile.inter][profile.point.mode] = profile
+    return [ModePair(pair["train"], pair["infer"]) for pair in by_mode.values() if {"train", "infer"} <= set(pair)]
 
 
 def _but_mode(point: Point) -> tuple[object, ...]:
@@ -113,7 +113,7 @@ def _per_item(profile: Profile, seconds: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class OpTimes:
-    """Seconds a step of one part on each number of threads."""
+    """Seconds per step of one part on each number of threads."""
 
     name: str
     seconds: tuple[float, ...]
@@ -128,29 +128,29 @@ class Threading:
     @property
     def threads(self) -> tuple[int, ...]:
         """The numbers of threads, ascending."""
-        return tuple(each.threads for each in self.profiles)
+        return tuple(profile.threads for profile in self.profiles)
 
     @property
     def times(self) -> tuple[OpTimes, ...]:
         """Every op type's time on each number of threads, heaviest on the fewest first."""
-        names = dict.fromkeys(op.type for each in self.profiles for op in each.ops)
-        by_profile = [{op.type: op.seconds for op in each.ops} for each in self.profiles]
-        return tuple(OpTimes(name, tuple(found.get(name, 0.0) for found in by_profile)) for name in names)
+        names = dict.fromkeys(op.type for profile in self.profiles for op in profile.ops)
+        by_profile = [{op.type: op.seconds for op in profile.ops} for profile in self.profiles]
+        return tuple(OpTimes(name, tuple(seconds.get(name, 0.0) for seconds in by_profile)) for name in names)
 
 
 def threadings(profiles: Sequence[Profile]) -> list[Threading]:
     """Subjects that were traced with more than one number of threads."""
     by_subject: dict[tuple[Point, int], list[Profile]] = defaultdict(list)
-    for each in profiles:
-        by_subject[each.subject, each.inter].append(each)
+    for profile in profiles:
+        by_subject[profile.subject, profile.inter].append(profile)
     return [
-        Threading(tuple(sorted(found, key=lambda each: each.threads)))
-        for found in by_subject.values()
-        if len(found) > 1
+        Threading(tuple(sorted(group, key=lambda profile: profile.threads)))
+        for group in by_subject.values()
+        if len(group) > 1
     ]
 
 
 def outside_ops(profile: Profile) -> tuple[float, float]:
-    """The shares of a step's wall time that are the framework's between ops, and nobody's."""
+    """The shares of a step's wall time that are the framework's overhead between ops, and unexplained."""
     wall = profile.wall_seconds
     return profile.overhead_seconds / wall, profile.unexplained_seconds / wall

@@ -1,12 +1,12 @@
-"""How two groups of launches differ, whatever way launches scatter. Pure.
+"""Two-sample permutation test of launches, whatever their distribution. Pure.
 
-Where nothing has changed, every way to share the launches out between the two sides was as likely as the one seen, so
-that the probability of a difference is the share of the ways that differ at least as much (Pitman, Supplement to the
+Where nothing has changed, every way to share the launches out between the two sides was as likely as the one observed,
+so that the probability of a difference is the share of the ways that differ at least as much (Pitman, Supplement to the
 Journal of the Royal Statistical Society 4, 1937). Launches on a busy machine scatter far to one side; of identical
 results of five such launches Student's test calls two or three in a hundred different where it may call five, and it
-finds less.
+detects less.
 
-What changes sides tells the interval too: the true difference is as likely above as below the difference between the
+The interval follows from the same exchanges: the true difference is as likely above as below the difference between the
 means of those that a random way exchanges (Hartigan, Journal of the American Statistical Association 64, 1969).
 """
 
@@ -24,7 +24,7 @@ from scaling.analysis.estimates import LEVEL, Estimate
 
 # With fewer ways (three launches a side have twenty) the nearest probability below 5 % lies far below it.
 LEAST_WAYS = 100
-# Of more ways so many are drawn, always the same ones.
+# Of more ways this many are sampled, always the same ones.
 MOST_WAYS = 5000
 # Sums of the same numbers in another order differ in their last digits.
 ROUNDING = 1e-12
@@ -59,15 +59,15 @@ def permutation_test(before: Sequence[float], after: Sequence[float]) -> Permuta
 
 @cache
 def _ways(before: int, after: int) -> tuple[NDArray[np.float64], int]:
-    """Weights, a row a way, that give the difference of the means of what it exchanges; how many exchange nothing."""
+    """Weights, one row per way, that give the difference of the means it exchanges; how many exchange nothing."""
     total = before + after
     if comb(total, after) <= MOST_WAYS:
         second = np.zeros((comb(total, after), total), bool)
         for way, chosen in enumerate(combinations(range(total), after)):
             second[way, list(chosen)] = True
     else:
-        drawn = np.random.default_rng(1).random((MOST_WAYS - 1, total)).argsort(axis=1) < after
-        second = np.vstack([np.arange(total) >= before, drawn])
+        sampled = np.random.default_rng(1).random((MOST_WAYS - 1, total)).argsort(axis=1) < after
+        second = np.vstack([np.arange(total) >= before, sampled])
     was_second = np.arange(total) >= before
     moved = (was_second & ~second).astype(float) - (second & ~was_second)
     count = (moved > 0).sum(axis=1)

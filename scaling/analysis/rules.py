@@ -1,8 +1,8 @@
-"""What makes a figure doubtful: every limit in one place, with the reason for where it lies. Pure.
+"""What makes a figure doubtful: every limit, with the reason for its value. Pure.
 
 A rule that spoils takes a launch out of its point where enough others are left, and makes the point invalid where they
-are not; the others are cautions, said but not acted on. What must never pass without a word is a speedup more than a
-tenth wrong, so most limits lie at a twentieth: two such disturbances, one on either side of a ratio, make up a tenth.
+are not; the others are cautions, reported but not acted on. A speedup that is more than a tenth wrong must never go
+unreported, so most limits are a twentieth: two such disturbances, one on either side of a ratio, make up a tenth.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A limit, what is said when an amount lies beyond it, whether that spoils, and why the limit lies there."""
+    """A limit, its message when an amount exceeds it, whether that spoils the launch, and the reason for the limit."""
 
     name: str
     limit: float
@@ -172,7 +172,7 @@ RULES = tuple(value for value in vars().copy().values() if isinstance(value, Rul
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A rule that an amount lies beyond, in so many of so many launches."""
+    """A rule whose limit is exceeded, by an amount, in `launches` of `of` launches."""
 
     rule: Rule
     amount: float = 0.0
@@ -182,6 +182,6 @@ class Doubt:
 
     @property
     def words(self) -> str:
-        """What is said of it."""
-        said = self.rule.says.format(amount=self.amount, detail=self.detail)
-        return said if self.of == 1 else f"{said} (in {self.launches} of {self.of} launches)"
+        """The doubt as a sentence."""
+        message = self.rule.says.format(amount=self.amount, detail=self.detail)
+        return message if self.of == 1 else f"{message} (in {self.launches} of {self.of} launches)"

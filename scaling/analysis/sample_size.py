@@ -1,4 +1,4 @@
-"""How many launches, and how many steps in each, a figure is worth. Pure.
+"""How many launches, and how many steps in each, an estimate needs. Pure.
 
 Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM 2013. A launch costs its start-up, a step its own
 time. The variance of a point's mean over n launches of r steps is (between + step / r) / n, so for a given time the
@@ -13,12 +13,12 @@ from statistics import fmean, median, variance
 
 from scaling.analysis.summary import Launch, Summary
 
-# Two launches say little about the variance between launches, but already more than none.
+# The fewest launches that have a variance between them.
 LEAST_LAUNCHES = 2
 
 
 def steps_per_launch(launches: Sequence[Launch]) -> int | None:
-    """The number of steady steps worth taking in the next launch; None where launches do not tell yet.
+    """The number of steady steps worth taking in the next launch; None where too few launches are known.
 
     None too where launches differ no more than their steps explain: then any number of steps is as good as its time.
     """
@@ -35,7 +35,7 @@ def steps_per_launch(launches: Sequence[Launch]) -> int | None:
 
 
 def wants_more(summary: Summary, precision: float) -> bool:
-    """Whether a point's interval is wider than asked for, or is not there at all."""
+    """Whether a point's interval is wider than the precision wanted, or missing."""
     return width(summary) > precision
 
 
@@ -47,8 +47,8 @@ def width(summary: Summary) -> float:
 
 def _between(launches: Sequence[Launch], step: float) -> float:
     """Variance between launches, with what their steps explain taken off."""
-    spread = variance(log(launch.seconds or inf) for launch in launches)
-    return spread - step * fmean(1 / launch.steps for launch in launches)
+    total = variance(log(launch.seconds or inf) for launch in launches)
+    return total - step * fmean(1 / launch.steps for launch in launches)
 
 
 def _start_up_seconds(launches: Sequence[Launch]) -> float | None:

@@ -28,7 +28,7 @@ DRIFT_SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A point's summary with its ratios; None where the point or what it is held against was not measured."""
+    """A point's summary with its ratios; None where the point or its baseline was not measured."""
 
     summary: Summary
     speedup: Estimate | None
@@ -56,7 +56,7 @@ class Scaled:
 
     @property
     def all_doubts(self) -> tuple[Doubt, ...]:
-        """Everything said against the point and its ratios."""
+        """Every doubt about the point and its ratios."""
         return (*self.summary.doubts, *self.doubts)
 
 

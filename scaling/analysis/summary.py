@@ -1,7 +1,8 @@
-"""Launches in; a figure, its interval and a verdict a point out. Pure.
+"""Points from their launches: an estimate with its interval and a verdict per point. Pure.
 
-The launch is the unit of replication: each counts once, by the median of its steady steps, however many it took.
-A launch whose witness speaks against it is left out where enough others are left: by what was seen, not by its result.
+The launch is the unit of replication: each counts once, by the median of its steady steps, however many it took. A
+launch whose witness speaks against it is left out where enough others are left: judged by what was observed, not by its
+result.
 """
 
 from collections.abc import Iterable, Sequence
@@ -88,7 +89,9 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         items=measured[0].items if measured else None,
         used=tuple(used),
         left_out=len(measured) - len(used),
-        failures=tuple(dict.fromkeys(each.reason or "no step was measured" for each in launches if not each.seconds)),
+        failures=tuple(
+            dict.fromkeys(launch.reason or "no step was measured" for launch in launches if not launch.seconds)
+        ),
         doubts=(*about_point, *about_launches),
         valid=enough and not about_point,
     )
@@ -106,13 +109,13 @@ def _about_point(seconds: Sequence[float], step: Estimate | None) -> Iterable[Do
 
 
 def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
-    """The doubts of single launches, each rule once: its worst case, and in how many launches it was seen."""
+    """The doubts of single launches, each rule once: its worst case, and in how many launches it occurred."""
     by_rule: dict[str, list[Doubt]] = {}
     for launch in launches:
         for doubt in launch.doubts:
             by_rule.setdefault(doubt.rule.name, []).append(doubt)
-    for found in by_rule.values():
-        yield replace(max(found, key=lambda doubt: abs(doubt.amount)), launches=len(found), of=len(launches))
+    for doubts in by_rule.values():
+        yield replace(max(doubts, key=lambda doubt: abs(doubt.amount)), launches=len(doubts), of=len(launches))
 
 
 def _with_clock_drops(launches: Sequence[Launch]) -> list[Launch]:

@@ -15,7 +15,7 @@ STANDARD_ERRORS = 3.0
 LEAST_TOLERANCE = 0.005
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 
-# Fewer steps than this have no halves to speak of.
+# Fewer steps than this are too few to compare halves.
 LEAST_TO_JUDGE = 8
 
 
@@ -34,15 +34,15 @@ def warmup_steps(step_seconds: Sequence[float]) -> int:
 
 
 def level_shift(steady: Sequence[float]) -> float:
-    """How far the two halves of what should be steady lie apart, as a ratio; 0 where chance explains it."""
+    """The relative difference between the medians of both halves; 0 where chance explains it."""
     if len(steady) < LEAST_TO_JUDGE:
         return 0.0
     middle = len(steady) // 2
     halves = steady[:middle], steady[middle:]
     first, last = map(median, halves)
-    apart = abs(last - first) / median(steady)
+    shift = abs(last - first) / median(steady)
     chance = sqrt(sum(step_noise(half) ** 2 / len(half) for half in halves))
-    return apart if apart > max(STANDARD_ERRORS * chance, UNSTEADY.limit) else 0.0
+    return shift if shift > max(STANDARD_ERRORS * chance, UNSTEADY.limit) else 0.0
 
 
 def step_noise(steady: Sequence[float]) -> float:
@@ -59,16 +59,16 @@ def step_noise(steady: Sequence[float]) -> float:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The standard deviation, as the median absolute deviation tells it: a few outliers do not move it."""
+    """The standard deviation by the median absolute deviation, which a few outliers do not move."""
     level = median(values)
-    return NORMAL_MAD * median(abs(each - level) for each in values)
+    return NORMAL_MAD * median(abs(value - level) for value in values)
 
 
 def _lag_one(values: Sequence[float]) -> float:
-    """Correlation of neighbours, with outliers drawn in to three deviations."""
+    """Lag-one autocorrelation, with outliers clipped to three deviations (winsorized)."""
     level, reach = median(values), 3 * deviation(values)
-    drawn = [min(max(value - level, -reach), reach) for value in values]
-    centre = fmean(drawn)
-    parts = [value - centre for value in drawn]
+    clipped = [min(max(value - level, -reach), reach) for value in values]
+    centre = fmean(clipped)
+    parts = [value - centre for value in clipped]
     total = sum(part * part for part in parts)
     return sum(one * other for one, other in pairwise(parts)) / total if total else 0.0

@@ -10,13 +10,13 @@ from scaling.machine.cpulist import CpuSet, format_list, parse_list
 # Busy time is counted in ticks of a hundredth of a second: at either end of a run one may go to the wrong side.
 SLACK_SECONDS_PER_CPU = 0.02
 
-# CPUs visited are looked at ten times a second: too short a run has not been seen everywhere it was.
+# CPUs visited are sampled ten times per second: in too short a run some are missed.
 LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What else happened during a run's measured steps; None where the machine does not tell."""
+    """What else happened during a run's measured steps; None where the machine does not report it."""
 
     cpus_at_start: str | None = None
     cpus_at_end: str | None = None
@@ -46,7 +46,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a run was given, which its witness is held against."""
+    """The CPUs, time and threads that a run was allotted, which its witness is compared with."""
 
     cpus: CpuSet
     run_seconds: float
@@ -55,48 +55,51 @@ class Circumstances:
     cautions: Sequence[str] = ()
 
 
-def doubts(witness: Witness, given: Circumstances) -> tuple[Doubt, ...]:
+def doubts(witness: Witness, circumstances: Circumstances) -> tuple[Doubt, ...]:
     """Everything about a run that a reader of its figure should know."""
-    found = [Doubt(rules.SETTING, detail=caution) for caution in given.cautions]
-    found += _about_cpus(witness, given)
-    found += _beyond_limits(witness, given) if given.run_seconds > 0 else ()
-    return tuple(found)
+    against = [Doubt(rules.SETTING, detail=caution) for caution in circumstances.cautions]
+    against += _about_cpus(witness, circumstances)
+    against += _beyond_limits(witness, circumstances) if circumstances.run_seconds > 0 else ()
+    return tuple(against)
 
 
-def _about_cpus(witness: Witness, given: Circumstances) -> Iterator[Doubt]:
+def _about_cpus(witness: Witness, circumstances: Circumstances) -> Iterator[Doubt]:
     for mask in (witness.cpus_at_start, witness.cpus_at_end):
-        if mask is not None and _cpus(mask) != given.cpus:
-            yield Doubt(rules.MASK, detail=f"{mask} instead of {format_list(given.cpus)}")
+        if mask is not None and _cpus(mask) != circumstances.cpus:
+            yield Doubt(rules.MASK, detail=f"{mask} instead of {format_list(circumstances.cpus)}")
             break
     if not witness.cpus_visited:
         return
     visited = _cpus(witness.cpus_visited)
-    if visited - given.cpus:
-        yield Doubt(rules.STRAYED, detail=format_list(visited - given.cpus))
-    unused = len(given.cpus - visited) / len(given.cpus)
+    if visited - circumstances.cpus:
+        yield Doubt(rules.STRAYED, detail=format_list(visited - circumstances.cpus))
+    unused = len(circumstances.cpus - visited) / len(circumstances.cpus)
     # A program's own threads are gone when it has ended: only its last CPU is known.
-    if unused and witness.busy_threads is not None and given.run_seconds >= LEAST_SECONDS_TO_JUDGE_VISITS:
+    if unused and witness.busy_threads is not None and circumstances.run_seconds >= LEAST_SECONDS_TO_JUDGE_VISITS:
         yield Doubt(rules.THREADS_UNUSED, unused)
 
 
-def _beyond_limits(witness: Witness, given: Circumstances) -> Iterator[Doubt]:
-    for rule, amount in _amounts(witness, given):
+def _beyond_limits(witness: Witness, circumstances: Circumstances) -> Iterator[Doubt]:
+    for rule, amount in _amounts(witness, circumstances):
         if amount is not None and amount > rule.limit:
             yield Doubt(rule, amount)
 
 
-def _amounts(witness: Witness, given: Circumstances) -> Iterator[tuple[Rule, float | None]]:
-    """Every rule with a limit, and how much of it there was; None where the machine did not tell."""
-    available = given.run_seconds * len(given.cpus)
-    slack = SLACK_SECONDS_PER_CPU * len(given.cpus)
+def _amounts(witness: Witness, circumstances: Circumstances) -> Iterator[tuple[Rule, float | None]]:
+    """Every rule with a limit, and how much of it there was; None where the machine did not report it."""
+    available = circumstances.run_seconds * len(circumstances.cpus)
+    slack = SLACK_SECONDS_PER_CPU * len(circumstances.cpus)
     yield rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), available)
     yield rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), available)
-    yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), given.run_seconds)
+    yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), circumstances.run_seconds)
     yield rules.STEAL, _over(_less(witness.steal_seconds, slack), available)
     yield rules.THROTTLED, _over(witness.throttled_periods, 1)
-    yield rules.WAITING, _waiting(witness, given)
-    yield rules.PRESSURE, _over(_less(witness.pressure_seconds, witness.run_queue_wait_seconds or 0), given.run_seconds)
-    yield rules.THREADS_EXCEEDED, _excess_cpu_time(witness, given)
+    yield rules.WAITING, _waiting(witness, circumstances)
+    yield (
+        rules.PRESSURE,
+        _over(_less(witness.pressure_seconds, witness.run_queue_wait_seconds or 0), circumstances.run_seconds),
+    )
+    yield rules.THREADS_EXCEEDED, _excess_cpu_time(witness, circumstances)
 
 
 def _foreign_seconds(witness: Witness, slack: float) -> float | None:
@@ -105,19 +108,19 @@ def _foreign_seconds(witness: Witness, slack: float) -> float | None:
     return _less(witness.busy_seconds, witness.cpu_seconds + (witness.parent_cpu_seconds or 0) + slack)
 
 
-def _waiting(witness: Witness, given: Circumstances) -> float | None:
+def _waiting(witness: Witness, circumstances: Circumstances) -> float | None:
     """The share of time a busy thread waited; with more threads than CPUs waiting is their own doing."""
     threads, waited = witness.busy_threads, witness.run_queue_wait_seconds
-    if not threads or waited is None or threads > len(given.cpus):
+    if not threads or waited is None or threads > len(circumstances.cpus):
         return None
-    return waited / (given.run_seconds * threads)
+    return waited / (circumstances.run_seconds * threads)
 
 
-def _excess_cpu_time(witness: Witness, given: Circumstances) -> float | None:
+def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | None:
     """How much more CPU time a run with a fixed number of threads used than those threads could."""
-    if not given.intra or not given.inter or witness.cpu_seconds is None:
+    if not circumstances.intra or not circumstances.inter or witness.cpu_seconds is None:
         return None
-    could = given.run_seconds * given.intra * given.inter
+    could = circumstances.run_seconds * circumstances.intra * circumstances.inter
     return (witness.cpu_seconds - SLACK_SECONDS_PER_CPU) / could - 1
 
 

@@ -1,4 +1,4 @@
-"""A results folder evaluated: its points, fits and landmarks, computed once for every table, figure and page. Pure."""
+"""A results folder evaluated: points, fits and scaling limits, computed once for every table, figure and page. Pure."""
 
 from dataclasses import dataclass
 

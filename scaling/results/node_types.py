@@ -1,4 +1,4 @@
-"""Several kinds of node understood, to be shown side by side: what each comes to, and what the same work asks of each.
+"""Several node types compared: the evaluation of each, and the cores that the same work needs on each.
 
 The same calls as `scaling show`, `scaling fit` and `scaling capacity` make of a cluster's folder. Pure.
 """
@@ -14,14 +14,14 @@ from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, Scal
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
 
-# The throughput that kinds are compared at, where none is asked for, as a share of what the slowest is said to do on
-# the cores it should be given: the largest of these that every kind is sure of, or the smallest.
+# The throughput that node types are compared at by default, as a share of what the slowest is predicted to do on its
+# recommended cores: the largest of these that every node type reaches, or the smallest.
 COMPARED_SHARES = (0.9, 0.75, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTypeEvaluation:
-    """A kind of node: what its folder comes to, and the price of its cores."""
+    """A node type: the evaluation of its folder, and the price of its cores."""
 
     name: str
     core_hour: float
@@ -38,74 +38,78 @@ class NodeTypeEvaluation:
         return several_machines((row.machine.host, launch_of(row)) for row in self.evaluation.folder.rows)
 
     def limits_of(self, series: str) -> ScalingLimits | None:
-        """The landmarks of a series."""
-        return next((each for each in self.evaluation.limits if each.fit.series.name == series), None)
+        """The scaling limits of a series."""
+        return next((limits for limits in self.evaluation.limits if limits.fit.series.name == series), None)
 
-    def recommended(self, series: str) -> Offer | None:
-        """What a series does on the cores it should be given, and what that costs; None where no size is named."""
-        found = self.limits_of(series)
-        if found is None or found.recommended is None:
+    def recommendation(self, series: str) -> Offer | None:
+        """The recommended size of a series, its throughput and price; None where no size is recommended."""
+        limits = self.limits_of(series)
+        if limits is None or limits.recommended is None:
             return None
-        return offer_of(found.fit, found.recommended, self.price, self.evaluation.sizes)
+        return offer_of(limits.fit, limits.recommended, self.price, self.evaluation.sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTypeAnswer:
-    """What a kind of node answers for a series, under the name that the series has on every kind."""
+    """The answer of a node type for a series, under the name that the series has on every node type."""
 
-    kind: str
+    node_type: str
     series: str
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class SameWork:
-    """A series on every kind that has a law of it, asked for the same throughput."""
+    """A series on every node type that has a law of it, sized for the same throughput."""
 
     series: str
     target: float
     answers: tuple[NodeTypeAnswer, ...]
 
 
-def series_names(kinds: Sequence[NodeTypeEvaluation]) -> list[str]:
-    """Every series that a size is asked of on any kind, in the order of the kinds."""
-    return list(dict.fromkeys(each.fit.series.name for kind in kinds for each in kind.evaluation.limits))
+def series_names(node_types: Sequence[NodeTypeEvaluation]) -> list[str]:
+    """Every series with scaling limits on any node type, in the order of the node types."""
+    evaluations = (node_type.evaluation for node_type in node_types)
+    return list(dict.fromkeys(limits.fit.series.name for evaluation in evaluations for limits in evaluation.limits))
 
 
-def same_work(kinds: Sequence[NodeTypeEvaluation], target: float | None = None) -> list[SameWork]:
-    """What every kind asks for the same throughput: the one given, or a round one that each should reach.
+def same_work(node_types: Sequence[NodeTypeEvaluation], target: float | None = None) -> list[SameWork]:
+    """Size every node type for the same throughput: `target`, or a round one that all should reach.
 
-    Series that only one kind has, and those of which no kind names a size, are left out: there is nothing to compare.
+    Series that only one node type has, and those without a recommended size, are left out: there is nothing to compare.
     """
-    found = (
-        _compared(series, [kind for kind in kinds if kind.limits_of(series)], target) for series in series_names(kinds)
-    )
-    return [work for work in found if work is not None]
-
-
-def _compared(series: str, kinds: Sequence[NodeTypeEvaluation], target: float | None) -> SameWork | None:
     works = (
-        SameWork(series, wanted, tuple(_answer(kind, series, wanted) for kind in kinds))
-        for wanted in ([target] if target else _targets(series, kinds))
+        _compare(series, [node_type for node_type in node_types if node_type.limits_of(series)], target)
+        for series in series_names(node_types)
+    )
+    return [work for work in works if work is not None]
+
+
+def _compare(series: str, node_types: Sequence[NodeTypeEvaluation], target: float | None) -> SameWork | None:
+    works = (
+        SameWork(series, wanted, tuple(_answer(node_type, series, wanted) for node_type in node_types))
+        for wanted in ([target] if target else _targets(series, node_types))
     )
     last = None
-    for last in works if len(kinds) > 1 else ():
-        if all(each.answer.offer for each in last.answers):
+    for last in works if len(node_types) > 1 else ():
+        if all(answered.answer.offer for answered in last.answers):
             break
     return last
 
 
-def _targets(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[float]:
-    """Throughputs to compare kinds at, the best first; none where no kind names a size."""
-    rates = [offer.rate.value for kind in kinds if (offer := kind.recommended(series)) and offer.rate.value]
+def _targets(series: str, node_types: Sequence[NodeTypeEvaluation]) -> list[float]:
+    """Throughputs to compare node types at, the best first; none where no size is recommended."""
+    rates = [
+        offer.rate.value for node_type in node_types if (offer := node_type.recommendation(series)) and offer.rate.value
+    ]
     return [_round(share * min(rates)) for share in COMPARED_SHARES] if rates else []
 
 
-def _answer(kind: NodeTypeEvaluation, series: str, target: float) -> NodeTypeAnswer:
-    outlook = kind.limits_of(series)
-    assert outlook is not None
-    question = Question(Goal.THROUGHPUT, target, price=kind.price)
-    return NodeTypeAnswer(kind.name, series, answer(outlook.fit, question, kind.evaluation.sizes))
+def _answer(node_type: NodeTypeEvaluation, series: str, target: float) -> NodeTypeAnswer:
+    limits = node_type.limits_of(series)
+    assert limits is not None
+    question = Question(Goal.THROUGHPUT, target, price=node_type.price)
+    return NodeTypeAnswer(node_type.name, series, answer(limits.fit, question, node_type.evaluation.sizes))
 
 
 def _round(number: float) -> float:
@@ -115,20 +119,20 @@ def _round(number: float) -> float:
 
 
 def offers_by_series(answers: Sequence[NodeTypeAnswer]) -> dict[str, dict[str, Offer]]:
-    """What each kind would give each series; kinds without an answer are left out."""
-    found: dict[str, dict[str, Offer]] = {}
-    for each in answers:
-        if each.answer.offer is not None:
-            found.setdefault(each.series, {})[each.kind] = each.answer.offer
-    return found
+    """The offers of the node types by series; node types without an offer are left out."""
+    offers: dict[str, dict[str, Offer]] = {}
+    for answered in answers:
+        if answered.answer.offer is not None:
+            offers.setdefault(answered.series, {})[answered.node_type] = answered.answer.offer
+    return offers
 
 
 def cheapest(offers: Mapping[str, Offer]) -> str:
-    """The kind whose size does the work at the lowest price."""
-    return min(offers, key=lambda kind: offers[kind].cost_per_million)
+    """The node type whose size does the work at the lowest price."""
+    return min(offers, key=lambda name: offers[name].cost_per_million)
 
 
 def fewest_cores(offers: Mapping[str, Offer]) -> list[str]:
-    """The kinds whose size has the fewest cores, counting those twice whose both threads are used."""
-    needed = {kind: (offer.cores * offer.threads, offer.cores) for kind, offer in offers.items()}
-    return [kind for kind, cores in needed.items() if cores == min(needed.values())]
+    """The node types whose size has the fewest cores, counting those twice whose both threads are used."""
+    needed = {name: (offer.cores * offer.threads, offer.cores) for name, offer in offers.items()}
+    return [name for name, cores in needed.items() if cores == min(needed.values())]

@@ -21,13 +21,13 @@ from scaling.analysis.ops.traces import Trace
 from scaling.errors import FitError
 from scaling.study.planning import Point
 
-# What the paper's own promise was made from: one core and two.
+# The numbers of threads that the paper predicts from: one and two.
 FEW = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What one subject's threads tell: laws of its parts, losses where it was traced, and what fewer threads foretell.
+    """The scaling of one subject over threads: laws of its parts, losses where it was traced, and held-out predictions.
 
     `predictions` come in pairs: by ops, and by the law of the whole step.
     """
@@ -42,10 +42,10 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class OpEvaluation:
-    """What a set of traces shows.
+    """The evaluation of a set of traces.
 
-    `names` are the profiles' own, as short as tells them apart; `alike` are the profiles that can be compared: of one
-    mode, size and thread count, one per workload. `complaints` say why a subject has no laws.
+    `names` are those of the profiles, as short as distinguishes them; `alike` are the profiles that can be compared: of
+    one mode, size and thread count, one per workload. `complaints` say why a subject has no laws.
     """
 
     traces: tuple[Trace, ...]
@@ -61,10 +61,10 @@ class OpEvaluation:
     @property
     def shares(self) -> Shares:
         """The shares of the profiles that can be compared."""
-        return shares_of({each.point.workload: each for each in self.alike})
+        return shares_of({profile.point.workload: profile for profile in self.alike})
 
     def merges(self, linkage: Linkage) -> tuple[Merge, ...]:
-        """Who of them joins whom."""
+        """The hierarchical clustering of these profiles."""
         return merges(self.shares, linkage) if self.alike else ()
 
     def name(self, profile: Profile) -> str:
@@ -73,25 +73,25 @@ class OpEvaluation:
 
 
 def evaluate_ops(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpEvaluation:
-    """Everything that traces tell; with numbers of threads to predict, the steps on them too."""
-    traces = sorted(traces, key=_in_a_table)
-    found = tuple(profiles(traces))
-    names = tuple(profile_names(found))
+    """Evaluate traces; with numbers of threads to predict, the steps on them too."""
+    traces = sorted(traces, key=_table_order)
+    traced = tuple(profiles(traces))
+    names = tuple(profile_names(traced))
     scalings, complaints = [], []
-    for threading in threadings(found):
-        name = _without_threads(names[found.index(threading.profiles[0])])
+    for threading in threadings(traced):
+        name = _without_threads(names[traced.index(threading.profiles[0])])
         try:
             scalings.append(_scaling(name, threading, traces, predict))
         except FitError as error:
             complaints.append(error)
     return OpEvaluation(
         traces=tuple(traces),
-        profiles=found,
+        profiles=traced,
         names=names,
-        stationarity=tuple(stationarity(each) for each in traces if each.steps),
-        pairs=tuple(mode_pairs(found)),
+        stationarity=tuple(stationarity(trace) for trace in traces if trace.steps),
+        pairs=tuple(mode_pairs(traced)),
         scalings=tuple(scalings),
-        alike=comparable(found),
+        alike=comparable(traced),
         complaints=tuple(complaints),
         predicted_threads=tuple(predict),
     )
@@ -99,7 +99,8 @@ def evaluate_ops(traces: Sequence[Trace], predict: Sequence[int] = ()) -> OpEval
 
 def _scaling(name: str, threading: Threading, traces: Sequence[Trace], predict: Sequence[int]) -> Scaling:
     first = threading.profiles[0]
-    own = [each for each in traces if subject(each.point) == first.subject and each.inter == first.inter and each.steps]
+    key = first.subject, first.inter
+    own = [trace for trace in traces if trace.steps and (subject(trace.point), trace.inter) == key]
     times = part_times(own)
     laws, whole = laws_of(times), laws_of(times.as_one())
     few = FEW if set(FEW) <= set(times.threads) else times.threads[:2]
@@ -117,15 +118,15 @@ def _scaling(name: str, threading: Threading, traces: Sequence[Trace], predict: 
     )
 
 
-def comparable(found: Sequence[Profile]) -> tuple[Profile, ...]:
-    """One profile a workload, all of one mode, size and number of threads: the combination most workloads have.
+def comparable(candidates: Sequence[Profile]) -> tuple[Profile, ...]:
+    """One profile per workload, all of one mode, size and number of threads: the combination most workloads have.
 
-    Between equals training goes first, then the fewest threads, then the published size.
+    Among equals training goes first, then the fewest threads, then the published size.
     """
     groups: dict[tuple[str, str, int], dict[str, Profile]] = {}
-    for each in found:
-        key = each.point.mode, each.point.size, each.threads
-        groups.setdefault(key, {}).setdefault(each.point.workload, each)
+    for profile in candidates:
+        key = profile.point.mode, profile.point.size, profile.threads
+        groups.setdefault(key, {}).setdefault(profile.point.workload, profile)
     if not groups:
         return ()
 
@@ -136,21 +137,21 @@ def comparable(found: Sequence[Profile]) -> tuple[Profile, ...]:
     return tuple(groups[min(groups, key=rank)].values())
 
 
-def profile_names(found: Sequence[Profile]) -> list[str]:
-    """A name for each profile: its workload, whatever else tells it from the others, and its threads."""
-    subjects = [each.subject for each in found]
+def profile_names(named: Sequence[Profile]) -> list[str]:
+    """A name for each profile: its workload, whatever else distinguishes it from the others, and its threads."""
+    subjects = [profile.subject for profile in named]
     varied = [
         field.name
         for field in fields(Point)
         if field.name not in ("workload", "cores", "intra") and len({getattr(one, field.name) for one in subjects}) > 1
     ]
     return [
-        " ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied), f"×{each.threads}"])
-        for each, point in zip(found, subjects, strict=True)
+        " ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied), f"×{profile.threads}"])
+        for profile, point in zip(named, subjects, strict=True)
     ]
 
 
-def _in_a_table(trace: Trace) -> tuple[str, bool, str, int, int]:
+def _table_order(trace: Trace) -> tuple[str, bool, str, int, int]:
     """Workloads by name, training before inference."""
     point = trace.point
     return point.workload, point.mode != "train", point.size, trace.threads, trace.launch

@@ -1,8 +1,9 @@
-"""The launches drawn again with replacement, both laws fitted to each drawing: a check on the profile intervals. Pure.
+"""Nonparametric bootstrap: launches resampled with replacement, and both laws fitted to each resample. Pure.
 
-Percentiles of a bootstrap over few launches hold the truth too seldom (86-90 % of the time with five launches), because
-drawing from R values shrinks their scatter by (R - 1)/R and takes a normal distribution for Student's. The levels are
-widened for both, as Hesterberg (2015) proposes: Φ(-t √(R/(R - 1))) in place of 2.5 %.
+A check on the profile likelihood intervals (Efron, Annals of Statistics 7, 1979). Percentiles over few launches cover
+the true value too seldom (86-90 % of the time with five launches), because resampling R values shrinks their scatter by
+(R - 1)/R and takes a normal distribution for Student's. The levels are widened for both, as Hesterberg (The American
+Statistician 69, 2015) proposes: Φ(-t √(R/(R - 1))) instead of 2.5 %.
 """
 
 from dataclasses import dataclass
@@ -17,48 +18,48 @@ from scaling.analysis.laws import LAWS, Law
 from scaling.analysis.series import Series
 
 RESAMPLES = 1000
-# With more launches than this the mean of a drawing is normal to within the drawing of lots itself.
+# With more launches than this the mean of a resample is as good as normal.
 MANY = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ResampledLaw:
-    """A law's parameters, one entry a drawing."""
+    """A law's parameters, one entry per resample."""
 
     contention: Floats
     coherency: Floats
 
 
 def resample_means(series: Series, counts: Counts, size: int, seed: int) -> Floats:
-    """Means of log seconds of the launches drawn again at each count, drawings × counts."""
+    """Means of log seconds of the launches resampled at each count, resamples × counts."""
     chance = np.random.default_rng(seed)
-    shift = counts.means - np.array([np.log(each.launch_seconds).mean() for each in series.observations])
+    shift = counts.means - np.array([np.log(point.launch_seconds).mean() for point in series.observations])
     means: Floats = np.tile(shift, (size, 1))
-    for place, each in enumerate(series.observations):
-        logs = np.log(np.asarray(each.launch_seconds))
+    for index, point in enumerate(series.observations):
+        logs = np.log(np.asarray(point.launch_seconds))
         if logs.size > MANY:
-            means[:, place] += chance.normal(logs.mean(), logs.std() / np.sqrt(logs.size), size)
+            means[:, index] += chance.normal(logs.mean(), logs.std() / np.sqrt(logs.size), size)
         else:
-            means[:, place] += logs[chance.integers(0, logs.size, (size, logs.size))].mean(axis=1)
+            means[:, index] += logs[chance.integers(0, logs.size, (size, logs.size))].mean(axis=1)
     return means
 
 
 def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yield: float | None = None) -> ResampledLaw:
-    """A law fitted to every drawing at once."""
-    setting = fit_problem(law, counts, smt_free=smt_yield is not None)
+    """Fit a law to every resample at once."""
+    problem = fit_problem(law, counts, smt_free=smt_yield is not None)
     smt = None if smt_yield is None else np.full(len(means), smt_yield)
-    _, contention, coherency = natural(solve(means, setting.weights, columns(law, counts), smt=smt))
+    _, contention, coherency = natural(solve(means, problem.weights, columns(law, counts), smt=smt))
     return ResampledLaw(contention, coherency)
 
 
 def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law, ResampledLaw]:
-    """Amdahl's law and the universal scalability law over the same drawings."""
+    """Amdahl's law and the universal scalability law over the same resamples."""
     means = resample_means(series, counts, size, seed)
     return {law: fit_resamples(means, counts, law) for law in LAWS}
 
 
 def expanded_level(counts: Counts) -> float | None:
-    """The lower percentile that stands for 2.5 %; None where no count has two launches."""
+    """The lower percentile that replaces 2.5 %; None where no count has two launches."""
     typical = float(np.median(counts.launches))
     if counts.pure_df < 1 or typical < 2.0:
         return None

@@ -41,7 +41,7 @@ class KarpFlatt:
 
 @dataclass(frozen=True, slots=True)
 class KarpFlattSeries:
-    """A Karp-Flatt value a count above one core, and their trend over cores."""
+    """A Karp-Flatt value per count above one core, and their trend over cores."""
 
     values: tuple[KarpFlatt, ...]
     trend: Trend
@@ -64,15 +64,15 @@ def _series(
     cores, logs = counts.cores[others], counts.means[others] - counts.means[baseline]
     values = _fractions(logs, cores)
     if noise is None:
-        points = zip(cores, values, strict=True)
-        return KarpFlattSeries(tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in points), "unknown", None)
+        bare = tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in zip(cores, values, strict=True))
+        return KarpFlattSeries(bare, "unknown", None)
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
     reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
     reach = np.minimum(reach, LARGEST_LOG_RATIO)
     low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
     ends = zip(cores, values, low, high, strict=True)
-    found = tuple(KarpFlatt(float(n), Estimate(float(f), float(a), float(b))) for n, f, a, b in ends)
-    return KarpFlattSeries(found, *_trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
+    points = tuple(KarpFlatt(float(n), Estimate(float(f), float(a), float(b))) for n, f, a, b in ends)
+    return KarpFlattSeries(points, *_trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
 
 
 def _fractions(log_time_ratio: Floats, cores: Floats) -> Floats:
@@ -89,9 +89,9 @@ def _trend(
     lean = np.exp(logs) / (1.0 - 1.0 / cores)
     covariance = np.diag(spread * lean**2) + shared * np.outer(lean, lean)
     design = np.column_stack([np.ones_like(cores), cores])
-    # Any unit of cores will do; this one keeps the sums of like size.
+    # Any unit of cores will do; this one keeps the sums of similar size.
     design[:, 1] /= cores.max()
-    # Launches that differ by powers of ten leave no trend to see.
+    # Where launches differ by powers of ten the trend is unknown.
     if np.linalg.cond(covariance) > LARGEST_CONDITION:
         return "unknown", None
     whitened = np.linalg.solve(np.linalg.cholesky(covariance), np.column_stack([design, values]))

@@ -1,9 +1,9 @@
-"""Does the law describe the curve at all? Lack of fit against pure error, or against nothing but itself. Pure.
+"""Lack of fit: whether a law describes a series at all, by pure error or by the pattern of residuals. Pure.
 
-Launches that repeat a count tell noise from misfit: an F test, and, since very quiet launches would reject any law, a
-misfit that noise does not explain of more than 2 %. A table with one value a count has no pure error. There the
-residuals alone are judged: by their size (more than 5 %), or, above 2 %, by their pattern: neighbours that err
-together, or a curve that breaks at one count and is explained far better when it may.
+Launches that repeat a count separate noise from misfit: an F test of lack of fit against pure error, and, since very
+quiet launches would reject any law, a misfit that noise does not explain of more than 2 %. A table with one value per
+count has no pure error. There the residuals alone are judged: by their size (more than 5 %), or, above 2 %, by their
+pattern: neighbours that err together, or a curve that breaks at one count and is explained far better when it may.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Misfit:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the law is to be given up."""
+        """Whether the law must be rejected."""
         significant = self.p is not None and self.p < SIGNIFICANT
         too_large = not self.pure and self.excess > LARGEST_RESIDUAL
         return too_large or (significant and self.excess > LARGEST_EXCESS)
@@ -81,14 +81,14 @@ def _neighbours_p(residuals: Floats, counts: Counts) -> float:
 def _break_p(fitted: FittedLaw) -> float:
     """F tests of the law against curves that break at a count: flat from there on, or on another level.
 
-    The place of the break costs a parameter like any other, and the p-value pays for every place tried.
+    The break itself costs a parameter, and the p-value is corrected for every break tried (Bonferroni).
     """
     flat, level = _flat_after(fitted), _another_level_after(fitted)
     return min(1.0, _worth(fitted, flat, 4), _worth(fitted, level, fitted.problem.parameters + 2))
 
 
 def _worth(fitted: FittedLaw, squares: Floats, parameters: int) -> float:
-    """The p-value of the best of some curves with so many parameters, paid for as often as there are curves."""
+    """The p-value of the best of some curves with a number of parameters, corrected for the number of curves."""
     extra = parameters - fitted.problem.parameters
     df = fitted.problem.counts.observed - parameters
     if df <= 0 or extra <= 0 or not squares.size:
@@ -101,7 +101,7 @@ def _worth(fitted: FittedLaw, squares: Floats, parameters: int) -> float:
 def _flat_after(fitted: FittedLaw) -> Floats:
     """Squares of Amdahl's law up to each count, with a level of its own for all that follow."""
     counts, weights = fitted.problem.counts, fitted.problem.weights
-    after = np.array([np.arange(counts.size) >= place for place in range(3, counts.size - 1)])
+    after = np.array([np.arange(counts.size) >= index for index in range(3, counts.size - 1)])
     if not after.size:
         return np.empty(0)
     design = columns(AMDAHL, counts)(None)
@@ -113,9 +113,9 @@ def _flat_after(fitted: FittedLaw) -> Floats:
 
 
 def _another_level_after(fitted: FittedLaw) -> Floats:
-    """Squares of the law with all counts after a place slowed or sped by the same factor."""
+    """Squares of the law with all counts after a break slowed or sped by the same factor."""
     counts, weights = fitted.problem.counts, fitted.problem.weights
-    after = np.array([np.arange(counts.size) >= place for place in range(2, counts.size - 1)])
+    after = np.array([np.arange(counts.size) >= index for index in range(2, counts.size - 1)])
     if not after.size:
         return np.empty(0)
     design = columns(fitted.problem.law, counts)(None)

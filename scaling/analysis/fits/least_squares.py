@@ -74,8 +74,8 @@ class FittedLaw:
         """The standard error of a parameter; None on its bound, and where nothing is left to judge by."""
         if parameter not in self.free or not self.covariance.size:
             return None
-        place = self.free.index(parameter)
-        return float(np.sqrt(self.covariance[place, place]))
+        index = self.free.index(parameter)
+        return float(np.sqrt(self.covariance[index, index]))
 
     def effective_df(self, parameter: str) -> float:
         """Degrees of freedom of a parameter's interval (Satterthwaite): fewer, the more it hangs on the slope of noise.
@@ -140,16 +140,18 @@ def columns(law: Law, counts: Counts) -> Design:
 def fit_law(problem: FitProblem, *, bounded: bool = True) -> FittedLaw:
     """The law's parameters at their best; unbounded only to look at what the bounds hide, where T(1) stays positive."""
     counts = problem.counts
-    found = solve(counts.means, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start)
-    if not bounded and found.coefficients[0, :2].sum() <= 0.0:
+    solution = solve(
+        counts.means, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start
+    )
+    if not bounded and solution.coefficients[0, :2].sum() <= 0.0:
         return fit_law(problem)
-    return _fitted_law(problem, found)
+    return _fitted_law(problem, solution)
 
 
-def _fitted_law(problem: FitProblem, found: Solution) -> FittedLaw:
-    log_seconds, s, k = natural(found)
-    phi = None if found.smt_yield is None else float(found.smt_yield[0])
-    squares = float(found.squares[0]) + problem.pure
+def _fitted_law(problem: FitProblem, solution: Solution) -> FittedLaw:
+    log_seconds, s, k = natural(solution)
+    phi = None if solution.smt_yield is None else float(solution.smt_yield[0])
+    squares = float(solution.squares[0]) + problem.pure
     free = _free(problem, float(s[0]), float(k[0]), phi)
     return FittedLaw(
         problem=problem,
@@ -163,11 +165,11 @@ def _fitted_law(problem: FitProblem, found: Solution) -> FittedLaw:
     )
 
 
-def natural(found: Solution) -> tuple[Floats, Floats, Floats]:
+def natural(solution: Solution) -> tuple[Floats, Floats, Floats]:
     """Log T(1), contention and coherency of each of a batch; T(1) is never quite nothing."""
-    loss = found.coefficients[:, 2] if found.coefficients.shape[1] == 3 else np.zeros(len(found.coefficients))
-    one_core = np.maximum(found.coefficients[:, :2].sum(axis=1), np.abs(loss) / LARGEST_COHERENCY)
-    return np.log(one_core), found.coefficients[:, 1] / one_core, loss / one_core
+    loss = solution.coefficients[:, 2] if solution.coefficients.shape[1] == 3 else np.zeros(len(solution.coefficients))
+    one_core = np.maximum(solution.coefficients[:, :2].sum(axis=1), np.abs(loss) / LARGEST_COHERENCY)
+    return np.log(one_core), solution.coefficients[:, 1] / one_core, loss / one_core
 
 
 def _free(problem: FitProblem, s: float, k: float, phi: float | None) -> tuple[str, ...]:

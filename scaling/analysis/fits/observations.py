@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A series as arrays with one entry a count: what the solver sees."""
+    """A series as arrays with one entry per count: the input of the solver."""
 
     cores: Floats
     siblings: Floats
@@ -50,12 +50,12 @@ class Counts:
 
 
 def counts(series: Series, stretch: Floats | None = None) -> Counts:
-    """The figures of a series, count by count."""
-    logs = [np.log(np.asarray(each.launch_seconds, dtype=np.float64)) for each in series.observations]
+    """The arrays of a series, count by count."""
+    logs = [np.log(np.asarray(point.launch_seconds, dtype=np.float64)) for point in series.observations]
     means = np.array([values.mean() for values in logs])
     return Counts(
         cores=np.array(series.cores, dtype=np.float64),
-        siblings=np.array([each.siblings for each in series.observations], dtype=np.float64),
+        siblings=np.array([point.siblings for point in series.observations], dtype=np.float64),
         launches=np.array([len(values) for values in logs], dtype=np.float64),
         means=means,
         scatter=np.array([((values - mean) ** 2).sum() for values, mean in zip(logs, means, strict=True)]),
@@ -65,7 +65,7 @@ def counts(series: Series, stretch: Floats | None = None) -> Counts:
 
 def clock_stretch(series: Series) -> Floats | None:
     """How much slower the clock ran at each count than at the fewest cores; None unless every count has a clock."""
-    clocks = [each.mhz for each in series.observations]
+    clocks = [point.mhz for point in series.observations]
     if any(clock is None for clock in clocks):
         return None
     known = np.array(clocks, dtype=np.float64)
@@ -74,11 +74,11 @@ def clock_stretch(series: Series) -> Floats | None:
 
 
 # Standard deviation of the prior of the slope: noise (not variance) that grows in step with cores is nothing unusual,
-# noise that grows much faster is. Weak enough to leave five launches a count their say.
+# noise that grows much faster is. Weak enough that five launches per count outweigh it.
 PRIOR_SLOPE = 2.0
 STEEPEST = 4.0
 
-# Scatter below this relative noise is not believed: no clock and no table of printed figures is better.
+# The least relative noise assumed: no clock and no table of printed figures is more precise.
 LEAST_NOISE = 1e-7
 
 
@@ -95,7 +95,7 @@ LEVEL = Slope(0.0, 0.0, 0.0)
 
 
 def noise_slope(counts: Counts) -> Slope:
-    """The slope of noise, from the scatter within counts; level where there is none to see."""
+    """The slope of noise, from the scatter within counts; level where there is no scatter."""
     degrees = counts.launches - 1.0
     measured = degrees > 0.0
     if np.unique(counts.cores[measured]).size < 2:
@@ -103,14 +103,16 @@ def noise_slope(counts: Counts) -> Slope:
     df, x = degrees[measured], np.log(counts.cores[measured])
     scatter = counts.scatter[measured] + df * LEAST_NOISE**2
 
-    def unlikelihood(slope: float) -> float:
+    def negative_log_likelihood(slope: float) -> float:
         pooled = np.sum(scatter * np.exp(-slope * x)) / df.sum()
         return float(df.sum() * np.log(pooled) + slope * (df @ x) + (slope / PRIOR_SLOPE) ** 2)
 
-    found = minimize_scalar(unlikelihood, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6})
+    best = minimize_scalar(
+        negative_log_likelihood, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6}
+    )
     pivot = float(df @ x / df.sum())
     information = float(df @ (x - pivot) ** 2) / 2.0 + PRIOR_SLOPE**-2.0
-    return Slope(float(found.x), 1.0 / information, pivot)
+    return Slope(float(best.x), 1.0 / information, pivot)
 
 
 def weights(counts: Counts, slope: float) -> Floats:

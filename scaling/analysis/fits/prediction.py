@@ -1,4 +1,4 @@
-"""What a new launch would take, on counts measured or not, and whether the largest measured one was foretold. Pure."""
+"""Prediction intervals: the time of new launches on any count, and the largest count held out. Pure."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 
-# No size is predicted beyond so many times the most cores measured.
+# Nothing is predicted beyond this many times the most cores measured.
 EXTRAPOLATION_LIMIT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Seconds on so many cores: the middle of what the draws say, and the 95 % interval of a mean of launches."""
+    """Seconds on a number of cores: the median of the draws, and the 95 % prediction interval of a mean of launches."""
 
     cores: float
     seconds: Estimate
@@ -23,7 +23,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The largest count, foretold by a fit that has not seen it, beside what was measured there."""
+    """The largest count, predicted by a fit without it, beside its measurement."""
 
     predicted: Prediction
     measured_seconds: float
@@ -38,7 +38,7 @@ class HeldOut:
 
 
 def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0) -> Prediction:
-    """The mean of so many new launches on so many cores, with the noise it will have."""
+    """Predict the mean of new launches on a number of cores, with its noise."""
     at = np.array([cores])
     logs = draws.log_time(at, siblings)[:, 0]
     noise = draws.launch_noise(at)[:, 0] / np.sqrt(launches)
@@ -48,7 +48,7 @@ def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0
 
 
 def predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float) -> float:
-    """Where a mixture of normal distributions reaches a level, by halving."""
+    """The quantile of a mixture of normal distributions, by bisection."""
     reach = 8.0 * noise.max() + 1e-12
     low, high = float(logs.min() - reach), float(logs.max() + reach)
     safe = np.maximum(noise, 1e-15)
@@ -60,7 +60,7 @@ def predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float
 
 
 def chance_within(draws: Draws, seconds: float, cores: Floats, siblings: float = 0.0, launches: int = 1) -> Floats:
-    """How likely the mean of so many new launches on each of these counts takes no longer than so many seconds."""
+    """The probability, at each count, that the mean of new launches takes at most these seconds."""
     cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
     distance = np.log(seconds) - draws.log_time(cores, siblings)
     safe = np.maximum(draws.launch_noise(cores) / np.sqrt(launches), 1e-15)

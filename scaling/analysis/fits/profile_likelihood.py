@@ -1,4 +1,4 @@
-"""Estimates by profile: all values of a parameter at which the law still fits almost as well as at its best. Pure.
+"""Profile likelihood intervals: all values of a parameter at which the law fits almost as well as at its best. Pure.
 
 A value is inside while the sum of squares, with all other parameters at their best for it, is below the smallest one
 times (1 + F / df). That nests exactly, respects bounds and may be lopsided; an estimate ± 2 standard errors cannot.
@@ -19,7 +19,7 @@ from scaling.analysis.laws import relative_time
 
 CONFIDENCE = 0.95
 
-# A peak farther away than this is none.
+# A peak at more cores than this is none.
 LARGEST_PEAK = 1e9
 # Times differ by no more than this many powers of e.
 LARGEST_LOG_RATIO = 30.0
@@ -33,12 +33,12 @@ WIDENINGS = 60
 ROUNDS = 12
 POINTS = 8
 NARROW = 1e-3
-# Distances looked at first, in multiples of the one a normal distribution would have.
-FIRST_LOOK, WIDER = np.array([0.5, 0.8, 1.0, 1.25, 1.6, 2.5, 4.0, 8.0]), 16.0
-# Nothing is looked for farther out.
+# Distances evaluated first, in multiples of the one a normal distribution would have.
+FIRST_DISTANCES, WIDER = np.array([0.5, 0.8, 1.0, 1.25, 1.6, 2.5, 4.0, 8.0]), 16.0
+# The search ends here.
 SEARCH_LIMIT = 1e15
 
-# How far beyond what is allowed the function is at each of an array of places; below zero inside.
+# How far beyond what is allowed the function is at each of an array of points; below zero inside.
 Excess = Callable[[Floats], Floats]
 
 
@@ -71,7 +71,7 @@ def smt_yield_interval(fitted: FittedLaw) -> Estimate:
 
 
 def peak_interval(fitted: FittedLaw) -> Estimate:
-    """Where the law turns down: √((1 - s) / k); infinite while no coherency is seen."""
+    """Where the law turns down: √((1 - s) / k); infinite where there is no coherency."""
     s, k = fitted.contention, fitted.coherency
     profile = _holding_peak(fitted)
     if k <= ON_BOUND or s >= 1.0 - ON_BOUND:
@@ -79,13 +79,13 @@ def peak_interval(fitted: FittedLaw) -> Estimate:
         low = float(np.sqrt((1.0 - s) / most)) if most else None
         return Estimate(np.inf, low, np.inf if low else None, on_bound=True)
     value = float(np.sqrt((1.0 - s) / k))
-    found = _interval(fitted, "coherency", value, profile, 1e-3, LARGEST_PEAK, logarithmic=True)
-    high = np.inf if found.high is not None and found.high > 0.99 * LARGEST_PEAK else found.high
-    return replace(found, high=high, stderr=_peak_stderr(fitted, value))
+    interval = _interval(fitted, "coherency", value, profile, 1e-3, LARGEST_PEAK, logarithmic=True)
+    high = np.inf if interval.high is not None and interval.high > 0.99 * LARGEST_PEAK else interval.high
+    return replace(interval, high=high, stderr=_peak_stderr(fitted, value))
 
 
 def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Estimate:
-    """Log of the time on so many cores (T(1) unless said otherwise)."""
+    """Log of the time on so many cores (T(1) by default)."""
     value = float(log_seconds(fitted, np.array([cores]))[0])
     least, most = value - LARGEST_LOG_RATIO, value + LARGEST_LOG_RATIO
     return _interval(fitted, "log_seconds", value, _holding_seconds(fitted, cores), least, most)
@@ -102,9 +102,9 @@ def _peak_stderr(fitted: FittedLaw, peak: float) -> float | None:
     """The standard error of the peak, by its slopes in s and k."""
     if "contention" not in fitted.free or "coherency" not in fitted.free or not fitted.covariance.size:
         return None
-    places = [fitted.free.index("contention"), fitted.free.index("coherency")]
+    indices = [fitted.free.index("contention"), fitted.free.index("coherency")]
     slopes = np.array([-peak / (2.0 * (1.0 - fitted.contention)), -peak / (2.0 * fitted.coherency)])
-    return float(np.sqrt(slopes @ fitted.covariance[np.ix_(places, places)] @ slopes))
+    return float(np.sqrt(slopes @ fitted.covariance[np.ix_(indices, indices)] @ slopes))
 
 
 def _interval(
@@ -128,8 +128,8 @@ def _interval(
     back: Callable[[Any], Any] = np.exp if logarithmic else _same
     guess = _guess(fitted, value, stderr, logarithmic)
 
-    def beyond(places: Floats) -> Floats:
-        return profile(back(places)) - target
+    def beyond(points: Floats) -> Floats:
+        return profile(back(points)) - target
 
     bounds = (_transform(to, least), _transform(to, most))
     low, high = crossings(beyond, float(to(value)), guess, bounds)
@@ -245,8 +245,8 @@ def with_count(counts: Counts, cores: float) -> Counts:
     )
 
 
-# The profile is expensive and takes many values at once, so both ends are bracketed by a few widening looks, narrowed
-# by rounds of points inside the brackets, and finished by proportion.
+# The profile is expensive and takes many values at once, so both ends are bracketed by a few widening evaluations,
+# narrowed by rounds of points inside the brackets, and finished by proportion.
 def crossings(beyond: Excess, start: float, guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
     """Where the function crosses zero below and above its minimum; a bound where it does not."""
     sides = [_Side(start, -guess, bounds[0]), _Side(start, guess, bounds[1])]
@@ -254,24 +254,24 @@ def crossings(beyond: Excess, start: float, guess: float, bounds: tuple[float, f
         open_sides = [side for side in sides if not side.closed]
         if not open_sides:
             break
-        _look(beyond, open_sides, [side.reach() for side in open_sides])
+        _evaluate(beyond, open_sides, [side.reach() for side in open_sides])
     for _ in range(ROUNDS):
         wide = [side for side in sides if side.wide]
-        _look(beyond, wide, [side.between() for side in wide])
+        _evaluate(beyond, wide, [side.between() for side in wide])
     return sides[0].end(), sides[1].end()
 
 
-def _look(beyond: Excess, sides: "list[_Side]", places: list[Floats]) -> None:
-    """One look at many places on one or both sides at once."""
+def _evaluate(beyond: Excess, sides: "list[_Side]", points: list[Floats]) -> None:
+    """Evaluate many points on one or both sides at once."""
     if sides:
-        values = np.split(beyond(np.concatenate(places)), np.cumsum([len(each) for each in places])[:-1])
-        for side, at, value in zip(sides, places, values, strict=True):
+        values = np.split(beyond(np.concatenate(points)), np.cumsum([len(side) for side in points])[:-1])
+        for side, at, value in zip(sides, points, values, strict=True):
             side.narrow(at, value)
 
 
 @dataclass(slots=True)
 class _Side:
-    """One side of a minimum: a place known to be inside, and one known to be outside as soon as there is one."""
+    """One side of a minimum: a point known to be inside, and one known to be outside as soon as there is one."""
 
     inside: float
     step: float
@@ -291,30 +291,30 @@ class _Side:
         return self.outside is not None and abs(self.outside - self.inside) > NARROW * abs(self.outside - self.start)
 
     def reach(self) -> Floats:
-        """Places farther and farther out, no farther than the bound."""
+        """Points farther and farther out, up to the bound."""
         low, high = sorted((self.bound, self.start))
-        places: Floats = np.clip(self.start + FIRST_LOOK * self.step, low, high)
-        return places
+        points: Floats = np.clip(self.start + FIRST_DISTANCES * self.step, low, high)
+        return points
 
     def between(self) -> Floats:
-        """Places between the last one inside and the first one outside."""
+        """Points between the last one inside and the first one outside."""
         assert self.outside is not None
         return np.linspace(self.inside, self.outside, POINTS + 2)[1:]
 
-    def narrow(self, places: Floats, values: Floats) -> None:
-        """Take the places next to the crossing; where there is none, go farther out, or stop at the bound."""
+    def narrow(self, points: Floats, values: Floats) -> None:
+        """Take the points next to the crossing; where there is none, go farther out, or stop at the bound."""
         crossed = values > 0.0
-        first = int(np.argmax(crossed)) if crossed.any() else len(places)
+        first = int(np.argmax(crossed)) if crossed.any() else len(points)
         if first > 0:
-            self.inside, self.inside_value = float(places[first - 1]), float(values[first - 1])
-        if first < len(places):
-            self.outside, self.outside_value, self.closed = float(places[first]), float(values[first]), True
+            self.inside, self.inside_value = float(points[first - 1]), float(values[first - 1])
+        if first < len(points):
+            self.outside, self.outside_value, self.closed = float(points[first]), float(values[first]), True
         elif self.outside is None:
             self.step *= WIDER
             self.closed = self.inside == self.bound or abs(self.inside) > SEARCH_LIMIT
 
     def end(self) -> float:
-        """The crossing, between the two places by proportion; the bound where there is none."""
+        """The crossing, between the two points by proportion; the bound where there is none."""
         if self.outside is None:
             return self.bound
         share = self.inside_value / (self.inside_value - self.outside_value)

@@ -29,7 +29,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen law, each law's Akaike weight, and what spoke for it; p is of coherency = 0."""
+    """The chosen law, each law's Akaike weight, and the tests it rests on; p is of coherency = 0."""
 
     law: Law
     amdahl_weight: float
@@ -38,27 +38,27 @@ class Choice:
     coherency_p: float | None
 
     def weight(self, law: Law) -> float:
-        """A law's share of belief."""
+        """The Akaike weight of a law."""
         return self.amdahl_weight if law == AMDAHL else self.usl_weight
 
 
 def has_replicates(counts: Counts) -> bool:
-    """Whether launches can be told apart from counts: half the counts or more have two launches."""
+    """Whether there are replicates: half the counts or more have two launches."""
     return bool(np.median(counts.launches) >= 2.0)
 
 
 def only(law: Law) -> Choice:
-    """One law because nothing else was asked for, or can be fitted."""
+    """The choice where only one law is wanted, or can be fitted."""
     return Choice(law, float(law == AMDAHL), float(law == USL), None, None)
 
 
 def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
-    """The law the launches speak for."""
+    """Choose the law that both tests favour."""
     gain = akaike(amdahl) - akaike(usl)
     p = coherency_p(amdahl, usl)
-    witnesses = (gain > 0.0, p < SIGNIFICANT)
-    tie = any(witnesses) and not has_replicates(usl.problem.counts)
-    chosen = USL if all(witnesses) or (tie and _foretells_better(usl, amdahl)) else AMDAHL
+    favours_usl = (gain > 0.0, p < SIGNIFICANT)
+    tie = any(favours_usl) and not has_replicates(usl.problem.counts)
+    chosen = USL if all(favours_usl) or (tie and _predicts_better(usl, amdahl)) else AMDAHL
     weight = 1.0 / (1.0 + np.exp(np.clip(-gain / 2.0, -700.0, 700.0)))
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 
@@ -73,7 +73,7 @@ def akaike(fitted: FittedLaw) -> float:
 
 
 def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
-    """How often noise alone would ask for as much coherency: half an F test, for the parameter is on one side only."""
+    """The p-value of coherency = 0: half that of an F test, because coherency cannot be negative."""
     df = usl.problem.df
     if df <= 0:
         return 1.0
@@ -81,19 +81,19 @@ def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
     return float(stats.f.sf(max(ratio, 0.0), 1, usl.effective_df("coherency"))) / 2.0
 
 
-def _foretells_better(one: FittedLaw, other: FittedLaw) -> bool:
+def _predicts_better(one: FittedLaw, other: FittedLaw) -> bool:
     return left_out_error(one) < left_out_error(other)
 
 
 def left_out_error(fitted: FittedLaw) -> float:
-    """The weighted squares of what the law, fitted to all other counts, foretells for each count."""
+    """The weighted squares of the errors at each count when the law is fitted to all others."""
     problem = fitted.problem
     size = problem.counts.size
     weights = np.where(np.eye(size, dtype=bool), 0.0, problem.weights)
     design = columns(problem.law, problem.counts)
     smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
-    found = solve(np.tile(problem.counts.means, (size, 1)), weights, design, smt=smt)
-    times = np.einsum("...kp,...p->...k", design(found.smt_yield), found.coefficients)
+    solution = solve(np.tile(problem.counts.means, (size, 1)), weights, design, smt=smt)
+    times = np.einsum("...kp,...p->...k", design(solution.smt_yield), solution.coefficients)
     with np.errstate(divide="ignore"):
         missed = problem.counts.means - np.log(np.maximum(np.diagonal(times), 1e-300))
     return float(np.sum(problem.weights * missed**2))
@@ -126,7 +126,7 @@ STEADY_CLOCK = Clock("nothing")
 
 
 def select_clock(series: Series, law: Law, *, smt_free: bool) -> tuple[Counts, Clock]:
-    """The counts of a series with its clock taken account of, and how."""
+    """Choose what a falling clock slows: the counts corrected for it, and the choice."""
     plain, stretch = counts(series), clock_stretch(series)
     if stretch is None or np.ptp(stretch) <= STEADY:
         return plain, STEADY_CLOCK
@@ -134,8 +134,10 @@ def select_clock(series: Series, law: Law, *, smt_free: bool) -> tuple[Counts, C
         "parallel part": replace(plain, stretch=stretch),
         "everything": replace(plain, means=plain.means - np.log(stretch)),
     }
-    squares = {name: fit_law(fit_problem(law, each, smt_free=smt_free)).squares for name, each in readings.items()}
+    squares = {
+        name: fit_law(fit_problem(law, reading, smt_free=smt_free)).squares for name, reading in readings.items()
+    }
     governs: Governs = "parallel part" if squares["parallel part"] <= squares["everything"] else "everything"
-    physical = [place for place, each in enumerate(series.observations) if not each.siblings]
-    known = tuple(float(stretch[place]) for place in physical)
-    return readings[governs], Clock(governs, tuple(series.cores[place] for place in physical), known)
+    physical = [index for index, point in enumerate(series.observations) if not point.siblings]
+    known = tuple(float(stretch[index]) for index in physical)
+    return readings[governs], Clock(governs, tuple(series.cores[index] for index in physical), known)

@@ -1,4 +1,4 @@
-"""Laws to means, thousands at a time: weighted least squares of log time, coefficients held at or above zero. Pure.
+"""Batched Gauss-Newton: weighted least squares of log time with coefficients that are not negative. Pure.
 
 In time every law here is a sum of columns with coefficients that are not negative,
 
@@ -53,15 +53,15 @@ def solve(
     logs = np.broadcast_to(logs, (batch, logs.shape[1]))
     weights = np.broadcast_to(weights, logs.shape)
     best = _start(logs, weights, np.broadcast_to(columns, (batch, *columns.shape[1:])), bounded)
-    found = Solution(best, _squares(logs, weights, columns, best), smt)
+    current = Solution(best, _squares(logs, weights, columns, best), smt)
     least = NOTHING * weights.sum(axis=-1)
     for _ in range(ROUNDS):
-        improved = _round(logs, weights, design, found, bounded)
-        settled = (improved.squares >= (1.0 - SETTLED) * found.squares) | (improved.squares <= least)
-        found = improved
+        improved = _round(logs, weights, design, current, bounded)
+        settled = (improved.squares >= (1.0 - SETTLED) * current.squares) | (improved.squares <= least)
+        current = improved
         if settled.all():
             break
-    return found
+    return current
 
 
 def _start(logs: Floats, weights: Floats, columns: Floats, bounded: bool) -> Floats:
@@ -86,15 +86,15 @@ def _squares(logs: Floats, weights: Floats, columns: Floats, coefficients: Float
     return np.where(np.all(times > 0.0, axis=-1) & np.isfinite(squares), squares, np.inf)
 
 
-def _round(logs: Floats, weights: Floats, design: Design, found: Solution, bounded: bool) -> Solution:
-    columns = design(found.smt_yield)
+def _round(logs: Floats, weights: Floats, design: Design, current: Solution, bounded: bool) -> Solution:
+    columns = design(current.smt_yield)
     # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
-    times = np.maximum(np.einsum("...kp,...p->...k", columns, found.coefficients), LEAST_TIME)
+    times = np.maximum(np.einsum("...kp,...p->...k", columns, current.coefficients), LEAST_TIME)
     slopes = columns / times[..., None]
     wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
-    if found.smt_yield is None:
-        return _line_search(logs, weights, design, found, _least_squares(slopes, wanted, weights, bounded), None)
-    lean = _lean(design, found) / times
+    if current.smt_yield is None:
+        return _line_search(logs, weights, design, current, _least_squares(slopes, wanted, weights, bounded), None)
+    lean = _lean(design, current) / times
     inner = np.sum(weights * lean**2, axis=-1)
     share = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)
 
@@ -106,26 +106,26 @@ def _round(logs: Floats, weights: Floats, design: Design, found: Solution, bound
     aim = _least_squares(without_lean(slopes), without_lean(wanted), weights, bounded)
     left = wanted - np.einsum("...kp,...p->...k", slopes, aim)
     move = np.sum(weights * lean * left, axis=-1) * share
-    return _line_search(logs, weights, design, found, aim, np.clip(found.smt_yield + move, -1.0, 1.0))
+    return _line_search(logs, weights, design, current, aim, np.clip(current.smt_yield + move, -1.0, 1.0))
 
 
-def _lean(design: Design, found: Solution) -> Floats:
+def _lean(design: Design, current: Solution) -> Floats:
     """How times change with the yield, by a central difference."""
-    assert found.smt_yield is not None
+    assert current.smt_yield is not None
     step = 1e-6
-    above, below = design(found.smt_yield + step), design(found.smt_yield - step)
-    return np.asarray(np.einsum("...kp,...p->...k", above - below, found.coefficients) / (2.0 * step))
+    above, below = design(current.smt_yield + step), design(current.smt_yield - step)
+    return np.asarray(np.einsum("...kp,...p->...k", above - below, current.coefficients) / (2.0 * step))
 
 
 def _line_search(
-    logs: Floats, weights: Floats, design: Design, found: Solution, aim: Floats, smt_aim: Floats | None
+    logs: Floats, weights: Floats, design: Design, current: Solution, aim: Floats, smt_aim: Floats | None
 ) -> Solution:
     """As far towards the aim as makes the sum of squares smaller; nowhere if nothing does."""
-    best = found
+    best = current
     step = np.ones(len(aim))
     for _ in range(HALVINGS):
-        coefficients = found.coefficients + step[:, None] * (aim - found.coefficients)
-        smt = None if smt_aim is None or found.smt_yield is None else _between(found.smt_yield, smt_aim, step)
+        coefficients = current.coefficients + step[:, None] * (aim - current.coefficients)
+        smt = None if smt_aim is None or current.smt_yield is None else _between(current.smt_yield, smt_aim, step)
         squares = _squares(logs, weights, design(smt), coefficients)
         better = squares < best.squares
         best = Solution(
@@ -134,8 +134,8 @@ def _line_search(
             None if smt is None or best.smt_yield is None else np.where(better, smt, best.smt_yield),
         )
         # The last digits of a finished fit are not worth halving for.
-        enough = found.squares * (1.0 + SETTLED) + NOTHING * weights.sum(axis=-1)
-        waiting = ~better & (best.squares == found.squares) & (squares > enough)
+        enough = current.squares * (1.0 + SETTLED) + NOTHING * weights.sum(axis=-1)
+        waiting = ~better & (best.squares == current.squares) & (squares > enough)
         if not waiting.any():
             break
         step = np.where(waiting, step / 3.0, step)
@@ -180,12 +180,12 @@ def _on_a_bound(gram: Floats, moment: Floats) -> Floats:
 def _solve_subset(gram: Floats, moment: Floats, chosen: tuple[int, ...]) -> tuple[Floats, Truths]:
     """The coefficients of the chosen columns, the others zero, and whether there is information enough for them."""
     minors = _adjugate(gram, chosen)
-    determinant = sum(gram[..., chosen[0], other] * minors[0][place] for place, other in enumerate(chosen))
+    determinant = sum(gram[..., chosen[0], other] * minors[0][index] for index, other in enumerate(chosen))
     sound = determinant > SINGULAR
     safe = np.where(sound, determinant, 1.0)
     full = np.zeros_like(moment)
     for row, column in enumerate(chosen):
-        parts = (minors[row][place] * moment[..., other] for place, other in enumerate(chosen))
+        parts = (minors[row][index] * moment[..., other] for index, other in enumerate(chosen))
         full[..., column] = sum(parts) / safe
     return full, sound
 

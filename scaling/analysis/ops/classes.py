@@ -14,8 +14,8 @@ OpClass = Literal[
 CLASSES: tuple[OpClass, ...] = (
     *("elementwise", "matrix", "reduction", "convolution", "random", "optimisation", "data movement", "other"),
 )
-# What people call a class; the paper's second word for reductions is kept.
-CLASS_NAMES: dict[OpClass, str] = {each: each for each in CLASSES} | {"reduction": "reduction and expansion"}
+# A class as people call it; the paper calls reductions "reduction and expansion".
+CLASS_NAMES: dict[OpClass, str] = {name: name for name in CLASSES} | {"reduction": "reduction and expansion"}
 
 # Types as TensorFlow names them, less their version (AddV2 is Add) and "Resource" (ResourceApplyAdam is ApplyAdam).
 TABLE: dict[OpClass, str] = {
@@ -73,7 +73,7 @@ TABLE: dict[OpClass, str] = {
         Tile TileGrad Transpose Unique UniqueWithCounts Unpack VariableShape Where ZerosLike
     """,
 }
-# One op by several names: those the paper's Figure 3 joins, and what has taken their place since TensorFlow 0.8.
+# One op by several names: those the paper's Figure 3 joins, and what has replaced them since TensorFlow 0.8.
 SAME: dict[str, str] = {
     **dict.fromkeys(("AddN", "AccumulateN", "BiasAdd"), "Add"),
     **dict.fromkeys(("BatchMatMul",), "MatMul"),
@@ -85,10 +85,10 @@ SAME: dict[str, str] = {
     "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
     "FusedBatchNormEx": "FusedBatchNorm",
 }
-# Ops that hold an output against what it should have been, by the name that joins them.
+# Ops that compare an output with the expected one, by their common name.
 LOSSES = frozenset({"CrossEntropy", "CTCLoss"})
 
-_CLASS: dict[str, OpClass] = {name: kind for kind, names in TABLE.items() for name in names.split()}
+_CLASS: dict[str, OpClass] = {name: group for group, names in TABLE.items() for name in names.split()}
 _BY_ONE_NAME: dict[str, OpClass] = {name: _CLASS[name] for name in _CLASS if name not in SAME} | {
     one: _CLASS[name] for name, one in SAME.items() if name in _CLASS
 }
@@ -104,5 +104,5 @@ def one_name(op_type: str) -> str:
 
 @cache
 def op_class(op_type: str) -> OpClass:
-    """The class of an op type by any of its names; "other" for one nobody has put into the table."""
+    """The class of an op type by any of its names; "other" for one that is not in the table."""
     return _BY_ONE_NAME.get(one_name(op_type), "other")

@@ -2,7 +2,7 @@
 
     t_p(n) = a_p / n + b_p,  a_p >= 0, b_p >= 0        T(n) = Σ t_p(n)
 
-for every op type, the framework's time between ops, and the unexplained. With two numbers of threads each law goes
+for every op type, the framework's time between ops, and the unexplained time. With two numbers of threads each law goes
 through its two points, and then the sum is the law of the whole step, except where a part is held at a bound: one that
 gets slower with threads stays as slow as it is, one that gains more than it should gains no more than its share. With
 more numbers of threads parts weigh by their own relative error, and the two differ.
@@ -26,9 +26,9 @@ from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, draw_mea
 from scaling.errors import FitError
 
 LOW, HIGH = 0.025, 0.975
-# A part whose time is this unsure, as a share of the step foretold, is named.
+# A part whose interval is at least this share of the predicted step is named.
 UNSURE = 0.05
-# A part that takes so much longer on the most threads than on the fewest has got slower.
+# A part that takes this much longer on the most threads than on the fewest has become slower.
 SLOWER = 1.1
 
 
@@ -45,51 +45,52 @@ class PartLaw:
 
 @dataclass(frozen=True, slots=True)
 class StepLaws:
-    """A law for every part of a step, at its best and as drawn: parallel and serial seconds, draws × parts."""
+    """A law for every part of a step: parallel and serial seconds, fitted and in each draw (draws × parts)."""
 
     times: PartTimes
     parallel: Floats
     serial: Floats
-    drawn_parallel: Floats
-    drawn_serial: Floats
-    drawn_times: Floats
+    parallel_draws: Floats
+    serial_draws: Floats
+    time_draws: Floats
     noise: Floats
 
     @property
     def parts(self) -> tuple[PartLaw, ...]:
         """The laws one by one, in the order of the parts."""
-        return tuple(self._part(place) for place in range(len(self.times.names)))
+        return tuple(self._part(index) for index in range(len(self.times.names)))
 
     @property
     def serial_fraction(self) -> Estimate:
         """The share of the whole step that more threads do not shorten."""
-        whole = self.drawn_serial.sum(axis=1) / (self.drawn_serial + self.drawn_parallel).sum(axis=1)
-        return self._interval(float(self.serial.sum() / (self.serial + self.parallel).sum()), whole)
+        whole = self.serial_draws.sum(axis=1) / (self.serial_draws + self.parallel_draws).sum(axis=1)
+        return self.interval(float(self.serial.sum() / (self.serial + self.parallel).sum()), whole)
 
     @property
     def most_threads(self) -> int:
         """The most threads traced."""
         return max(self.times.threads)
 
-    def _part(self, place: int) -> PartLaw:
-        one, serial = float(self.parallel[place] + self.serial[place]), float(self.serial[place])
-        drawn = self.drawn_serial[:, place] / (self.drawn_serial[:, place] + self.drawn_parallel[:, place])
-        seen = self.times.means[:, place]
-        name = self.times.names[place]
+    def _part(self, index: int) -> PartLaw:
+        one, serial = float(self.parallel[index] + self.serial[index]), float(self.serial[index])
+        fractions = self.serial_draws[:, index] / (self.serial_draws[:, index] + self.parallel_draws[:, index])
+        means = self.times.means[:, index]
+        name = self.times.names[index]
         return PartLaw(
-            name, op_class(name), one, self._interval(serial / one, drawn), bool(seen[-1] > SLOWER * seen[0])
+            name, op_class(name), one, self.interval(serial / one, fractions), bool(means[-1] > SLOWER * means[0])
         )
 
-    def _interval(self, value: float, drawn: Floats) -> Estimate:
+    def interval(self, value: float, draws: Floats) -> Estimate:
+        """A value with the 95 % interval of its draws; without one where no noise is known."""
         if not self.times.freedom:
             return Estimate(value)
-        low, high = np.quantile(drawn, [LOW, HIGH])
-        return Estimate(value, float(min(low, value)), float(max(high, value)), float(drawn.std()))
+        low, high = np.quantile(draws, [LOW, HIGH])
+        return Estimate(value, float(min(low, value)), float(max(high, value)), float(draws.std()))
 
 
 @dataclass(frozen=True, slots=True)
 class PartPrediction:
-    """One part foretold: seconds, with an interval where noise is known."""
+    """The predicted seconds of one part, with an interval where noise is known."""
 
     name: str
     seconds: Estimate
@@ -97,9 +98,9 @@ class PartPrediction:
 
 @dataclass(frozen=True, slots=True)
 class StepPrediction:
-    """A traced step on so many threads, foretold: the sum of its parts, and the 95 % interval of a mean of new ones.
+    """The predicted time of a traced step: the sum of its parts, and the 95 % interval of a mean of new ones.
 
-    `plain_seconds` is the same for a step that is not traced, by how much tracing stretched the steps seen.
+    `plain_seconds` is the same for an untraced step, by how much tracing slowed the steps measured.
     """
 
     threads: int
@@ -109,9 +110,9 @@ class StepPrediction:
 
     @property
     def unsure(self) -> tuple[PartPrediction, ...]:
-        """Parts whose own interval is a notable share of the step: their serial part is not told well."""
-        found = [each for each in self.parts if _width(each.seconds) >= UNSURE * self.seconds.value]
-        return tuple(sorted(found, key=lambda part: _width(part.seconds), reverse=True))
+        """Parts whose own interval is a notable share of the step: their serial fraction is imprecise."""
+        wide = [part for part in self.parts if _width(part.seconds) >= UNSURE * self.seconds.value]
+        return tuple(sorted(wide, key=lambda part: _width(part.seconds), reverse=True))
 
 
 def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
@@ -121,16 +122,16 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
             f"there are traces on one number of threads only ({times.threads[0]}); laws of ops need at least two, "
             "such as --threads 1,2"
         )
-    drawn, factors = draw_means(times, size)
+    draws, factors = draw_means(times, size)
     parallel, serial = _fit_parts(times, times.means[None])
-    drawn_parallel, drawn_serial = _fit_parts(times, drawn)
+    parallel_draws, serial_draws = _fit_parts(times, draws)
     return StepLaws(
         times=times,
         parallel=parallel[0],
         serial=serial[0],
-        drawn_parallel=drawn_parallel,
-        drawn_serial=drawn_serial,
-        drawn_times=drawn,
+        parallel_draws=parallel_draws,
+        serial_draws=serial_draws,
+        time_draws=draws,
         noise=factors * np.sqrt(np.sum(times.step_deviations**2)),
     )
 
@@ -142,36 +143,36 @@ def _fit_parts(times: PartTimes, means: Floats) -> tuple[Floats, Floats]:
     threads = np.array(times.threads, dtype=np.float64)
     columns = np.stack([1.0 / threads, np.ones_like(threads)], axis=-1)[None]
     weights = np.array(times.units, dtype=np.float64)
-    found = solve(logs, weights, lambda _: columns).coefficients.reshape(draws, parts, 2)
-    return found[..., 0], found[..., 1]
+    coefficients = solve(logs, weights, lambda _: columns).coefficients.reshape(draws, parts, 2)
+    return coefficients[..., 0], coefficients[..., 1]
 
 
 def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction:
-    """The step on so many threads, with the noise that a mean of so many new launches (or steps) has."""
+    """Predict the step on some threads, with the noise that a mean of `units` new launches (or steps) has."""
     parts = laws.parallel / threads + laws.serial
     seconds = float(parts.sum())
-    drawn = laws.drawn_parallel / threads + laws.drawn_serial
+    draws = laws.parallel_draws / threads + laws.serial_draws
     ratio = laws.times.plain_ratio
     plain = None if ratio is None else seconds * ratio
     if not laws.times.freedom:
         alone = tuple(
-            PartPrediction(name, Estimate(float(each))) for name, each in zip(laws.times.names, parts, strict=True)
+            PartPrediction(name, Estimate(float(value))) for name, value in zip(laws.times.names, parts, strict=True)
         )
         return StepPrediction(threads, Estimate(seconds), plain, alone)
-    lows, highs = np.quantile(drawn, [LOW, HIGH], axis=0)
-    each = tuple(
+    lows, highs = np.quantile(draws, [LOW, HIGH], axis=0)
+    predictions = tuple(
         PartPrediction(name, Estimate(float(value), float(min(low, value)), float(max(high, value))))
         for name, value, low, high in zip(laws.times.names, parts, lows, highs, strict=True)
     )
-    logs, noise = np.log(drawn.sum(axis=1)), laws.noise / np.sqrt(units)
+    logs, noise = np.log(draws.sum(axis=1)), laws.noise / np.sqrt(units)
     share = np.full(len(logs), 1.0 / len(logs))
     low, high = (float(np.exp(predictive_quantile(logs, noise, share, level))) for level in (LOW, HIGH))
-    return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, each)
+    return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, predictions)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutStep:
-    """A number of threads foretold from fewer, by ops and by the whole step's own law, beside what was measured."""
+    """A step predicted from fewer threads, by ops and by the whole step's own law, beside its measurement."""
 
     threads: int
     fitted_on: tuple[int, ...]
@@ -181,7 +182,7 @@ class HeldOutStep:
 
     @property
     def error_by_ops(self) -> float:
-        """Foretold over measured, less one: 0.1 is a tenth too long."""
+        """Predicted over measured, less one: 0.1 is a tenth too long."""
         return self.by_ops.seconds.value / self.measured_seconds - 1.0
 
     @property
@@ -199,19 +200,19 @@ class HeldOutStep:
 
 
 def held_out_steps(times: PartTimes, fitted_on: Sequence[int], size: int = DRAWS) -> list[HeldOutStep]:
-    """Every number of threads beyond those fitted on, foretold from them."""
-    kept = times.only(fitted_on)
-    by_ops, by_step = laws_of(kept, size), laws_of(kept.as_one(), size)
+    """Predict every number of threads beyond those fitted on from these."""
+    fitted = times.only(fitted_on)
+    by_ops, by_step = laws_of(fitted, size), laws_of(fitted.as_one(), size)
     return [
         HeldOutStep(
             threads=threads,
-            fitted_on=kept.threads,
+            fitted_on=fitted.threads,
             by_ops=predict_step(by_ops, threads, units),
             by_step=predict_step(by_step, threads, units),
             measured_seconds=float(seconds),
         )
         for threads, units, seconds in zip(times.threads, times.units, times.steps, strict=True)
-        if threads > max(kept.threads)
+        if threads > max(fitted.threads)
     ]
 
 
@@ -257,14 +258,14 @@ class Loss:
 
 def loss(laws: StepLaws, threads: int) -> Loss:
     """What is lost at so many threads, by part; from traces where there are any, else from the laws."""
-    here, drawn_here = _times(laws, threads)
-    one, drawn_one = _times(laws, 1)
-    lost, drawn = here - one / threads, drawn_here - drawn_one / threads
+    here, draws_here = _times(laws, threads)
+    one, draws_of_one = _times(laws, 1)
+    lost, draws = here - one / threads, draws_here - draws_of_one / threads
     total, least = float(lost.sum()), LEAST_LOSS * float(one.sum()) / threads
-    totals = drawn.sum(axis=1)
-    shares = drawn / np.maximum(totals, least)[:, None]
+    totals = draws.sum(axis=1)
+    shares = draws / np.maximum(totals, least)[:, None]
     parts = [
-        LostPart(name, op_class(name), float(seconds), _share(laws, float(seconds) / max(total, least), share))
+        LostPart(name, op_class(name), float(seconds), laws.interval(float(seconds) / max(total, least), share))
         for name, seconds, share in zip(laws.times.names, lost, shares.T, strict=True)
     ]
     return Loss(
@@ -279,14 +280,7 @@ def loss(laws: StepLaws, threads: int) -> Loss:
 
 
 def _times(laws: StepLaws, threads: int) -> tuple[Floats, Floats]:
-    place = laws.times.at(threads)
-    if place is not None:
-        return laws.times.means[place], laws.drawn_times[:, place]
-    return laws.parallel / threads + laws.serial, laws.drawn_parallel / threads + laws.drawn_serial
-
-
-def _share(laws: StepLaws, value: float, drawn: Floats) -> Estimate:
-    if not laws.times.freedom:
-        return Estimate(value)
-    low, high = np.quantile(drawn, [LOW, HIGH])
-    return Estimate(value, float(min(low, value)), float(max(high, value)), float(drawn.std()))
+    index = laws.times.at(threads)
+    if index is not None:
+        return laws.times.means[index], laws.time_draws[:, index]
+    return laws.parallel / threads + laws.serial, laws.parallel_draws / threads + laws.serial_draws

@@ -1,8 +1,8 @@
 """Traces of a point as one profile: where the time of a step goes, op type by op type. Pure.
 
-A profile is of the middle half of a launch's steps by wall time, so that a step that something else disturbed says
-nothing; all parts are taken from the same steps, so that op time, the framework's time between ops and what nobody
-explains add up to the wall time. Several launches are averaged. Names that mean the same op are summed.
+A profile is of the middle half of a launch's steps by wall time, so that a disturbed step does not count; all parts are
+taken from the same steps, so that op time, the framework's time between ops and the unexplained rest add up to the wall
+time. Several launches are averaged. Names that mean the same op are summed.
 """
 
 from collections import defaultdict
@@ -21,19 +21,19 @@ OVERHEAD = "framework overhead"
 UNEXPLAINED = "unexplained"
 NOT_OPS = (OVERHEAD, UNEXPLAINED)
 
-# Fewer do not say how launches differ.
+# Fewer launches do not show how launches differ.
 LEAST_LAUNCHES = 3
-# Launches that lie four points apart, as the restless do, need some ten to be known to two; what is not known by so
-# many is a matter of a quieter machine.
+# Launches whose shares differ by four percentage points need about ten to be known to two; what is not known after this
+# many needs a quieter machine.
 MOST_LAUNCHES = 24
 
 
 @dataclass(frozen=True, slots=True)
 class OpShare:
-    """An op type in a profile: seconds and executions a step, and its share of all op time.
+    """An op type in a profile: seconds and executions per step, and its share of all op time.
 
     `least` and `most` are the shares it has in single launches, `reproducibility` is how far the share of a profile of
-    as many launches may lie from this one, 95 times of 100; fewer than three do not tell.
+    as many launches may lie from this one, 95 times of 100; None with fewer than three.
     """
 
     type: str
@@ -47,13 +47,13 @@ class OpShare:
 
     @property
     def unsure(self) -> float:
-        """By how much its share is not to be relied on: as it may come out again, or as two launches lie apart."""
+        """How uncertain its share is: its reproducibility, or the range over too few launches."""
         return self.most - self.least if self.reproducibility is None else self.reproducibility
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One point's step taken apart, op types with the most time first.
+    """The step of one point by op type, those with the most time first.
 
     With more than one inter-op thread ops overlap, and their sum has `overlap_seconds` too much.
     """
@@ -73,7 +73,7 @@ class Profile:
 
     @property
     def op_seconds(self) -> float:
-        """Time in ops, a step, each for itself."""
+        """The sum of the times of all ops, per step."""
         return sum(op.seconds for op in self.ops)
 
     @property
@@ -102,14 +102,14 @@ class Profile:
         """The share of op time of a type, 0 where it never ran."""
         return next((op.share for op in self.ops if op.type == op_type), 0.0)
 
-    def class_share(self, kind: OpClass) -> float:
+    def class_share(self, op_class: OpClass) -> float:
         """The share of op time of a class."""
-        return sum(op.share for op in self.ops if op.op_class == kind)
+        return sum(op.share for op in self.ops if op.op_class == op_class)
 
     @property
     def class_shares(self) -> dict[OpClass, float]:
         """The share of op time of every class, in the order of the paper, "other" last."""
-        return {kind: self.class_share(kind) for kind in CLASSES}
+        return {name: self.class_share(name) for name in CLASSES}
 
 
 def subject(point: Point) -> Point:
@@ -123,7 +123,7 @@ def profiles(traces: Iterable[Trace]) -> list[Profile]:
     for trace in traces:
         if trace.steps:
             by_subject[subject(trace.point), trace.inter][trace.threads].append(trace)
-    return [profile(found) for by_threads in by_subject.values() for _, found in sorted(by_threads.items())]
+    return [profile(launches) for by_threads in by_subject.values() for _, launches in sorted(by_threads.items())]
 
 
 def profile(traces: Sequence[Trace]) -> Profile:
@@ -132,10 +132,10 @@ def profile(traces: Sequence[Trace]) -> Profile:
     launches = [launch_parts(trace) for trace in traces]
     parts = _mean(launches)
     executions = _mean([_executions(trace) for trace in traces])
-    shares, by_launch = _shares(parts), [_shares(each) for each in launches]
+    shares, by_launch = _shares(parts), [_shares(launch) for launch in launches]
     ops = []
     for name, share in shares.items():
-        single = [each.get(name, 0.0) for each in by_launch]
+        single = [launch.get(name, 0.0) for launch in by_launch]
         spread = min(single), max(single), _reproducibility(single)
         ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], *spread))
     plain = [median(trace.plain_step_seconds) for trace in traces if trace.plain_step_seconds]
@@ -147,8 +147,8 @@ def profile(traces: Sequence[Trace]) -> Profile:
         ops=tuple(sorted(ops, key=lambda op: (-op.seconds, op.type))),
         overhead_seconds=parts[OVERHEAD],
         unexplained_seconds=parts[UNEXPLAINED],
-        overlap_seconds=fmean(fmean(step.overlap_seconds for step in quiet_steps(each)) for each in traces),
-        wall_seconds=fmean(fmean(step.wall_seconds for step in quiet_steps(each)) for each in traces),
+        overlap_seconds=fmean(fmean(step.overlap_seconds for step in quiet_steps(trace)) for trace in traces),
+        wall_seconds=fmean(fmean(step.wall_seconds for step in quiet_steps(trace)) for trace in traces),
         plain_seconds=fmean(plain) if plain else None,
         launches=len(traces),
         steps=sum(len(trace.steps) for trace in traces),
@@ -170,7 +170,7 @@ def _shares(parts: dict[str, float]) -> dict[str, float]:
 
 
 def launch_parts(trace: Trace) -> dict[str, float]:
-    """Seconds a step of each part of one launch, from its quiet steps: every op type, the overhead, the unexplained."""
+    """Seconds per step of each part of one launch, from its quiet steps: op types, overhead, unexplained."""
     return _mean([step_parts(step) for step in quiet_steps(trace)])
 
 
@@ -198,10 +198,10 @@ def _totals_by_op(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     return dict(total)
 
 
-def _mean(each: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of each name's values; what is missing in one is nothing there."""
-    names = dict.fromkeys(name for one in each for name in one)
-    return {name: fmean(one.get(name, 0.0) for one in each) for name in names}
+def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of each name's values; a name that a row lacks is 0 there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: fmean(row.get(name, 0.0) for row in rows) for name in names}
 
 
 def irreproducible(traces: Iterable[Trace], within: float) -> dict[Point, float]:

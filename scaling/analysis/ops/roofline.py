@@ -52,14 +52,14 @@ class Ceilings:
     doubtful: tuple[str, ...] = ()
 
     def attainable(self, intensity: float) -> float | None:
-        """The most operations a second at an intensity: the roof."""
+        """The most operations per second at an intensity: the roof."""
         if self.flops_per_second is None or self.bytes_per_second is None:
             return self.flops_per_second
         return min(self.flops_per_second, intensity * self.bytes_per_second)
 
     @property
     def ridge(self) -> float | None:
-        """The intensity from which on multiplying is the limit, operations a byte."""
+        """The intensity from which on multiplying is the limit, operations per byte."""
         if self.flops_per_second is None or not self.bytes_per_second:
             return None
         return self.flops_per_second / self.bytes_per_second
@@ -78,7 +78,7 @@ class RooflinePoint:
 
     @property
     def flops_per_second(self) -> Estimate:
-        """Operations a second."""
+        """Operations per second."""
         return self.step.map(lambda seconds: self.counts.flops(self.items) / seconds)
 
     @property
@@ -110,18 +110,19 @@ class RooflinePoint:
 def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
     """The ceilings by cores: the best that was measured on so many, whatever the other settings."""
     best: dict[int, dict[str, tuple[float, bool]]] = {}
-    for each in points:
-        unit = {MATMUL: 1e9, STREAM: 1e6}.get(each.point.workload)
-        if unit and each.rate:
-            seen = best.setdefault(each.point.cores, {})
-            rate = each.rate.value * unit, each.valid
-            seen[each.point.workload] = max(rate, seen.get(each.point.workload, rate))
+    for summary in points:
+        workload = summary.point.workload
+        unit = {MATMUL: 1e9, STREAM: 1e6}.get(workload)
+        if unit and summary.rate:
+            rates = best.setdefault(summary.point.cores, {})
+            rate = summary.rate.value * unit, summary.valid
+            rates[workload] = max(rate, rates.get(workload, rate))
     return {cores: _ceilings(cores, best[cores]) for cores in sorted(best)}
 
 
-def _ceilings(cores: int, seen: Mapping[str, tuple[float, bool]]) -> Ceilings:
-    flops, moved = (seen[name][0] if name in seen else None for name in (MATMUL, STREAM))
-    return Ceilings(cores, flops, moved, tuple(name for name, (_, valid) in sorted(seen.items()) if not valid))
+def _ceilings(cores: int, rates: Mapping[str, tuple[float, bool]]) -> Ceilings:
+    flops, moved = (rates[name][0] if name in rates else None for name in (MATMUL, STREAM))
+    return Ceilings(cores, flops, moved, tuple(name for name, (_, valid) in sorted(rates.items()) if not valid))
 
 
 def roofline_points(
@@ -130,18 +131,18 @@ def roofline_points(
     """Every point of a network that was counted against the ceilings of its cores."""
     return [
         RooflinePoint(
-            each.point,
-            counts[counts_key(each.point)],
-            each.items,
-            each.step,
-            ceilings.get(each.point.cores, Ceilings(each.point.cores, None, None)),
-            each.valid,
+            summary.point,
+            counts[counts_key(summary.point)],
+            summary.items,
+            summary.step,
+            ceilings.get(summary.point.cores, Ceilings(summary.point.cores, None, None)),
+            summary.valid,
         )
-        for each in points
-        if each.step and each.items and counts_key(each.point) in counts
+        for summary in points
+        if summary.step and summary.items and counts_key(summary.point) in counts
     ]
 
 
 def counts_key(point: Point) -> tuple[str, str, str]:
-    """What of a point its counts depend on."""
+    """The settings of a point that its counts depend on."""
     return point.workload, point.size, point.mode

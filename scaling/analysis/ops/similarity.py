@@ -1,8 +1,8 @@
-"""Which workloads are alike: distances between profiles, and the order in which they join. Pure.
+"""Which workloads are alike: distances between profiles, and their hierarchical clustering. Pure.
 
-The distance is the cosine's, 1 - a·b / |a||b|: 0 where op types have the same proportions, 1 where no type is shared.
-Centroid linkage is the paper's word: a group is the mean of its members' shares. Average linkage, which the paper's
-tool really used, is the mean distance between members.
+The distance is the cosine distance, 1 - a·b / |a||b|: 0 where op types have the same proportions, 1 where no type is
+shared. Centroid linkage is the paper's word: a group is the mean of its members' shares. Average linkage, which the
+paper's tool really used, is the mean distance between members.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ class Merge:
 
     @property
     def members(self) -> frozenset[str]:
-        """All who are together from here on."""
+        """The members of the merged group."""
         return frozenset(self.left + self.right)
 
 
 def shares_of(profiles: Mapping[str, Profile]) -> Shares:
-    """Profiles by name as vectors of shares; ops that few have are nothing in the others."""
-    return shares_in({name: {op.type: op.share for op in each.ops} for name, each in profiles.items()})
+    """Profiles by name as vectors of shares; ops that few have have a share of 0 in the others."""
+    return shares_in({name: {op.type: op.share for op in profile.ops} for name, profile in profiles.items()})
 
 
 def shares_in(table: Mapping[str, Mapping[str, float]]) -> Shares:
@@ -61,39 +61,39 @@ def shares_in(table: Mapping[str, Mapping[str, float]]) -> Shares:
 
 
 def merges(shares: Shares, linkage: Linkage = "centroid") -> tuple[Merge, ...]:
-    """Who joins whom, the most alike first; none where there is only one."""
+    """Cluster profiles hierarchically: the merges in order, the most similar first; none for a single profile."""
     if len(shares.names) < 2:
         return ()
     return _centroid(shares) if linkage == "centroid" else _average(shares)
 
 
-def is_group(found: Sequence[Merge], members: set[str]) -> bool:
-    """Whether these, and no others, were ever one group: they found each other before anybody else joined them."""
-    return any(merge.members == members for merge in found)
+def is_group(history: Sequence[Merge], members: set[str]) -> bool:
+    """Whether these members, and no others, were one group at some point of the clustering."""
+    return any(merge.members == members for merge in history)
 
 
 def _average(shares: Shares) -> tuple[Merge, ...]:
     groups: list[tuple[str, ...]] = [(name,) for name in shares.names]
-    found = []
+    history = []
     for one, other, distance, _ in scipy_linkage(shares.values, "average", "cosine"):
         merge = Merge(groups[int(one)], groups[int(other)], float(distance))
         groups.append(merge.left + merge.right)
-        found.append(merge)
-    return tuple(found)
+        history.append(merge)
+    return tuple(history)
 
 
 def _centroid(shares: Shares) -> tuple[Merge, ...]:
     """SciPy's centroids are Euclidean; under the cosine they are few enough to compare by hand."""
-    groups: list[tuple[int, ...]] = [(place,) for place in range(len(shares.names))]
-    found = []
+    groups: list[tuple[int, ...]] = [(index,) for index in range(len(shares.names))]
+    history = []
     while len(groups) > 1:
         centres = {group: shares.values[list(group)].mean(axis=0) for group in groups}
         left, right = min(combinations(groups, 2), key=lambda pair: float(cosine(centres[pair[0]], centres[pair[1]])))
         distance = float(cosine(centres[left], centres[right]))
-        found.append(Merge(_names(shares, left), _names(shares, right), distance))
+        history.append(Merge(_names(shares, left), _names(shares, right), distance))
         groups = [group for group in groups if group not in (left, right)] + [left + right]
-    return tuple(found)
+    return tuple(history)
 
 
 def _names(shares: Shares, group: tuple[int, ...]) -> tuple[str, ...]:
-    return tuple(shares.names[place] for place in group)
+    return tuple(shares.names[index] for index in group)

@@ -1,9 +1,9 @@
-"""Times of the parts of a step on several numbers of threads, and as they might have been measured. Pure.
+"""Times of the parts of a step on several numbers of threads, and bootstrap draws of them. Pure.
 
 The parts are the op types, the framework's time between ops, and the unexplained; they add up to the step. What slows
-a launch slows many ops at once, so a draw scatters all parts together: it is a random mixture of the deviations that
-were seen, whose covariance is theirs, over a noise the deviations allow (a scaled inverse χ², as few launches deserve).
-With one launch a count the deviations are those of steps, and what differs between launches is not in them.
+a launch slows many ops at once, so a draw scatters all parts together: it is a random mixture of the measured
+deviations, which has their covariance, over a scaled inverse χ², which widens the intervals of few launches. With one
+launch per count the deviations are those of steps, and what differs between launches is not in them.
 """
 
 from collections import defaultdict
@@ -20,9 +20,9 @@ from scaling.errors import FitError
 
 DRAWS = 1000
 SEED = 20260101
-# A clock's grain: a part that never ran at some count took less than this, and a logarithm needs something.
+# The resolution of a clock: a part that never ran at some count took less than this, and has a logarithm.
 LEAST_SECONDS = 1e-9
-# However noisy a part, a draw leaves it some of its time.
+# However noisy a part, a draw keeps at least this share of its time.
 LEAST_LEFT = 1e-3
 WHOLE_STEP = "whole step"
 
@@ -53,17 +53,17 @@ class PartTimes:
         return total
 
     def at(self, threads: int) -> int | None:
-        """The place of a number of threads; None where it was not traced."""
+        """The index of a number of threads; None where it was not traced."""
         return self.threads.index(threads) if threads in self.threads else None
 
     def only(self, wanted: Sequence[int]) -> "PartTimes":
         """The same without the other numbers of threads; what is known of noise stays."""
-        places = [place for place, threads in enumerate(self.threads) if threads in wanted]
+        indices = [index for index, threads in enumerate(self.threads) if threads in wanted]
         return replace(
             self,
-            threads=tuple(self.threads[place] for place in places),
-            means=self.means[places],
-            units=tuple(self.units[place] for place in places),
+            threads=tuple(self.threads[index] for index in indices),
+            means=self.means[indices],
+            units=tuple(self.units[index] for index in indices),
         )
 
     def as_one(self) -> "PartTimes":
@@ -82,34 +82,34 @@ def part_times(traces: Sequence[Trace]) -> PartTimes:
             )
         by_threads[trace.threads].append(trace)
     counts = sorted(by_threads)
-    of_steps = all(len(found) == 1 for found in by_threads.values())
+    of_steps = all(len(group) == 1 for group in by_threads.values())
     launches = [[launch_parts(trace) for trace in by_threads[threads]] for threads in counts]
     names = _names(launches)
     units = [_units(by_threads[threads], names, of_steps) for threads in counts]
-    means = np.array([_matrix(found, names).mean(axis=0) for found in launches])
-    repeated = [(found, mean) for found, mean in zip(units, means, strict=True) if len(found) > 1]
+    means = np.array([_matrix(rows, names).mean(axis=0) for rows in launches])
+    repeated = [(rows, mean) for rows, mean in zip(units, means, strict=True) if len(rows) > 1]
     none = np.zeros((0, len(names)))
     return PartTimes(
         names=names,
         threads=tuple(counts),
         means=means,
         units=tuple(map(len, units)),
-        deviations=np.concatenate([none, *(_deviations(found, mean) for found, mean in repeated)]),
-        step_deviations=np.concatenate([none[:, 0], *(found.sum(1) / mean.sum() - 1.0 for found, mean in repeated)]),
-        freedom=sum(len(found) - 1 for found, _ in repeated),
+        deviations=np.concatenate([none, *(_deviations(rows, mean) for rows, mean in repeated)]),
+        step_deviations=np.concatenate([none[:, 0], *(rows.sum(1) / mean.sum() - 1.0 for rows, mean in repeated)]),
+        freedom=sum(len(rows) - 1 for rows, _ in repeated),
         of_steps=of_steps,
         plain_ratio=_plain_ratio(traces),
     )
 
 
-def _deviations(found: Floats, mean: Floats) -> Floats:
-    """How far each unit is off the mean, relative; a part that hardly ran has no noise worth the name."""
-    relative: Floats = (found - mean) / np.where(mean > LEAST_SECONDS, mean, np.inf)
+def _deviations(rows: Floats, mean: Floats) -> Floats:
+    """The relative deviation of each unit from the mean; 0 for a part that hardly ran."""
+    relative: Floats = (rows - mean) / np.where(mean > LEAST_SECONDS, mean, np.inf)
     return relative
 
 
 def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Means that might have been measured, draws × counts × parts, and with each the noise factor it took.
+    """Draw means, draws × counts × parts, and return them with the noise factor of each draw.
 
     The factor times the root mean square of deviations over √freedom is the relative noise of one unit.
     """
@@ -134,7 +134,7 @@ def _units(traces: Sequence[Trace], names: tuple[str, ...], of_steps: bool) -> F
 
 def _names(launches: Sequence[Sequence[dict[str, float]]]) -> tuple[str, ...]:
     first = launches[0][0]
-    ops = {name for found in launches for parts in found for name in parts} - {OVERHEAD, UNEXPLAINED}
+    ops = {name for count in launches for parts in count for name in parts} - {OVERHEAD, UNEXPLAINED}
     return (*sorted(ops, key=lambda name: (-first.get(name, 0.0), name)), OVERHEAD, UNEXPLAINED)
 
 

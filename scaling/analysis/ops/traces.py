@@ -1,4 +1,4 @@
-"""What a traced run tells: step by step, how long each type of operation took and how often it ran. Pure values.
+"""A traced run: step by step, how long each type of operation took and how often it ran. Pure values.
 
 Read by the process that is measured, so nothing heavy is imported here.
 """
@@ -26,7 +26,7 @@ class TracedStep:
     """One step: its wall time, its ops, and the time the framework spent between ops handing them out.
 
     Where the inter-op pool has several threads, ops run at the same time and their seconds may add up to more than the
-    wall time; `overlap_seconds` is what the sum has too much.
+    wall time; `overlap_seconds` is the excess of the sum.
     """
 
     wall_seconds: float
@@ -63,7 +63,7 @@ class Trace:
 
 def traces_by_point(traces: Iterable[Trace]) -> "dict[Point, list[Trace]]":
     """The launches of every point, in the order they come."""
-    found: dict[Point, list[Trace]] = defaultdict(list)
+    by_point: dict[Point, list[Trace]] = defaultdict(list)
     for trace in traces:
-        found[trace.point].append(trace)
-    return found
+        by_point[trace.point].append(trace)
+    return by_point

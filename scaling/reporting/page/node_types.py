@@ -118,7 +118,7 @@ def kind_lines(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLin
     for kind in kinds:
         outlook = kind.limits_of(series)
         if outlook is not None:
-            offer = kind.recommended(series)
+            offer = kind.recommendation(series)
             does, costs = (NOT_SAID, NOT_SAID) if offer is None else (_does(offer), Words(_cost(offer)))
             found.append(KindLine(kind.name, answer_line(outlook), does, costs))
     return found
@@ -132,9 +132,9 @@ def asked(work: SameWork) -> list[Asked]:
     )
     return [
         Asked(
-            kind=each.kind,
+            kind=each.node_type,
             cells=("-",) * 4 if each.answer.offer is None else _cells(each.answer.offer),
-            marks=tuple(mark for mark, kinds in first.items() if each.kind in kinds),
+            marks=tuple(mark for mark, kinds in first.items() if each.node_type in kinds),
             reason=_reason(each.answer),
         )
         for each in work.answers

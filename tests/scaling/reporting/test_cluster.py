@@ -25,29 +25,29 @@ def kinds(tmp_path):
 def test_the_size_to_give_does_and_costs_what_an_answer_says_of_it(kinds):
     quick = kinds[0]
     (outlook,) = quick.evaluation.limits
-    found = quick.recommended(SERIES)
+    found = quick.recommendation(SERIES)
     assert found.cores == outlook.recommended
     asked = answer(
         outlook.fit, Question(Goal.THROUGHPUT, 0.9 * found.rate.value, price=Price(4.0)), quick.evaluation.sizes
     )
     told = {each.cores: each for each in [asked.offer, *asked.neighbours]}[found.cores]
     assert (told.rate, told.cost_per_million, told.efficiency) == (found.rate, found.cost_per_million, found.efficiency)
-    assert quick.recommended("another") is None
+    assert quick.recommendation("another") is None
 
 
 def test_kinds_are_compared_at_a_round_throughput_that_each_should_reach(kinds):
     (work,) = same_work(kinds)
-    slowest = min(each.recommended(SERIES).rate.value for each in kinds)
+    slowest = min(each.recommendation(SERIES).rate.value for each in kinds)
     assert 0.8 * slowest < work.target <= 0.9 * slowest
     assert float(f"{work.target:.1e}") == work.target
-    assert [(each.kind, each.answer.status) for each in work.answers] == [("quick", "ok"), ("cheap", "ok")]
+    assert [(each.node_type, each.answer.status) for each in work.answers] == [("quick", "ok"), ("cheap", "ok")]
     assert [each.answer.question.price.core_hour for each in work.answers] == [4.0, 1.0]
 
 
 def test_kinds_that_are_sure_of_less_are_compared_at_less(tmp_path):
     kinds = [kind("calm", tmp_path), kind("restless", tmp_path, noise=0.08, include_invalid=True)]
     (work,) = same_work(kinds)
-    slowest = min(each.recommended(SERIES).rate.value for each in kinds)
+    slowest = min(each.recommendation(SERIES).rate.value for each in kinds)
     assert 0.4 * slowest < work.target <= 0.75 * slowest
     assert {each.answer.status for each in work.answers} == {"ok"}
 

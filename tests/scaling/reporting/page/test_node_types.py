@@ -48,7 +48,7 @@ def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
         for outlook in each.evaluation.limits:
             law = outlook.fit.chosen.figures.contention
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
-            offer = each.recommended(outlook.fit.series.name)
+            offer = each.recommendation(outlook.fit.series.name)
             assert f"{offer.cores} cores" in words
             assert f" {offer.cost_per_million:.3g} " in words
     assert words.count("the law fits") + words.count("not settled") == 6
@@ -77,7 +77,7 @@ def test_the_same_work_is_asked_of_every_kind(kinds, shown):
         assert f"{work.target:g} items a second" in words
         for each in work.answers:
             offer = each.answer.offer
-            assert re.search(rf"{each.kind} {offer.cores} {100 * offer.assurance:.1f} % ", words)
+            assert re.search(rf"{each.node_type} {offer.cores} {100 * offer.assurance:.1f} % ", words)
     assert words.count("cheapest") == words.count("fewest cores") == 3
 
 
@@ -117,7 +117,7 @@ def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
         ]
         assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.evaluation.fits]
     for told, work in zip(facts["same_work"], same_work(kinds), strict=True):
-        offers = {each.kind: each.answer.offer for each in work.answers}
+        offers = {each.node_type: each.answer.offer for each in work.answers}
         assert (told["target"], told["cheapest"], told["fewest_cores"]) == (work.target, "cheap", "quick")
         assert {name: one["cost_per_million"] for name, one in told["kinds"].items()} == {
             name: offer.cost_per_million for name, offer in offers.items()
@@ -135,7 +135,7 @@ def bare(tmp_path):
     lone = kind("one", tmp_path, "cores = [1]\nlaunches = 1", cores=1)
     folder = lone.evaluation.folder
     bad = tuple(replace(row, outcome=Outcome("failed", "it broke")) for row in folder.rows)
-    failed = replace(lone, name="failed", result=evaluate(replace(folder, rows=bad, machine=None)))
+    failed = replace(lone, name="failed", evaluation=evaluate(replace(folder, rows=bad, machine=None)))
     return [lone, failed]
 
 
