@@ -15,7 +15,7 @@ from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.api.sources import Source, read_each
 from scaling.errors import FitError
-from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
+from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
 from scaling.results.node_types import NodeTypeAnswer
 
@@ -135,7 +135,7 @@ class Answers(Sequence[Answer]):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per series: status, cores, threads, assurance and the sentence."""
-        nested = ("needed", "offer", "neighbours", "fleet")
+        nested = ("needed", "offer", "neighbours", "replicas")
         rows = [
             {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
         ]
@@ -162,7 +162,7 @@ class Limits(Sequence[ScalingLimits]):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per series: the recommended cores and the landmarks with their intervals."""
-        return pd.json_normalize([outlook_facts(one) for one in self.limits], sep="_")
+        return pd.json_normalize([limits_facts(one) for one in self.limits], sep="_")
 
 
 def sizing_question(

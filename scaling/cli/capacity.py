@@ -15,9 +15,9 @@ from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,
-    outlook_facts,
-    outlook_sentence,
-    outlooks_table,
+    limits_facts,
+    limits_sentence,
+    limits_table,
 )
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.fits import caution_lines
@@ -105,8 +105,8 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
 def _print_limits(limits: Limits, as_json: bool) -> None:
     print_notes(limits.notes)
     if as_json:
-        print_json({"outlook": [outlook_facts(one) for one in limits]})
+        print_json({"limits": [limits_facts(one) for one in limits]})
         return
-    print(*map(outlook_sentence, limits), "", sep="\n")
-    print_table(outlooks_table(limits))
+    print(*map(limits_sentence, limits), "", sep="\n")
+    print_table(limits_table(limits))
     print_notes(caution_lines(limits.fits))

@@ -160,7 +160,7 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     for table in sections:
         print()
         print_table(table)
-    lines = operations.likeness_lines(result)
+    lines = operations.similarity_lines(result)
     lines += [operations.loss_sentence(scaling.name, loss) for scaling in result.scalings for loss in scaling.losses]
     if lines:
         print("", *lines, sep="\n")

@@ -32,17 +32,17 @@ ONLY_MEASURED = "not identifiable, so nothing is said beyond the cores measured"
 
 def answer_sentence(answer: Answer) -> str:
     """What to give a series, or why there is no number."""
-    return f"{_one_size(answer)}{_fleet_words(answer)}"
+    return f"{_one_size(answer)}{_replicas_words(answer)}"
 
 
-def _fleet_words(answer: Answer) -> str:
+def _replicas_words(answer: Answer) -> str:
     """The cheapest replicas, where they cost less than the one size or there is none."""
-    fleet, offer, price = answer.replicas, answer.offer, answer.question.price
-    if fleet is None or (offer is not None and fleet.hourly_cost >= price.hourly(offer.cores)):
+    replicas, offer, price = answer.replicas, answer.offer, answer.question.price
+    if replicas is None or (offer is not None and replicas.hourly_cost >= price.hourly(offer.cores)):
         return ""
     least = "cheapest" if offer else "together"
-    size = f"{count(fleet.replicas, 'replica')} of {count(fleet.cores, 'core')}"
-    sure = f"{figure(fleet.hourly_cost)} an hour, {sureness(fleet.assurance)} sure"
+    size = f"{count(replicas.replicas, 'replica')} of {count(replicas.cores, 'core')}"
+    sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
 
 
@@ -167,19 +167,19 @@ def size_words(offer: Offer) -> str:
     return str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}"
 
 
-def outlook_sentence(outlook: ScalingLimits) -> str:
+def limits_sentence(limits: ScalingLimits) -> str:
     """Where more cores stop paying."""
-    name = outlook.fit.series.label
-    if not outlook.fit.verdict.has_law:
-        return f"{name}: no answer: {sizing_reasons_sentence(outlook.reasons)}"
-    caution = f" ({sizing_reasons_sentence(outlook.reasons)})" if outlook.reasons else ""
-    if outlook.knee is None or isinf(outlook.knee.value):
-        return f"{name}: speedup times efficiency still grows at {figure(outlook.extrapolation_limit)} cores{caution}"
-    knee = spread_words(outlook.knee, beyond=f"beyond {figure(outlook.extrapolation_limit)}")
+    name = limits.fit.series.label
+    if not limits.fit.verdict.has_law:
+        return f"{name}: no answer: {sizing_reasons_sentence(limits.reasons)}"
+    caution = f" ({sizing_reasons_sentence(limits.reasons)})" if limits.reasons else ""
+    if limits.knee is None or isinf(limits.knee.value):
+        return f"{name}: speedup times efficiency still grows at {figure(limits.extrapolation_limit)} cores{caution}"
+    knee = spread_words(limits.knee, beyond=f"beyond {figure(limits.extrapolation_limit)}")
     return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
 
 
-def outlooks_table(outlooks: Sequence[ScalingLimits]) -> Table:
+def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
     """The landmarks of every series."""
     rows = [
         (
@@ -188,22 +188,22 @@ def outlooks_table(outlooks: Sequence[ScalingLimits]) -> Table:
             *_landmarks(each),
             VERDICT_WORDS[each.fit.verdict],
         )
-        for each in outlooks
+        for each in series_limits
     ]
     return Table(
         ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows
     )
 
 
-def _landmarks(outlook: ScalingLimits) -> tuple[str, ...]:
-    if not outlook.fit.verdict.has_law:
+def _landmarks(limits: ScalingLimits) -> tuple[str, ...]:
+    if not limits.fit.verdict.has_law:
         return ("-",) * 4
-    beyond = f"beyond {figure(outlook.extrapolation_limit)}"
+    beyond = f"beyond {figure(limits.extrapolation_limit)}"
     return (
-        spread_words(outlook.knee, beyond=beyond),
-        spread_words(outlook.speedup_limit),
-        spread_words(outlook.rate_limit),
-        spread_words(outlook.peak_cores, beyond=beyond),
+        spread_words(limits.knee, beyond=beyond),
+        spread_words(limits.speedup_limit),
+        spread_words(limits.rate_limit),
+        spread_words(limits.peak_cores, beyond=beyond),
     )
 
 
@@ -233,7 +233,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "needed": _spread(answer.needed),
         "offer": None if answer.offer is None else _offer(answer.offer),
         "neighbours": [_offer(each) for each in answer.neighbours],
-        "fleet": None if answer.replicas is None else asdict(answer.replicas),
+        "replicas": None if answer.replicas is None else asdict(answer.replicas),
         "reason": sizing_reasons_sentence(answer.reasons),
         "reason_codes": [reason.code for reason in answer.reasons],
         "verdict": VERDICT_WORDS[answer.fit.verdict],
@@ -242,20 +242,20 @@ def answer_facts(answer: Answer) -> dict[str, object]:
     }
 
 
-def outlook_facts(outlook: ScalingLimits) -> dict[str, object]:
+def limits_facts(limits: ScalingLimits) -> dict[str, object]:
     """The landmarks of a series, unrounded."""
     return {
-        "name": outlook.fit.series.name,
-        "unit": outlook.fit.series.unit,
-        "recommended_cores": outlook.recommended,
-        "knee_cores": _spread(outlook.knee),
-        "speedup_limit": _spread(outlook.speedup_limit),
-        "rate_limit": _spread(outlook.rate_limit),
-        "peak_cores": _spread(outlook.peak_cores),
-        "reason": sizing_reasons_sentence(outlook.reasons),
-        "reason_codes": [reason.code for reason in outlook.reasons],
-        "verdict": VERDICT_WORDS[outlook.fit.verdict],
-        "verdict_code": outlook.fit.verdict.value,
+        "name": limits.fit.series.name,
+        "unit": limits.fit.series.unit,
+        "recommended_cores": limits.recommended,
+        "knee_cores": _spread(limits.knee),
+        "speedup_limit": _spread(limits.speedup_limit),
+        "rate_limit": _spread(limits.rate_limit),
+        "peak_cores": _spread(limits.peak_cores),
+        "reason": sizing_reasons_sentence(limits.reasons),
+        "reason_codes": [reason.code for reason in limits.reasons],
+        "verdict": VERDICT_WORDS[limits.fit.verdict],
+        "verdict_code": limits.fit.verdict.value,
     }
 
 

@@ -225,13 +225,13 @@ def _held_out_words(fit: SeriesFit) -> str:
 
 
 def trace_lines(fit: SeriesFit) -> list[str]:
-    """The Karp-Flatt trace of a series, and its course."""
+    """The Karp-Flatt trace of a series, and its trend."""
     if not fit.karp_flatt.values:
         return []
-    course = {"unknown": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
+    trend = {"unknown": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
     p = "" if fit.karp_flatt.p is None else f" (p = {fit.karp_flatt.p:.2g})"
     values = ", ".join(f"{figure(value.cores)}: {karp_flatt_words(value)}" for value in fit.karp_flatt.values)
-    return [f"{fit.series.label}: Karp-Flatt {values}{course}{p if course else ''}"]
+    return [f"{fit.series.label}: Karp-Flatt {values}{trend}{p if trend else ''}"]
 
 
 def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
@@ -263,7 +263,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "caution_codes": [caution.code for caution in fit.cautions],
         "akaike_weights": {law.law.name: choice.weight(law.law) for law in fit.laws},
         "coherency_p": choice.coherency_p,
-        "misfit": {"excess": misfit.excess, "p": misfit.p, "pure_error": misfit.pure},
+        "lack_of_fit": {"excess": misfit.excess, "p": misfit.p, "pure_error": misfit.pure},
         "noise_slope": fit.chosen.fitted.problem.slope.value,
         "clock_governs": fit.clock.governs,
         "karp_flatt": [
@@ -275,7 +275,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
             }
             for value in fit.karp_flatt.values
         ],
-        "karp_flatt_trend": {"course": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
+        "karp_flatt_trend": {"trend": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
         "held_out": _held_out(fit),
     }
 

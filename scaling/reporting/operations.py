@@ -70,7 +70,7 @@ def stationarity_table(result: OpEvaluation) -> Table:
     return Table(("op time of steps", ">threads", ">launch", ">steps", ">spread", ">drift", ">p", ""), rows)
 
 
-def likeness_lines(result: OpEvaluation) -> list[str]:
+def similarity_lines(result: OpEvaluation) -> list[str]:
     """The paper's Figure 4: who joins whom at what distance, by both linkages."""
     lines = []
     for linkage in LINKAGES:
@@ -292,7 +292,7 @@ def op_facts(result: OpEvaluation) -> Facts:
             }
             for each in result.stationarity
         ],
-        "likeness": {
+        "similarity": {
             linkage: [
                 {"left": each.left, "right": each.right, "distance": each.distance} for each in result.merges(linkage)
             ]
@@ -341,7 +341,7 @@ def _profile(name: str, profile: Profile) -> Facts:
                 "seconds": op.seconds,
                 "share": op.share,
                 "share_in_launches": [op.least, op.most],
-                "again_within": op.reproducibility,
+                "reproducible_to": op.reproducibility,
                 "executions": op.executions,
             }
             for op in profile.ops

@@ -43,29 +43,29 @@ class AnswerLine:
     sure: bool
 
 
-def answer_lines(outlooks: Sequence[ScalingLimits]) -> list[AnswerLine]:
+def answer_lines(series_limits: Sequence[ScalingLimits]) -> list[AnswerLine]:
     """A line for every series that a size is asked of."""
-    return [answer_line(each) for each in outlooks]
+    return [answer_line(each) for each in series_limits]
 
 
-def answer_line(outlook: ScalingLimits) -> AnswerLine:
+def answer_line(limits: ScalingLimits) -> AnswerLine:
     """What is said of one series."""
-    fit = outlook.fit
+    fit = limits.fit
     return AnswerLine(
         name=fit.series.label,
-        give=_give(outlook),
+        give=_give(limits),
         serial=_serial(fit),
         ceiling=_ceiling(fit),
         verdict=VERDICTS[fit.verdict],
-        why=_why(outlook),
-        sure=fit.verdict is Verdict.OK and outlook.recommended is not None,
+        why=_why(limits),
+        sure=fit.verdict is Verdict.OK and limits.recommended is not None,
     )
 
 
-def _give(outlook: ScalingLimits) -> Words:
-    if outlook.recommended is None:
+def _give(limits: ScalingLimits) -> Words:
+    if limits.recommended is None:
         return Words("–", "no size is named")
-    return Words(*count(outlook.recommended, "core").split(" "))
+    return Words(*count(limits.recommended, "core").split(" "))
 
 
 def _serial(fit: SeriesFit) -> Words:
@@ -91,12 +91,12 @@ def _ceiling(fit: SeriesFit) -> Words:
     return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
 
 
-def _why(outlook: ScalingLimits) -> str:
-    fit = outlook.fit
+def _why(limits: ScalingLimits) -> str:
+    fit = limits.fit
     if fit.verdict is not Verdict.OK:
         return reasons_sentence(fit.reasons)
     law = LAW_WORDS.get(fit.choice.law, fit.choice.law.title)
-    reason = f"; {sizing_reasons_sentence(outlook.reasons)}" if outlook.reasons else ""
+    reason = f"; {sizing_reasons_sentence(limits.reasons)}" if limits.reasons else ""
     return f"{law}, over {count(len(set(fit.series.cores)), 'core count')}{reason}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
-from scaling.reporting.capacity import outlook_facts, size_words, sizing_reasons_sentence, spread_words
+from scaling.reporting.capacity import limits_facts, size_words, sizing_reasons_sentence, spread_words
 from scaling.reporting.cluster import between_facts, between_table, counted, side_by_side, side_by_side_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
@@ -98,7 +98,7 @@ def node_types_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[S
             "kind": kind.name,
             "core_hour": kind.core_hour,
             "series": [fit_facts(each) for each in kind.evaluation.fits],
-            "outlook": [outlook_facts(each) for each in kind.evaluation.limits],
+            "limits": [limits_facts(each) for each in kind.evaluation.limits],
             "between_machines": [between_facts(each) for each in kind.between],
         }
         for kind in kinds
@@ -116,11 +116,11 @@ def kind_lines(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLin
     """A series on every kind that has a law of it."""
     found = []
     for kind in kinds:
-        outlook = kind.limits_of(series)
-        if outlook is not None:
+        limits = kind.limits_of(series)
+        if limits is not None:
             offer = kind.recommendation(series)
             does, costs = (NOT_SAID, NOT_SAID) if offer is None else (_does(offer), Words(_cost(offer)))
-            found.append(KindLine(kind.name, answer_line(outlook), does, costs))
+            found.append(KindLine(kind.name, answer_line(limits), does, costs))
     return found
 
 

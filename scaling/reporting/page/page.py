@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from scaling.machine.doctor.findings import worst_first
-from scaling.reporting.capacity import outlook_facts
+from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
@@ -70,7 +70,7 @@ def page_facts(result: Evaluation) -> dict[str, object]:
     return {
         "points": [point_facts(each) for each in result.points],
         "series": [fit_facts(each) for each in result.fits],
-        "outlook": [outlook_facts(each) for each in result.limits],
+        "limits": [limits_facts(each) for each in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
     }
 

@@ -24,7 +24,7 @@ function promiseWords(question, offer, unit) {
   return `${sureness(offer.assurance)} sure of ${targetWords(question, unit)}`;
 }
 
-function sentence(series, question, { status, offer, reason, fleet }) {
+function sentence(series, question, { status, offer, reason, replicas }) {
   const { label, unit } = series;
   const most = question.goal === "efficiency" ? "at most " : "";
   const threads = offer && offer.threads > 1 ? ` with ${offer.threads} threads each` : "";
@@ -32,13 +32,13 @@ function sentence(series, question, { status, offer, reason, fleet }) {
     ? `give ${label} ${most}${count(offer.cores, "core")}${threads}: ${promiseWords(question, offer, unit)}` +
       `${offer.extrapolated ? ", extrapolated" : ""}${reason ? ` (${reason})` : ""}`
     : `${label}, ${targetWords(question, unit)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
-  if (!fleet || (offer && fleet.hourly_cost >= hourly(question.price, offer.cores))) return one;
-  const size = `${count(fleet.replicas, "replica")} of ${count(fleet.cores, "core")} (${figure(fleet.hourly_cost)} an hour)`;
+  if (!replicas || (offer && replicas.hourly_cost >= hourly(question.price, offer.cores))) return one;
+  const size = `${count(replicas.replicas, "replica")} of ${count(replicas.cores, "core")} (${figure(replicas.hourly_cost)} an hour)`;
   return `${one}; ${offer ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
 }
 
 function answer(series, question) {
-  const refused = { status: "refused", offer: null, neighbours: [], reason: series.refusal, fleet: null };
+  const refused = { status: "refused", offer: null, neighbours: [], reason: series.refusal, replicas: null };
   const found = series.refusal ? refused : sizing(series, question);
   return { ...found, sentence: sentence(series, question, found) };
 }
@@ -93,23 +93,23 @@ const planner = (() => {
     if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question().price);
     const wanted = question();
     const wrong = series.refusal ? null : complaint(wanted);
-    render(series, wanted, wrong ? { offer: null, neighbours: [], fleet: null, sentence: wrong } : answer(series, wanted), wrong);
+    render(series, wanted, wrong ? { offer: null, neighbours: [], replicas: null, sentence: wrong } : answer(series, wanted), wrong);
   }
 
-  function render(series, wanted, { offer, neighbours, fleet, sentence: words }, wrong) {
+  function render(series, wanted, { offer, neighbours, replicas, sentence: words }, wrong) {
     const most = wanted.goal === "efficiency" ? "at most " : "";
     const threads = offer && offer.threads > 1 ? ` × ${offer.threads} threads` : "";
     const sure = offer && offer.assurance !== null ? [`${sureness(offer.assurance)} sure`] : [];
-    reply("size").textContent = offer ? most + count(offer.cores, "core") + threads : fleet ? "no single size" : "no size";
+    reply("size").textContent = offer ? most + count(offer.cores, "core") + threads : replicas ? "no single size" : "no size";
     reply("mark").textContent = [...sure, ...(offer && offer.extrapolated ? ["extrapolated"] : [])].join(", ");
     reply("mark").classList.toggle("unsure", !offer || offer.extrapolated);
     reply("sentence").textContent = words;
-    reply("facts").replaceChildren(...factPairs(series, wanted, offer, fleet));
+    reply("facts").replaceChildren(...factPairs(series, wanted, offer, replicas));
     reply("curve").replaceChildren(...(wrong || series.refusal ? [] : [curve(series, wanted, offer, reply("curve").clientWidth)]));
     reply("offers").replaceChildren(...offerTable(series, wanted, offer, neighbours));
   }
 
-  function factPairs(series, { price }, offer, fleet) {
+  function factPairs(series, { price }, offer, replicas) {
     const measured = `the ${general(series.most_measured ?? 0)} cores measured`;
     const ofOffer = offer && [
       ["throughput", `${withInterval(offer.rate)} ${series.unit}/s`],
@@ -118,11 +118,11 @@ const planner = (() => {
       [`cost per million ${series.unit}`, figure(offer.cost_per_million)],
       ["range", offer.extrapolated ? `extrapolated beyond ${measured}` : `within ${measured}`],
     ];
-    const ofFleet = fleet && [
-      ["cheapest replicas", `${fleet.replicas} × ${count(fleet.cores, "core")}`],
-      ["their cost per hour", figure(fleet.hourly_cost)],
+    const ofReplicas = replicas && [
+      ["cheapest replicas", `${replicas.replicas} × ${count(replicas.cores, "core")}`],
+      ["their cost per hour", figure(replicas.hourly_cost)],
     ];
-    return [...(ofOffer ?? []), ...(ofFleet ?? [])].map(([name, value]) => {
+    return [...(ofOffer ?? []), ...(ofReplicas ?? [])].map(([name, value]) => {
       const pair = document.createElement("div");
       pair.append(element("dt", name), element("dd", value));
       return pair;

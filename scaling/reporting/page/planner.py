@@ -27,15 +27,15 @@ DIGITS = 8
 _BELOW_ALL = -1e9
 
 
-def planner_facts(outlooks: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
+def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
     """The levels of the quantiles, and every series, in full while the page stays small."""
     series, characters = [], 0
-    for outlook in outlooks:
-        facts = series_facts(outlook, sizes)
+    for limits in series_limits:
+        facts = series_facts(limits, sizes)
         characters += len(json.dumps(facts))
         if characters > MOST_CHARACTERS:
             reason = "left out of this page to keep it small; use `scaling capacity`"
-            facts = _identity(outlook.fit) | {"refusal": reason}
+            facts = _identity(limits.fit) | {"refusal": reason}
         series.append(facts)
     return {
         "assurances": ASSURANCES,
@@ -45,9 +45,9 @@ def planner_facts(outlooks: Sequence[ScalingLimits], sizes: Sizes | None) -> dic
     }
 
 
-def series_facts(outlook: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
+def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
     """All that a question to a series needs; where none is answered, only why."""
-    fit = outlook.fit
+    fit = limits.fit
     why_not = refusal(fit)
     if why_not:
         return _identity(fit) | {"refusal": sizing_reason_sentence(why_not)}
@@ -56,7 +56,7 @@ def series_facts(outlook: ScalingLimits, sizes: Sizes | None) -> dict[str, objec
     return _identity(fit) | {
         "refusal": None,
         "work": fit.series.work,
-        "recommended": outlook.recommended,
+        "recommended": limits.recommended,
         "most_measured": most_measured(fit),
         "farthest": extrapolation_limit(fit),
         "only_measured": sizing_reasons_sentence(only_measured(fit)),

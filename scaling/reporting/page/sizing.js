@@ -134,10 +134,10 @@ function sizing(series, question) {
   }
 
   function cheapestReplicas() {
-    const fleets = sizes.map(fewestReplicas).filter(Boolean);
-    return fleets.sort((one, other) => one.hourly_cost - other.hourly_cost || one.replicas - other.replicas)[0] ?? null;
+    const candidates = sizes.map(fewestReplicas).filter(Boolean);
+    return candidates.sort((one, other) => one.hourly_cost - other.hourly_cost || one.replicas - other.replicas)[0] ?? null;
   }
 
   const answers = { throughput: promise, latency: promise, efficiency, "hourly-budget": budget, cheapest };
-  return { ...answers[goal](), fleet: goal === "throughput" ? cheapestReplicas() : null };
+  return { ...answers[goal](), replicas: goal === "throughput" ? cheapestReplicas() : null };
 }

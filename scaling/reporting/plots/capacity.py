@@ -30,8 +30,8 @@ def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | N
     if not evaluation.limits:
         return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
     lines = lines_of(evaluation)
-    panels = [_panel(outlook, lines, evaluation, target) for outlook in evaluation.limits]
-    units = {outlook.fit.series.unit for outlook in evaluation.limits}
+    panels = [_panel(limits, lines, evaluation, target) for limits in evaluation.limits]
+    units = {limits.fit.series.unit for limits in evaluation.limits}
     y_label = f"throughput, {units.pop() if len(units) == 1 else 'units'}/s"
     return Drawing(_caption(target), compile_figure(CoresFigure(panels, y_label, share_y=False)))
 
@@ -49,16 +49,16 @@ def _caption(target: float | None) -> str:
     )
 
 
-def _panel(outlook: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
-    fit = outlook.fit
+def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
+    fit = limits.fit
     own = [line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)]
     line = min(own, key=lambda line: line.point.smt, default=None)
     index = line.index if line else 0
-    curve, measured_to = _curve(outlook), most_fitted(fit)
+    curve, measured_to = _curve(limits), most_fitted(fit)
     laws = [LawLine("law", curve, measured_to, colour(index), band=NEW_LAUNCHES)] if curve else []
     name = line.name if line else fit.series.label
     series = Series(name, THROUGHPUT.marks(line) if line else [], colour(index), marker(index), laws)
-    size, remark = _size(outlook, evaluation, target)
+    size, remark = _size(limits, evaluation, target)
     return Panel(
         [series],
         reach_target(y_limits([series], 0.0, bands=True), target),
@@ -66,26 +66,26 @@ def _panel(outlook: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation
         remark,
         target=target_level(target),
         size=size,
-        extrapolated=(measured_to, outlook.extrapolation_limit)
-        if curve and outlook.extrapolation_limit > measured_to
+        extrapolated=(measured_to, limits.extrapolation_limit)
+        if curve and limits.extrapolation_limit > measured_to
         else None,
     )
 
 
-def _curve(outlook: ScalingLimits) -> Curve | None:
+def _curve(limits: ScalingLimits) -> Curve | None:
     """The throughput of new launches; None where no law can answer."""
-    fit = outlook.fit
+    fit = limits.fit
     if refusal(fit):
         return None
-    return launch_curve(fit, fit.draws(DRAWS), outlook.extrapolation_limit, ASSURANCE)
+    return launch_curve(fit, fit.draws(DRAWS), limits.extrapolation_limit, ASSURANCE)
 
 
-def _size(outlook: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, str]:
+def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, str]:
     """The recommended size, and a remark about it."""
     if target is None:
-        size = outlook.recommended
-        return size, f"no size: {VERDICT_WORDS[outlook.fit.verdict]}" if size is None else f"give {count(size, 'core')}"
-    reply = answer(outlook.fit, Question(Goal.THROUGHPUT, target), evaluation.sizes)
+        size = limits.recommended
+        return size, f"no size: {VERDICT_WORDS[limits.fit.verdict]}" if size is None else f"give {count(size, 'core')}"
+    reply = answer(limits.fit, Question(Goal.THROUGHPUT, target), evaluation.sizes)
     if reply.offer is None:
         return None, f"no size: {STATUS_WORDS[reply.status]}"
     threads = f" × {reply.offer.threads} threads" if reply.offer.threads > 1 else ""

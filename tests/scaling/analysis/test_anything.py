@@ -11,7 +11,7 @@ from scaling.analysis.fitting import fit
 from scaling.analysis.series import Observation, Series, threads_on
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.errors import FitError
-from scaling.reporting.capacity import answer_facts, answer_sentence, outlook_facts
+from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import fit_facts, fit_sentence, fits_table
 
 times = st.floats(1e-6, 1e6)
@@ -29,7 +29,7 @@ def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target)
     except FitError:
         return
     told = answer(found, Question(Goal.THROUGHPUT, target), draws=50)
-    facts = [fit_facts(found), answer_facts(told), outlook_facts(scaling_limits(found, draws=50))]
+    facts = [fit_facts(found), answer_facts(told), limits_facts(scaling_limits(found, draws=50))]
     assert json.dumps(facts, allow_nan=False)
     assert fit_sentence(found)
     assert answer_sentence(told)

@@ -90,7 +90,7 @@ def test_capacity_without_a_question_shows_the_landmarks(csv):
     told = scaling("capacity", csv(RAYTRACER))
     assert told.returncode == 0, told.stderr
     assert "knee" in told.stdout
-    assert facts("capacity", csv(RAYTRACER))["outlook"][0]["speedup_limit"]["value"] == pytest.approx(17.7, rel=0.05)
+    assert facts("capacity", csv(RAYTRACER))["limits"][0]["speedup_limit"]["value"] == pytest.approx(17.7, rel=0.05)
 
 
 def test_several_series_make_a_table(tmp_path):

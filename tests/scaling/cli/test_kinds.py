@@ -94,7 +94,7 @@ def test_one_price_for_every_kind_is_refused_and_taken_for_one_kind(folder):
 
 
 def test_capacity_without_a_question_has_the_landmarks_of_every_kind(folder):
-    names = [each["name"] for each in json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]]
+    names = [each["name"] for each in json.loads(scaling("capacity", folder, "--json").stdout)["limits"]]
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
 
 

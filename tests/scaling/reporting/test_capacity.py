@@ -31,9 +31,9 @@ from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,
-    outlook_facts,
-    outlook_sentence,
-    outlooks_table,
+    limits_facts,
+    limits_sentence,
+    limits_table,
     sizing_reason_sentence,
     spread_words,
     sureness,
@@ -72,7 +72,7 @@ def test_where_no_law_fits_there_is_no_number():
     assert answer_sentence(answer(ODD, Question(Goal.THROUGHPUT, 100.0))).startswith(
         "odd, 100 units/s: no answer: no law fits"
     )
-    assert "no answer" in outlook_sentence(scaling_limits(ODD))
+    assert "no answer" in limits_sentence(scaling_limits(ODD))
 
 
 def test_a_table_shows_the_neighbouring_sizes():
@@ -89,9 +89,9 @@ def test_prices_get_a_column_where_they_are_asked_about():
 
 def test_landmarks_in_words_and_lines():
     found = scaling_limits(FIT)
-    assert outlook_sentence(found).startswith("simulated: speedup times efficiency is largest at 1")
-    assert len(text_lines(outlooks_table([found, scaling_limits(ODD)]))) == 3
-    assert outlook_facts(found)["knee_cores"]["value"] == pytest.approx(19, rel=0.1)
+    assert limits_sentence(found).startswith("simulated: speedup times efficiency is largest at 1")
+    assert len(text_lines(limits_table([found, scaling_limits(ODD)]))) == 3
+    assert limits_facts(found)["knee_cores"]["value"] == pytest.approx(19, rel=0.1)
 
 
 def test_facts_are_unrounded_and_complete():

@@ -24,11 +24,11 @@ def kinds(tmp_path):
 
 def test_the_size_to_give_does_and_costs_what_an_answer_says_of_it(kinds):
     quick = kinds[0]
-    (outlook,) = quick.evaluation.limits
+    (limits,) = quick.evaluation.limits
     found = quick.recommendation(SERIES)
-    assert found.cores == outlook.recommended
+    assert found.cores == limits.recommended
     asked = answer(
-        outlook.fit, Question(Goal.THROUGHPUT, 0.9 * found.rate.value, price=Price(4.0)), quick.evaluation.sizes
+        limits.fit, Question(Goal.THROUGHPUT, 0.9 * found.rate.value, price=Price(4.0)), quick.evaluation.sizes
     )
     told = {each.cores: each for each in [asked.offer, *asked.neighbours]}[found.cores]
     assert (told.rate, told.cost_per_million, told.efficiency) == (found.rate, found.cost_per_million, found.efficiency)

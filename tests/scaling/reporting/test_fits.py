@@ -90,7 +90,7 @@ def test_a_yield_of_second_threads_gets_a_column():
     assert "φ" in lines[0]
 
 
-def test_a_trace_names_its_course():
+def test_a_trace_names_its_trend():
     (line,) = trace_lines(fit(rates("cisco", CISCO), resamples=0))
     assert line.startswith("cisco: Karp-Flatt 2: 0.017")
     assert "; rising (p = " in line

@@ -5,7 +5,6 @@ import pytest
 from scaling.reporting.operations import (
     held_out_table,
     laws_table,
-    likeness_lines,
     loss_sentence,
     modes_table,
     op_facts,
@@ -14,6 +13,7 @@ from scaling.reporting.operations import (
     predictions_table,
     profiles_table,
     shares_table,
+    similarity_lines,
     stationarity_table,
 )
 from scaling.reporting.tables import text_lines
@@ -60,9 +60,9 @@ def test_profiles_are_compared_where_most_networks_have_one(result):
     assert comparable([]) == ()
 
 
-def test_likeness_is_told_by_both_linkages(result):
-    assert [line.split(":")[0] for line in likeness_lines(result)] == ["centroid linkage", "average linkage"]
-    assert "alexnet – speech" in likeness_lines(result)[0]
+def test_similarity_is_described_by_both_linkages(result):
+    assert [line.split(":")[0] for line in similarity_lines(result)] == ["centroid linkage", "average linkage"]
+    assert "alexnet – speech" in similarity_lines(result)[0]
 
 
 def test_modes_stand_one_above_the_other(result):
@@ -135,13 +135,13 @@ def test_facts_are_json_and_say_what_the_tables_say(result):
     facts = json.loads(json.dumps(op_facts(result), allow_nan=False))
     assert [each["name"] for each in facts["profiles"]] == list(result.names)
     assert facts["scaling"][0]["predictions"][0]["threads"] == 8
-    assert set(facts["likeness"]) == {"centroid", "average"}
+    assert set(facts["similarity"]) == {"centroid", "average"}
     assert sum(facts["profiles"][0]["classes"].values()) == pytest.approx(1.0)
 
 
 def test_no_trace_at_all_tells_nothing_and_breaks_nothing():
     empty = evaluate_ops([])
     assert empty.profiles == ()
-    assert likeness_lines(empty) == []
+    assert similarity_lines(empty) == []
     assert text_lines(profiles_table(empty))
     assert json.dumps(op_facts(empty))

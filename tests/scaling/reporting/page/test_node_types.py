@@ -45,10 +45,10 @@ def shown(kinds):
 def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
     words = text_of(shown, "answers")
     for each in kinds:
-        for outlook in each.evaluation.limits:
-            law = outlook.fit.chosen.figures.contention
+        for limits in each.evaluation.limits:
+            law = limits.fit.chosen.figures.contention
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
-            offer = each.recommendation(outlook.fit.series.name)
+            offer = each.recommendation(limits.fit.series.name)
             assert f"{offer.cores} cores" in words
             assert f" {offer.cost_per_million:.3g} " in words
     assert words.count("the law fits") + words.count("not settled") == 6
@@ -112,7 +112,7 @@ def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
     assert [each["kind"] for each in facts["kinds"]] == ["quick", "cheap"]
     assert [len(each["between_machines"]) for each in facts["kinds"]] == [0, len(kinds[1].between)]
     for told, each in zip(facts["kinds"], kinds, strict=True):
-        assert [one["recommended_cores"] for one in told["outlook"]] == [
+        assert [one["recommended_cores"] for one in told["limits"]] == [
             one.recommended for one in each.evaluation.limits
         ]
         assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.evaluation.fits]

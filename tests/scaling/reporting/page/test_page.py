@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from scaling.machine.doctor.findings import Finding
-from scaling.reporting.capacity import outlook_facts
+from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page.page import page, page_facts
 from scaling.reporting.points import point_facts, points_table
@@ -58,8 +58,8 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     fitted = [fit_facts(each) for each in found.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))
     assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
-    assert facts["outlook"] == json.loads(json.dumps([outlook_facts(each) for each in found.limits]))
-    assert facts["outlook"] == json.loads(scaling("capacity", folder, "--json").stdout)["outlook"]
+    assert facts["limits"] == json.loads(json.dumps([limits_facts(each) for each in found.limits]))
+    assert facts["limits"] == json.loads(scaling("capacity", folder, "--json").stdout)["limits"]
 
 
 def test_the_table_has_every_point_as_the_terminal_shows_it(understood, shown):
@@ -78,10 +78,10 @@ def test_the_numbers_rows_are_sorted_by_are_those_of_the_facts(shown):
 
 def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
     words = text_of(shown, "answers")
-    for outlook, told in zip(facts_of(shown)["outlook"], facts_of(shown)["series"], strict=True):
+    for limits, told in zip(facts_of(shown)["limits"], facts_of(shown)["series"], strict=True):
         law = told["laws"][told["chosen"]]
-        if outlook["recommended_cores"] is not None:
-            assert f" {outlook['recommended_cores']} core" in words
+        if limits["recommended_cores"] is not None:
+            assert f" {limits['recommended_cores']} core" in words
             serial = law.get("serial_fraction", law.get("contention"))
             assert (
                 f"{100 * serial['value']:.3g} % ({100 * serial['low']:.3g} % to {100 * serial['high']:.3g} %)" in words

@@ -95,9 +95,9 @@ def as_shown(text):
 def expected(fit, question, sizes):
     """What the command says, without the cores a law asks for and the chance of the replicas."""
     facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
-    fleet = facts["fleet"] and {name: facts["fleet"][name] for name in ("replicas", "cores", "hourly_cost")}
+    replicas = facts["replicas"] and {name: facts["replicas"][name] for name in ("replicas", "cores", "hourly_cost")}
     told = {name: facts[name] for name in ("status", "offer", "neighbours")}
-    return {**told, "reason": as_shown(facts["reason"]), "fleet": fleet, "sentence": as_shown(facts["sentence"])}
+    return {**told, "reason": as_shown(facts["reason"]), "replicas": replicas, "sentence": as_shown(facts["sentence"])}
 
 
 def assert_shown_alike(ours, theirs, question, where):
@@ -106,8 +106,8 @@ def assert_shown_alike(ours, theirs, question, where):
     if nearest and nearest[0]["assurance"] < 0.0005:  # which of the sizes that all show 0.0 % does not matter
         assert share(theirs["neighbours"][0]["assurance"]) == "0.0 %", where
         ours, theirs = ours | {"neighbours": []}, theirs | {"neighbours": []}
-    for name in ("status", "reason", "fleet", "sentence"):
-        assert theirs[name] == (pytest.approx(ours[name]) if name == "fleet" else ours[name]), f"{where}: {name}"
+    for name in ("status", "reason", "replicas", "sentence"):
+        assert theirs[name] == (pytest.approx(ours[name]) if name == "replicas" else ours[name]), f"{where}: {name}"
     offers = [[*([facts["offer"]] if facts["offer"] else []), *facts["neighbours"]] for facts in (ours, theirs)]
     assert len(offers[0]) == len(offers[1]), where
     for one, other in zip(*offers, strict=True):
@@ -162,13 +162,16 @@ def test_the_form_shows_what_the_program_prints(browser, folder):
         sentence = as_shown(facts["sentence"])
         wait(browser, lambda sentence=sentence: browser.texts("#reply-sentence") == [sentence])
         (size,) = browser.texts("#reply-size")
-        none = "no single size" if facts["fleet"] else "no size"
+        none = "no single size" if facts["replicas"] else "no size"
         assert size == (none if facts["cores"] is None else f"{facts['cores']} core{'s' * (facts['cores'] > 1)}")
         assert browser.texts("#reply-offers tr.given td:first-child") == (
             [] if facts["cores"] is None else [str(facts["cores"])]
         )
-        if facts["fleet"]:
-            assert f"{facts['fleet']['replicas']} × {facts['fleet']['cores']} core" in browser.texts("#reply-facts")[0]
+        if facts["replicas"]:
+            assert (
+                f"{facts['replicas']['replicas']} × {facts['replicas']['cores']} core"
+                in browser.texts("#reply-facts")[0]
+            )
     assert browser.complaints() == []
 
 

@@ -74,7 +74,7 @@ def test_numbers_on_cells_keep_their_colour_on_a_dark_page(pictures):
     assert colours == {DARK, LIGHT}
 
 
-def test_likeness_is_a_tree_with_the_distances_written(result, pictures):
+def test_similarity_is_a_tree_with_the_distances_written(result, pictures):
     [merge] = result.merges("centroid")
     assert leaf_order([merge]) == ("alexnet", "speech")
     assert f"{merge.distance:.3f}" in words(pictures["op-similarity"])
