@@ -5,7 +5,6 @@
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +28,9 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
+        # Only here: it takes longer to import than all that a run's process needs, and each of those imports this.
+        from importlib.metadata import version
+
         return version("cpu-scaling")
     if name not in _MODULES:
         raise AttributeError(f"module 'scaling' has no attribute '{name}'")
