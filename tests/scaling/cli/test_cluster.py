@@ -132,6 +132,10 @@ class Sweep:
             return []
         return [entry for entry in read_journal(self.results) if entry.event == what]
 
+    def runs_under_way(self) -> int:
+        """How many runs the journal says are sent and not answered."""
+        return len(self.journal("sent")) - len(self.journal("result"))
+
     def wait_for(self, condition) -> None:
         until(condition, 90, lambda: f"{self.said()}\n{self.slurm.jobs()}")
 
@@ -248,7 +252,8 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
 
 
 def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
-    sweep.write({"kindA": 1, "kindB": 1}, idle_study(1.0, launches=3, step=0.2), **SOON)
+    # Long enough that runs are missing for every driver, and each shorter than the time after which a node gives up.
+    sweep.write({"kindA": 1, "kindB": 1}, idle_study(2.0, launches=6, step=0.2), **SOON)
     with sweep.started() as driver:
         sweep.wait_for_rows(3)
         status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
@@ -256,10 +261,10 @@ def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_ne
         running = [pilot for kind in status["kinds"] for pilot in kind["pilots"] if pilot["state"] == "running"]
         assert {pilot["node"] for pilot in running} <= set(KINDS)
         assert running
+        sweep.wait_for(sweep.runs_under_way)
         driver.kill()
     nothing_is_left(sweep, slurm)
-    under_way = len(sweep.journal("sent")) - len(sweep.journal("result"))
-    assert under_way > 0
+    assert sweep.runs_under_way() > 0
     # Two of them while a run is made, one while pilots are waited for.
     moments = {signal.SIGINT: "sent", signal.SIGTERM: "sent", signal.SIGHUP: "pilot"}
     for number, what in moments.items():
@@ -272,7 +277,7 @@ def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_ne
     assert sweep.said().count("give the same command to go on") == len(moments)
     done = sweep.run()
     assert done.returncode == 0, done.stderr
-    complete(sweep, 7)
+    complete(sweep, 13)
     taken = [entry for entry in sweep.journal("result") if entry.note]
     assert taken, "no answer was taken from the spool"
 
