@@ -14,7 +14,7 @@ from statistics import fmean
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, launch_seconds, summarize
 from scaling.analysis.warmup import warmup_steps
-from scaling.running.stopping import Limits, ended_by, next_look
+from scaling.running.worker import Limits, next_check, stop_reason
 from scaling.study.planning import Point, plan
 from scaling.study.spec import study_from_toml
 from tests.pretend import machine
@@ -71,8 +71,8 @@ def _launch(point: Point, number: int, seconds: float, chance: random.Random) ->
     """A launch as the engine would end it and see it."""
     source = _steps(seconds * exp(chance.gauss(0, LAUNCH_NOISE)), chance)
     steps = [next(source)]
-    while (ended_by(steps, 0.0, LIMITS)) is None:
-        wanted = next_look(len(steps))
+    while (stop_reason(steps, 0.0, LIMITS)) is None:
+        wanted = next_check(len(steps))
         steps += [next(source) for _ in range(wanted - len(steps))]
     return Launch(point, number, launch_seconds(steps, warmup_steps(steps)))
 

@@ -10,14 +10,15 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
-from scaling.running import stopping, witness
+from scaling.running import witness
 from scaling.running.messages import (
     RunFailure,
     RunRequest,
@@ -29,11 +30,30 @@ from scaling.running.messages import (
     encode,
 )
 
+# Tracing, allocation and caches settle in the first few steps (TensorFlow's third step is still 1.26 times the rest);
+# which of the steps were warm-up is judged afterwards, from all of them.
+LEAST_STEPS = 13
+SET_ASIDE = 3
+
+# A check costs a sort, so it is done at step counts that grow by this factor.
+GROWTH = 1.25
+
 # Packages whose version explains a result, where a workload has imported them.
 NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax")
 
 # Packages that come with an extra of this package.
 EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow"}
+
+
+class Limits(NamedTuple):
+    """How exactly a launch should know its own median, how long it may try, and how many steps are worth taking.
+
+    The number of steps is known once earlier launches show what a launch and a step cost and add; then it decides.
+    """
+
+    precision: float
+    max_seconds: float
+    steps: int | None = None
 
 
 def main(started_ns: int) -> None:
@@ -74,7 +94,7 @@ def measure(request: RunRequest, started_ns: int) -> RunResult:
     workload.prepare()
     first, steps, traced = _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
-    limits = stopping.Limits(request.precision, request.max_seconds, request.steps)
+    limits = Limits(request.precision, request.max_seconds, request.steps)
     steps, ended_by, counters = _take_steps(workload, steps, limits, cpus, parse_list(request.siblings))
     end = time.monotonic_ns()
     losses = getattr(workload, "losses", None) or [None]
@@ -135,20 +155,20 @@ def _take_first_step(
 
 
 def _take_steps(
-    workload: Any, steps: list[float], limits: stopping.Limits, cpus: frozenset[int], siblings: frozenset[int]
+    workload: Any, steps: list[float], limits: Limits, cpus: frozenset[int], siblings: frozenset[int]
 ) -> tuple[list[float], str, dict[str, Any]]:
     """Take steps until there are enough: the seconds of each, why they ended, and the witness's counters meanwhile."""
     visits = witness.Visits()
     before = witness.read(cpus, siblings)
     start = time.perf_counter()
-    look_at, ended_by = 1, None
+    check_at, ended_by = 1, None
     while ended_by is None:
         steps += _time_step(workload.step)
         visits.look()
         elapsed = time.perf_counter() - start
-        if len(steps) >= look_at or elapsed >= limits.max_seconds:
-            ended_by = stopping.ended_by(steps, elapsed, limits)
-            look_at = stopping.next_look(len(steps))
+        if len(steps) >= check_at or elapsed >= limits.max_seconds:
+            ended_by = stop_reason(steps, elapsed, limits)
+            check_at = next_check(len(steps))
     counters = witness.witness(before, witness.read(cpus, siblings), visits, cpus)
     return steps, ended_by, {**counters, **_program_counters(workload)}
 
@@ -238,3 +258,29 @@ def reason(error: BaseException) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     words = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {words} ({os.path.basename(frame.filename)} line {frame.lineno})"
+
+
+def stop_reason(step_seconds: Sequence[float], elapsed: float, limits: Limits) -> str | None:
+    """Why no further step is needed: 'precision', 'steps', 'max_seconds', or None to go on."""
+    if elapsed >= limits.max_seconds:
+        return "max_seconds"
+    if len(step_seconds) < LEAST_STEPS:
+        return None
+    if limits.steps is not None:
+        return "steps" if len(step_seconds) >= SET_ASIDE + limits.steps else None
+    return "precision" if half_width(step_seconds[SET_ASIDE:]) <= limits.precision else None
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the 95 % interval of the median, from order statistics, as a ratio of the median."""
+    ordered = sorted(values)
+    count = len(ordered)
+    reach = 0.98 * sqrt(count)  # 1.96 standard deviations of a binomial with p = 1/2
+    low = ordered[max(0, int(count / 2 - reach))]
+    high = ordered[min(count - 1, int(count / 2 + reach))]
+    return (high - low) / 2 / ordered[count // 2]
+
+
+def next_check(steps: int) -> int:
+    """The step count at which to check again."""
+    return max(LEAST_STEPS, int(steps * GROWTH) + 1)

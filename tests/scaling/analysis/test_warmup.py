@@ -4,7 +4,7 @@ from statistics import median
 import pytest
 
 from scaling.analysis.warmup import level_shift, step_noise, warmup_steps
-from scaling.running.stopping import Limits, ended_by, next_look
+from scaling.running.worker import Limits, next_check, stop_reason
 
 
 def noisy(chance: random.Random, count: int, correlation: float = 0.3) -> list[float]:
@@ -54,7 +54,7 @@ def test_ten_steps_a_fifth_slower_move_a_launch_by_less_than_half_a_percent():
             slow = 1.2 if len(steps) < 10 else 1.0
             steps += [slow * each for each in noisy(chance, 1)]
             if len(steps) >= look:
-                ended, look = ended_by(steps, 0.0, Limits(0.01, 60.0)), next_look(len(steps))
+                ended, look = stop_reason(steps, 0.0, Limits(0.01, 60.0)), next_check(len(steps))
         medians.append(median(steps[warmup_steps(steps) :]))
     assert abs(median(medians) - 1) < 0.005
 
