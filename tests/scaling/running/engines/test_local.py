@@ -1,4 +1,4 @@
-"""What a run leaves on the disk is gone afterwards, however it ends."""
+"""What runs on this machine leave on the disk is gone afterwards."""
 
 import json
 import sys
@@ -9,7 +9,6 @@ import pytest
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.running.engines.local import LocalEngine
-from scaling.running.reaper import Reaper
 from scaling.study.planning import Run, plan
 from tests.pretend import study
 
@@ -59,12 +58,3 @@ def test_no_two_engines_share_a_scratch_folder():
     with LocalEngine(study(), topology, machine) as one, LocalEngine(study(), topology, machine) as other:
         assert one.scratch != other.scratch
         assert not one.scratch.exists()
-
-
-def test_the_reaper_removes_what_a_killed_sweep_has_left(tmp_path):
-    scratch = tmp_path / "scratch"
-    reaper = Reaper("nobody carries this mark", scratch=scratch)
-    scratch.mkdir()
-    (scratch / "half.xplane.pb").write_bytes(b"half of a trace")
-    reaper.close()
-    assert not scratch.exists()
