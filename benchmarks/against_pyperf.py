@@ -98,7 +98,7 @@ class _Job:
     def rows(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Our launches, one after the other on request."""
         with LocalEngine(self.study, self.topology, self.machine) as engine:
-            for row in engine.make(runs):
+            for row in engine.execute(runs):
                 assert row.outcome.status == "ok", row.outcome
                 yield row
 

@@ -115,7 +115,7 @@ def _ours(topology: Topology, machine: Machine) -> Answer:
     """A sweep as a user makes it: five launches in blocks, one core again at the end."""
     study = study_from_toml(OURS, "disturbed")
     with LocalEngine(study, topology, machine) as engine:
-        launches = [launch_of(row) for row in engine.make(plan(study, topology).runs)]
+        launches = [launch_of(row) for row in engine.execute(plan(study, topology).runs)]
     *_, two = speedups(summarize(launches))
     assert two.speedup is not None
     return Answer(two.speedup.value, tuple(doubt.words for doubt in two.all_doubts))
@@ -135,7 +135,7 @@ def _one_a_point(runs: tuple[Run, ...]) -> list[Run]:
 
 def _mean_of_200(engine: LocalEngine, run: Run) -> float:
     enough = replace(run, steps=WARMUP + MEASURED)
-    (row,) = engine.make([enough])
+    (row,) = engine.execute([enough])
     return fmean(row.outcome.step_seconds[WARMUP : WARMUP + MEASURED])
 
 

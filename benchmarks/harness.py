@@ -132,7 +132,7 @@ def _pairs(name: str, count: int) -> list[tuple[float, float]]:
     pairs = []
     with LocalEngine(study, topology, read_machine(topology)) as engine:
         measures = [
-            lambda: launch_of(next(engine.make([run]))).seconds,
+            lambda: launch_of(next(engine.execute([run]))).seconds,
             lambda: _plain(name, run.flat_cpus),
         ]
         for _ in range(count):

@@ -131,7 +131,7 @@ def _print_real(engine: LocalEngine, run: Run, pairs: int, launches: int) -> Non
     chance = random.Random(1)
     called = {"launches of both in random order": 0, "alternating": 0, "one result after the other": 0}
     for _ in range(pairs):
-        made = [launch_of(row) for row in engine.make([run] * (2 * launches))]
+        made = [launch_of(row) for row in engine.execute([run] * (2 * launches))]
         orders = (chance.sample(made, len(made)), [*made[::2], *made[1::2]], made)
         for words, order in zip(called, orders, strict=True):
             called[words] += _differ(order[:launches], order[launches:])

@@ -46,7 +46,7 @@ def main() -> None:
             for name, start in kinds.items():
                 seconds[name].append(start())
     with LocalEngine(long, topology, machine) as engine:
-        row = next(engine.make(plan(long, topology).runs))
+        row = next(engine.execute(plan(long, topology).runs))
     bare, imports, child, whole = (1000 * median(values) for values in seconds.values())
     print("| start | median ms | relative to the workload's own imports | relative to bare Python |\n|---|---|---|---|")
     for name, milliseconds in zip(seconds, (bare, imports, child, whole), strict=True):

@@ -57,7 +57,7 @@ def _write_rows(folder: Path, toml: str) -> float:
     """Rows of a pretend machine for every run of a study; the file's size in MB."""
     folder.mkdir()
     with (folder / "rows.jsonl").open("w") as file:
-        for row in AmdahlMachine().make(plan(study_from_toml(toml, "large"), machine(100)).runs):
+        for row in AmdahlMachine().execute(plan(study_from_toml(toml, "large"), machine(100)).runs):
             file.write(row_to_json(row) + "\n")
     return (folder / "rows.jsonl").stat().st_size / 1e6
 

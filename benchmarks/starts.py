@@ -57,7 +57,7 @@ def _pair(engine: LocalEngine, run: Run, chance: random.Random) -> Pair:
 
 def _launched(engine: LocalEngine, run: Run) -> tuple[float, Row]:
     begun = time.monotonic()
-    row = next(engine.make([run]))
+    row = next(engine.execute([run]))
     seconds = time.monotonic() - begun
     if row.outcome.status != "ok":
         raise SystemExit(f"{run.point.workload}, {run.start}: {row.outcome.reason}")

@@ -62,7 +62,7 @@ class AmdahlMachine:
         self.one_core_seconds = one_core_seconds
         self.noise = noise
 
-    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
+    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         for run in runs:
             cores = run.point.cores
             chance = random.Random(f"{run.key} {run.seed}").gauss(0, self.noise)

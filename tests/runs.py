@@ -30,7 +30,7 @@ def rows_of(
         runs = plan(question, topology).runs
         most = max(run.point.cores for run in runs)
         firsts = [run for run in runs if run.point.cores == most and run.launch == 1]
-        return list(engine.make(firsts if first_launches else runs))
+        return list(engine.execute(firsts if first_launches else runs))
 
 
 def traced_run(workload: str, steps: int, **keys: object) -> Run:

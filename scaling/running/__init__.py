@@ -1,1 +1,1 @@
-"""Making runs happen."""
+"""Executes the runs of a study, here or on a cluster."""

@@ -19,17 +19,17 @@ Check = Callable[[], None]
 
 
 class Engine(Protocol):
-    """Where runs are made: this machine, a simulated one, a cluster."""
+    """Where runs are executed: this machine, a simulated one, a cluster."""
 
-    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Make each run and yield its row."""
+    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
+        """Execute each run and yield its row."""
 
 
 class TracingEngine(Protocol):
-    """Where runs are made with their ops traced."""
+    """Where runs are executed with their ops traced."""
 
     def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
-        """Make each run and yield its row with its traced steps."""
+        """Execute each run and yield its row with its traced steps."""
 
 
 class Appendable(Protocol[Item]):
@@ -46,8 +46,8 @@ def measure(
     on_row: Callable[[Row], None],
     check_stop: Check = lambda: None,
 ) -> None:
-    """Make every run of a schedule; `on_row` is called once its row is stored and the schedule knows it."""
-    _loop(schedule, engine.make(schedule), store, lambda row: row, on_row, check_stop)
+    """Execute every run of a schedule; `on_row` is called once its row is stored and the schedule knows it."""
+    _loop(schedule, engine.execute(schedule), store, lambda row: row, on_row, check_stop)
 
 
 def trace(
@@ -57,7 +57,7 @@ def trace(
     on_row: Callable[[TracedRow], None],
     check_stop: Check = lambda: None,
 ) -> None:
-    """Make every run of a schedule with its ops traced; `on_row` as in `measure`."""
+    """Execute every run of a schedule with its ops traced; `on_row` as in `measure`."""
     _loop(schedule, engine.trace(schedule), store, lambda traced: traced.row, on_row, check_stop)
 
 

@@ -168,7 +168,7 @@ class NodeDescription:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """The row of a run that a node has made, as JSON."""
+    """The row of a run that a node has executed, as JSON."""
 
     node: str | None
     job: str | None

@@ -57,7 +57,7 @@ class Limits(NamedTuple):
 
 
 def main(started_ns: int) -> None:
-    """Make the run of the request on the command line."""
+    """Execute the run of the request on the command line."""
     request = decode(sys.argv[1], SpawnRequest)
     if os.getppid() != request.parent:
         os._exit(1)  # the sweep was killed while we were being started
@@ -66,7 +66,7 @@ def main(started_ns: int) -> None:
 
 
 def run_and_exit(request: RunRequest, reply_fd: int, started_ns: int) -> NoReturn:
-    """Make a run, send the reply, and exit at once: tearing a framework down can take a second."""
+    """Execute a run, send the reply, and exit at once: tearing a framework down can take a second."""
     try:
         text = encode(measure(request, started_ns))
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Makes runs on this machine, one after another."""
+"""Executes runs on this machine, one after another."""
 
 import os
 import shutil
@@ -54,16 +54,16 @@ class LocalEngine:
         self.servers.close()
         self.reaper.close()
 
-    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Make each run and yield its row."""
+    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
+        """Execute each run and yield its row."""
         for run in runs:
-            yield self._make(run).row
+            yield self._execute(run).row
 
     def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
-        """Make each run and yield its row with the steps that were traced in it."""
-        return map(self._make, runs)
+        """Execute each run and yield its row with the steps that were traced in it."""
+        return map(self._execute, runs)
 
-    def _make(self, run: Run) -> TracedRow:
+    def _execute(self, run: Run) -> TracedRow:
         cpus = frozenset(run.flat_cpus)
         # This process leaves the measured CPUs where there are others.
         _move_to(self.own_cpus - cpus or self.own_cpus)

@@ -1,4 +1,4 @@
-"""What a pilot does on its node: says what the node is and what a study means there, and makes runs one at a time.
+"""What a pilot does on its node: says what the node is and what a study means there, and executes runs one at a time.
 
 `describe` and `make` are called by Parsl's worker, with a request and a reply as text. Nothing is planned
 elsewhere: cores and SMT of a study mean those of the node, as far as the job may use them. Whatever a node cannot do is
@@ -56,16 +56,16 @@ def describe(request: str) -> str:
     return encode(_reply(lambda: _describe(decode(request, DescribeRequest))))
 
 
-def make(request: str) -> str:
-    """One run, made here; also written to the spool where there is one, so that it outlives the driver.
+def execute(request: str) -> str:
+    """Execute one run here; its row is also written to the spool where there is one, so that it outlives the driver.
 
-    A run that was interrupted will be made again, and is not written there.
+    A run that was interrupted will be executed again, and is not written there.
     """
     try:
         wanted = decode(request, NodeRunRequest)
     except MessageError as error:
         return encode(_refusal(f"the driver's request cannot be used: {error}", sick=True))
-    reply = _reply(lambda: _make(wanted))
+    reply = _reply(lambda: _execute(wanted))
     text = encode(reply)
     if wanted.spool is not None and not _interrupted(reply):
         _write_to_spool(Path(wanted.spool), text)
@@ -109,7 +109,7 @@ def _describe(request: DescribeRequest) -> NodeDescription:
     )
 
 
-def _make(request: NodeRunRequest) -> NodeRow | NodeRefusal:
+def _execute(request: NodeRunRequest) -> NodeRow | NodeRefusal:
     engine = session(request.study, request.source).engine
     here = machine_facts(engine.machine, engine.topology)
     differences = machine_differences(request.machine, here, same_host=False)
@@ -117,13 +117,13 @@ def _make(request: NodeRunRequest) -> NodeRow | NodeRefusal:
         return _refusal(
             f"the node is not like the first of its node type: {', '.join(differences)}; make it another node type"
         )
-    (row,) = engine.make([run_from_json(request.run)])
+    (row,) = engine.execute([run_from_json(request.run)])
     return NodeRow(*_names(), row=row_to_json(row))
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What makes runs on this node for as long as the pilot lives, and the lock it holds meanwhile."""
+    """What executes runs on this node for as long as the pilot lives, and the lock it holds meanwhile."""
 
     engine: LocalEngine
     lock: MachineLock
@@ -159,7 +159,7 @@ def _acquire_lock(purpose: str) -> MachineLock:
 
 @cache
 def _topology() -> Topology:
-    """The node as this process was given it: while it makes runs it keeps to the CPUs they leave free."""
+    """The node as this process was given it: while it executes runs it keeps to the CPUs they leave free."""
     return read_topology()
 
 

@@ -1,4 +1,4 @@
-"""Makes runs on nodes of one type, as many at a time as there are nodes: sends them, receives rows, counts attempts.
+"""Executes runs on nodes of one type, as many at a time as there are nodes: sends them, receives rows, counts attempts.
 
 A run that is lost with its node is sent again, under the next attempt. A run that fails by itself is a row like any
 other. The journal has every attempt before a node does, and a reply counts only while its attempt is in flight.
@@ -37,8 +37,8 @@ from scaling.running.messages import (
 from scaling.study.cluster import NodeType
 from scaling.study.planning import Run
 
-# How often a run may be lost with its node, and how often with the process that makes runs there: a run that takes that
-# process down twice does so by itself. The same holds for the request that describes a node.
+# How often a run may be lost with its node, and how often with the process that executes runs there: a run that takes
+# that process down twice does so by itself. The same holds for the request that describes a node.
 MOST_LOST = 4
 MOST_KILLED = 2
 
@@ -181,8 +181,8 @@ class ParslEngine:
                 self._write("lost", key, attempt, note="the driver ended before its answer came")
         self._discard_late_replies()
 
-    def make(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Make each run and yield its row; they come in the order in which they end."""
+    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
+        """Execute each run and yield its row; they come in the order in which they end."""
         pending, again = iter(runs), deque[Run]()
         while True:
             while len(self._in_flight) < self.watch.wanted:
@@ -213,7 +213,7 @@ class ParslEngine:
         request = NodeRunRequest(self.study_text.toml, self.study_text.source, run_to_json(run), self.machine, spool)
         self._write("sent", key, attempt)
         self._in_flight.add(key)
-        future = self.pilots.submit(node.make, encode(request))
+        future = self.pilots.submit(node.execute, encode(request))
         future.add_done_callback(lambda done: self._replies.put(_Attempt(run, key, attempt, done)))
 
     def _next(self) -> _Attempt | None:

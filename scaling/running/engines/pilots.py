@@ -38,7 +38,7 @@ class NodeLostError(Exception):
 
 
 class WorkerLostError(Exception):
-    """The process that makes runs on the node has died: killed, or out of memory."""
+    """The process that executes runs on the node has died: killed, or out of memory."""
 
 
 class Pilots(Protocol):

@@ -17,7 +17,7 @@ from tests.published import CARPENTRY, CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP,
 def swept(cores, serial, toml=""):
     """What a sweep on a pretend machine of so many cores leaves behind."""
     runs = plan(study(f'cores = "doubling"\nlaunches = 5\n{toml}'), machine(cores)).runs
-    return series_of(map(launch_of, AmdahlMachine(serial, noise=1e-9).make(runs)))
+    return series_of(map(launch_of, AmdahlMachine(serial, noise=1e-9).execute(runs)))
 
 
 def curve(name, points, times=1):

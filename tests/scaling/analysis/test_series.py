@@ -14,7 +14,7 @@ from tests.pretend import AmdahlMachine, machine, study
 
 
 def launches(toml="", cores=4, smt=1, **keys):
-    made = AmdahlMachine(noise=1e-6).make(plan(study(toml, **keys), machine(cores, smt)).runs)
+    made = AmdahlMachine(noise=1e-6).execute(plan(study(toml, **keys), machine(cores, smt)).runs)
     return list(map(launch_of, made))
 
 

@@ -27,7 +27,7 @@ def folder(tmp_path):
     question, host = study('cores = "doubling"\nlaunches = 3'), machine(16)
     store = Store(tmp_path / "results")
     store.write_machine(HOST, host)
-    for row in AmdahlMachine(serial=0.1).make(plan(question, host).runs):
+    for row in AmdahlMachine(serial=0.1).execute(plan(question, host).runs):
         store.append(row)
     return tmp_path / "results"
 
@@ -133,7 +133,7 @@ def test_help_has_an_example():
 def test_points_that_are_not_valid_are_left_out_unless_asked_for(tmp_path):
     question, host = study('cores = "doubling"\nlaunches = 2'), machine(16)
     store = Store(tmp_path / "few")
-    for row in AmdahlMachine().make(plan(question, host).runs):
+    for row in AmdahlMachine().execute(plan(question, host).runs):
         store.append(row)
     assert scaling("fit", tmp_path / "few", "--include-invalid").returncode == 0
     told = scaling("fit", tmp_path / "few")

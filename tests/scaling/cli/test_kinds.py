@@ -40,7 +40,7 @@ def folder(tmp_path):
         store = Store(tmp_path / name)
         topology = machine(16)
         store.write_machine(HOST, topology)
-        for number, row in enumerate(engine.make(plan(STUDY, topology).runs)):
+        for number, row in enumerate(engine.execute(plan(STUDY, topology).runs)):
             host = f"{name}{number % 2}" if name == "cheap" else name
             store.append(replace(row, machine=replace(HOST, host=host)))
         store.close()
@@ -100,7 +100,7 @@ def test_capacity_without_a_question_has_the_landmarks_of_every_kind(folder):
 
 def test_a_kind_without_a_valid_point_is_passed_over_with_a_note(folder):
     store = Store(folder / "never")
-    for row in AmdahlMachine().make(plan(study(launches="1"), machine(2)).runs[:1]):
+    for row in AmdahlMachine().execute(plan(study(launches="1"), machine(2)).runs[:1]):
         store.append(row)
     store.close()
     told = scaling("fit", folder)

@@ -22,7 +22,7 @@ def folder_of(path: Path, rows: Iterable[Row | str]) -> Path:
 def swept(serial: float = 0.1, one_core_seconds: float = 1.0, seed: int = 1) -> list[Row]:
     """A whole study on a pretend machine."""
     runs = plan(study("cores = [1, 2, 4]", seed=str(seed)), machine(4)).runs
-    return list(AmdahlMachine(serial, one_core_seconds).make(runs))
+    return list(AmdahlMachine(serial, one_core_seconds).execute(runs))
 
 
 def shown(folder: Path) -> list[dict[str, object]]:
@@ -134,7 +134,7 @@ def test_unlike_machines_are_compared_only_when_asked_for(tmp_path):
 
 
 def test_results_without_a_point_in_common_are_a_sentence(tmp_path):
-    other = list(AmdahlMachine().make(plan(study("cores = 1\nitems = 7"), machine(4)).runs))
+    other = list(AmdahlMachine().execute(plan(study("cores = 1\nitems = 7"), machine(4)).runs))
     told = scaling("compare", folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", other))
     assert told.returncode == 2
     assert "no measured point in common" in told.stderr

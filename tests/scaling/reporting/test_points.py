@@ -8,7 +8,7 @@ from tests.pretend import AmdahlMachine, machine, study
 
 
 def lines(toml, serial=0.1, keep=lambda row: True):
-    rows = filter(keep, AmdahlMachine(serial, noise=0.01).make(plan(study(toml), machine()).runs))
+    rows = filter(keep, AmdahlMachine(serial, noise=0.01).execute(plan(study(toml), machine()).runs))
     return text_lines(sparklines_table(speedups(summarize(map(launch_of, rows)))))[1:]
 
 

@@ -14,7 +14,7 @@ def folder(rows, tmp_path, cores=8, smt=1):
 
 
 def swept(toml="", smt=1):
-    return AmdahlMachine(noise=0.01).make(plan(study(toml), machine(8, smt)).runs)
+    return AmdahlMachine(noise=0.01).execute(plan(study(toml), machine(8, smt)).runs)
 
 
 def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):

@@ -24,7 +24,7 @@ class Clock:
 
 def made(schedule: Schedule, clock: Clock, noise: float = 0.001) -> Iterator[Run]:
     """Carry a schedule out on a pretend machine where every run takes a second."""
-    for row in AmdahlMachine(noise=noise).make(schedule):
+    for row in AmdahlMachine(noise=noise).execute(schedule):
         clock.seconds += 1.0
         schedule.record(launch_of(row))
         yield row.run
@@ -66,7 +66,7 @@ def test_a_long_budget_is_spent_where_intervals_are_wide():
 
 
 def test_a_schedule_goes_on_where_an_earlier_one_stopped():
-    rows = list(AmdahlMachine().make(PLANNED[:3]))
+    rows = list(AmdahlMachine().execute(PLANNED[:3]))
     assert [run.key for run in carried_out(None, earlier=map(launch_of, rows))] == [run.key for run in PLANNED[3:]]
 
 
@@ -76,7 +76,7 @@ def test_the_widest_point_gets_the_launch_there_is_room_for():
     noisy, quiet = AmdahlMachine(noise=0.1), AmdahlMachine(noise=0.0005)
     runs = []
     for run in schedule:
-        (row,) = (noisy if run.point.cores == 2 else quiet).make([run])
+        (row,) = (noisy if run.point.cores == 2 else quiet).execute([run])
         clock.seconds += 1.0
         schedule.record(launch_of(row))
         runs.append(run)
@@ -98,7 +98,7 @@ def test_time_left_is_never_negative(budget):
 
 def test_runs_made_at_once_may_end_in_any_order():
     schedule = Schedule(STUDY, PLANNED)
-    rows = list(AmdahlMachine().make(PLANNED))
+    rows = list(AmdahlMachine().execute(PLANNED))
     for row in reversed(rows):
         schedule.record(launch_of(row))
     assert (schedule.pending, schedule.completed) == ([], len(PLANNED))

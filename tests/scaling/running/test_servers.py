@@ -136,11 +136,11 @@ def test_a_server_that_was_killed_between_runs_is_replaced():
     run = plan(question, topology).runs[0]
     with LocalEngine(question, topology, read_machine(topology)) as engine:
         before = processes.children()
-        assert next(engine.make([run])).outcome.status == "ok"
+        assert next(engine.execute([run])).outcome.status == "ok"
         (server,) = processes.children() - before
         os.kill(server, signal.SIGKILL)
         os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
-        assert next(engine.make([run])).outcome.status == "ok"
+        assert next(engine.execute([run])).outcome.status == "ok"
         assert server not in processes.children()
 
 

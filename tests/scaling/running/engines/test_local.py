@@ -36,7 +36,7 @@ def engine(temporary):
 
 def test_every_run_finds_an_empty_folder(engine):
     litter = set()
-    for row in engine.make([run_of(LITTERS)] * 2):
+    for row in engine.execute([run_of(LITTERS)] * 2):
         assert row.outcome.status == "ok", row.outcome
         left = set(engine.scratch.iterdir())
         assert left
@@ -47,7 +47,7 @@ def test_every_run_finds_an_empty_folder(engine):
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_a_network_leaves_nothing_behind(engine, start):
     """TensorFlow keeps a file for every function it rewrites, and removes them at an end that never comes."""
-    (row,) = engine.make([run_of("autoenc", start)])
+    (row,) = engine.execute([run_of("autoenc", start)])
     assert row.outcome.status == "ok", row.outcome
     assert list(engine.scratch.glob("__autograph_generated_file*"))
 

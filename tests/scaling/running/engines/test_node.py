@@ -48,7 +48,7 @@ def request(description: NodeDescription, **changed: object) -> str:
 
 
 def made(text: str) -> NodeRow | NodeRefusal:
-    return decode(node.make(text), NodeRow, NodeRefusal)
+    return decode(node.execute(text), NodeRow, NodeRefusal)
 
 
 def test_a_node_says_what_it_is_and_what_the_study_means_there():
@@ -75,7 +75,7 @@ def test_a_study_the_node_cannot_do_is_a_refusal_in_one_sentence():
 
 def test_a_run_is_made_under_the_nodes_name_and_left_in_the_spool(tmp_path):
     path = tmp_path / "epyc.k.1.json"
-    reply = node.make(request(described(), spool=str(path)))
+    reply = node.execute(request(described(), spool=str(path)))
     stored = row_from_json(decode(reply, NodeRow).row)
     assert (stored.machine.host, stored.outcome.status) == ("n7", "ok")
     assert path.read_text() == reply

@@ -43,7 +43,7 @@ def entries(folder):
 
 def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, tmp_path):
     pilots = FakePilots(lambda request, _: row_reply(request.run))
-    rows = list(engine(journal, pilots).make(RUNS))
+    rows = list(engine(journal, pilots).execute(RUNS))
     assert sorted(run_key(row.run) for row in rows) == sorted(map(run_key, RUNS))
     assert entries(tmp_path).count(("sent", 1)) == entries(tmp_path).count(("result", 1)) == len(RUNS)
 
@@ -58,7 +58,7 @@ def test_no_more_runs_are_under_way_than_there_are_nodes(journal):
             pilots.futures[index].set_result(row_reply(pilots.requests[index].run))
 
     pilots = FakePilots(verdict)
-    assert len(list(engine(journal, pilots, nodes=3).make(RUNS))) == len(RUNS)
+    assert len(list(engine(journal, pilots, nodes=3).execute(RUNS))) == len(RUNS)
     assert max(under_way) == 3
 
 
@@ -66,7 +66,7 @@ def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(j
     pilots = FakePilots(
         lambda request, number: NodeLostError("the node stopped answering") if number == 1 else row_reply(request.run)
     )
-    rows = list(engine(journal, pilots).make(RUNS[:2]))
+    rows = list(engine(journal, pilots).execute(RUNS[:2]))
     assert len(rows) == 2
     lost = run_key(RUNS[0])
     attempts = [(entry.event, entry.attempt) for entry in read_journal(tmp_path) if entry.key == lost]
@@ -75,14 +75,14 @@ def test_a_run_that_is_lost_with_its_node_is_sent_again_under_the_next_attempt(j
 
 def test_a_run_that_is_lost_again_and_again_becomes_a_failed_row(journal):
     pilots = FakePilots(lambda request, number: NodeLostError("the node stopped answering"))
-    (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
+    (row,) = engine(journal, pilots, nodes=1).execute(RUNS[:1])
     assert (row.outcome.status, len(pilots.requests)) == ("failed", 4)
     assert row.outcome.reason == "the node stopped answering, in attempt 4, which was the last"
 
 
 def test_a_run_that_kills_its_worker_twice_becomes_a_failed_row(journal):
     pilots = FakePilots(lambda request, number: WorkerLostError("the process was killed"))
-    (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
+    (row,) = engine(journal, pilots, nodes=1).execute(RUNS[:1])
     assert (row.outcome.status, len(pilots.requests)) == ("failed", 2)
 
 
@@ -92,7 +92,7 @@ INTERRUPTED = {"status": "interrupted", "reason": "ended by SIGTERM", "step_seco
 def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
     notes = []
     pilots = FakePilots(lambda request, number: row_reply(request.run, **(INTERRUPTED if number == 1 else {})))
-    rows = list(engine(journal, pilots, notes=notes).make(RUNS[:2]))
+    rows = list(engine(journal, pilots, notes=notes).execute(RUNS[:2]))
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
     attempts = [(entry.event, entry.attempt) for entry in read_journal(tmp_path) if entry.key == run_key(RUNS[0])]
     assert attempts == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2)]
@@ -101,7 +101,7 @@ def test_a_run_that_is_ended_with_its_job_is_sent_again(journal, tmp_path):
 
 def test_a_run_that_is_ended_again_and_again_is_a_row_with_its_reason(journal):
     pilots = FakePilots(lambda request, number: row_reply(request.run, **INTERRUPTED))
-    (row,) = engine(journal, pilots, nodes=1).make(RUNS[:1])
+    (row,) = engine(journal, pilots, nodes=1).execute(RUNS[:1])
     assert (row.outcome.status, row.outcome.reason, len(pilots.requests)) == ("interrupted", "ended by SIGTERM", 4)
 
 
@@ -110,7 +110,7 @@ def test_a_node_that_refuses_is_excluded_and_its_run_goes_to_another(journal):
     pilots = FakePilots(
         lambda request, number: refusal("the node is not like the first") if number == 1 else row_reply(request.run)
     )
-    rows = list(engine(journal, pilots, nodes=2, notes=notes).make(RUNS[:3]))
+    rows = list(engine(journal, pilots, nodes=2, notes=notes).execute(RUNS[:3]))
     assert len(rows) == 3
     assert pilots.cancelled == ["1"]
     assert "going on without it" in notes[0]
@@ -119,13 +119,13 @@ def test_a_node_that_refuses_is_excluded_and_its_run_goes_to_another(journal):
 def test_a_node_type_whose_last_node_refuses_is_left_with_the_reason(journal):
     pilots = FakePilots(lambda request, number: refusal("another sweep is measuring on this machine"))
     with pytest.raises(NodeTypeError, match="another sweep is measuring"):
-        list(engine(journal, pilots, nodes=1).make(RUNS))
+        list(engine(journal, pilots, nodes=1).execute(RUNS))
 
 
 def test_an_error_that_is_neither_reply_nor_loss_leaves_the_node_type_with_its_words(journal):
     pilots = FakePilots(lambda request, number: ModuleNotFoundError("No module named 'scaling'"))
     with pytest.raises(NodeTypeError, match="cannot make runs: ModuleNotFoundError: No module named 'scaling'"):
-        list(engine(journal, pilots).make(RUNS))
+        list(engine(journal, pilots).execute(RUNS))
 
 
 def test_an_answer_left_for_a_driver_that_was_killed_is_taken_by_the_next(journal, tmp_path):
@@ -167,7 +167,7 @@ def test_a_late_reply_of_a_lost_attempt_is_refused_and_said_to_be(journal, tmp_p
         spool_path(spool, "epyc", key, 1).write_text(row_reply(run_to_json(RUNS[0]), node="thawed"))
         return row_reply(request.run)
 
-    (row,) = engine(journal, FakePilots(thawed), nodes=1, spool=spool).make(RUNS[:1])
+    (row,) = engine(journal, FakePilots(thawed), nodes=1, spool=spool).execute(RUNS[:1])
     assert row.machine.host != "thawed"
     assert entries(tmp_path) == [("sent", 1), ("lost", 1), ("sent", 2), ("result", 2), ("late", 1)]
     assert not list(spool.iterdir())
@@ -183,7 +183,7 @@ def test_a_late_reply_by_the_socket_is_refused_too(journal, tmp_path):
 
     built = engine(journal, FakePilots(verdict))
     with pytest.raises(StoppedError):
-        list(built.make(RUNS[:2]))
+        list(built.execute(RUNS[:2]))
     assert ("late", 1) in entries(tmp_path)
     assert ("result", 1) not in entries(tmp_path)
 
@@ -248,7 +248,7 @@ def test_a_node_type_whose_nodes_are_lost_before_they_say_what_they_are_is_left(
 def test_a_reply_that_cannot_be_used_leaves_the_node_type_with_what_is_wrong_with_it(journal):
     pilots = FakePilots(lambda request, number: '{"message": "NodeRow", "node": "n1"}')
     with pytest.raises(NodeTypeError, match="cannot make runs: MessageError: NodeRow lacks job, row"):
-        list(engine(journal, pilots).make(RUNS))
+        list(engine(journal, pilots).execute(RUNS))
 
 
 def test_what_was_cut_off_in_the_spool_is_lost(journal, tmp_path):
