@@ -86,7 +86,7 @@ def _option(name: str) -> str:
 def _print_answers(answers: Answers, as_json: bool) -> None:
     print_notes(answers.notes)
     if as_json:
-        beside = {"kinds": side_by_side_facts(answers.node_types)} if answers.node_types else {}
+        beside = {"node_types": side_by_side_facts(answers.node_types)} if answers.node_types else {}
         print_json({"answers": [answer_facts(one) for one in answers], **beside})
     else:
         print(*map(answer_sentence, answers), sep="\n")

@@ -52,9 +52,9 @@ def _facts(results: Results) -> dict[str, object]:
     if not results.is_cluster:
         return _points(results.sources[0])
     return {
-        "kinds": [
+        "node_types": [
             {
-                "kind": source.node_type,
+                "node_type": source.node_type,
                 **_points(source),
                 "between_machines": [between_facts(one) for one in source.between_machines],
             }

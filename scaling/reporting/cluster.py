@@ -24,49 +24,49 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a kind stands: its runs, and its pilots where the scheduler could be asked."""
+    """The progress of a node type: its runs, and its pilots where the scheduler answers."""
 
-    kind: str
+    node_type: str
     tally: Progress
     pilots: tuple[Pilot, ...] | None
 
 
 def standing_table(standings: Sequence[Standing]) -> Table:
-    """A line a kind."""
+    """One line per node type."""
     rows = []
     for each in standings:
         tally = each.tally
         planned = "?" if tally.planned is None else str(tally.planned)
         counts = (str(tally.done), str(tally.running), str(tally.lost), str(tally.late))
-        rows.append((each.kind, planned, *counts, tally.left or ""))
-    return Table(("kind", ">runs", ">done", ">running", ">lost", ">late", "left for now because"), rows)
+        rows.append((each.node_type, planned, *counts, tally.left or ""))
+    return Table(("node type", ">runs", ">done", ">running", ">lost", ">late", "left for now because"), rows)
 
 
 def pilots_table(standings: Sequence[Standing]) -> Table:
-    """A line a pilot."""
+    """One line per pilot."""
     rows = [
-        (each.kind, pilot.job, pilot.state, pilot.node, pilot.reason)
+        (each.node_type, pilot.job, pilot.state, pilot.node, pilot.reason)
         for each in standings
         for pilot in each.pilots or ()
     ]
-    return Table(("kind", ">job", "state", "node", "reason"), rows)
+    return Table(("node type", ">job", "state", "node", "reason"), rows)
 
 
 def standing_facts(standings: Sequence[Standing], driver: bool) -> dict[str, object]:
     """The same for scripts."""
-    kinds = [
+    node_types = [
         {
-            "kind": each.kind,
+            "node_type": each.node_type,
             **asdict(each.tally),
             "pilots": None if each.pilots is None else [asdict(pilot) for pilot in each.pilots],
         }
         for each in standings
     ]
-    return {"driver_running": driver, "kinds": kinds}
+    return {"driver_running": driver, "node_types": node_types}
 
 
 def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
-    """For every series that several kinds answer, which of them is cheapest and which needs the fewest cores."""
+    """For every series that several node types answer, which of them is cheapest and which needs the fewest cores."""
     sentences = []
     for series, offers in offers_by_series(answers).items():
         if len(offers) < 2:
@@ -81,14 +81,14 @@ def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
 
 
 def side_by_side_table(answers: Sequence[NodeTypeAnswer]) -> Table:
-    """Every series, kind by kind: the size it would be given, what that does, and what it costs."""
+    """Every series by node type: the size it would be given, what that does, and what it costs."""
     rows = []
     for series, offers in offers_by_series(answers).items():
-        for place, (kind, offer) in enumerate(offers.items()):
+        for index, (node_type, offer) in enumerate(offers.items()):
             rate = figure(offer.rate.value)
-            name = label(series) if place == 0 else ""
-            rows.append((name, kind, size_words(offer), rate, figure(offer.cost_per_million)))
-    return Table(("series", "kind", ">cores", ">per s", ">cost per million"), rows)
+            name = label(series) if index == 0 else ""
+            rows.append((name, node_type, size_words(offer), rate, figure(offer.cost_per_million)))
+    return Table(("series", "node type", ">cores", ">per s", ">cost per million"), rows)
 
 
 def side_by_side_facts(answers: Sequence[NodeTypeAnswer]) -> list[dict[str, object]]:
@@ -98,14 +98,14 @@ def side_by_side_facts(answers: Sequence[NodeTypeAnswer]) -> list[dict[str, obje
             "series": series,
             "cheapest": cheapest(offers),
             "fewest_cores": fewest_cores(offers)[0],
-            "kinds": {
-                kind: {
+            "node_types": {
+                node_type: {
                     "cores": offer.cores,
                     "threads": offer.threads,
                     "cost_per_million": offer.cost_per_million,
                     "rate": offer.rate.value,
                 }
-                for kind, offer in offers.items()
+                for node_type, offer in offers.items()
             },
         }
         for series, offers in offers_by_series(answers).items()

@@ -75,7 +75,7 @@ def node_types_page(
         title=study.name if study else name,
         question=study.question if study else "",
         folder=name,
-        meta=[count(len(kinds), "kind"), count(len(machines), "machine"), provenance.period(rows)],
+        meta=[count(len(kinds), "node type"), count(len(machines), "machine"), provenance.period(rows)],
         pages=pages,
         notes=_notes(kinds, unmeasured, include_invalid),
         cost=cost_words(kinds),
@@ -95,7 +95,7 @@ def node_types_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[S
     """Laws, landmarks and machines of every kind as the commands print them with --json; points are in its own page."""
     told = [
         {
-            "kind": kind.name,
+            "node_type": kind.name,
             "core_hour": kind.core_hour,
             "series": [fit_facts(each) for each in kind.evaluation.fits],
             "limits": [limits_facts(each) for each in kind.evaluation.limits],
@@ -104,7 +104,7 @@ def node_types_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[S
         for kind in kinds
     ]
     compared = [{"target": work.target, **each} for work in works for each in side_by_side_facts(work.answers)]
-    return {"kinds": told, "same_work": compared}
+    return {"node_types": told, "same_work": compared}
 
 
 def cost_words(kinds: Sequence[NodeTypeEvaluation]) -> str:

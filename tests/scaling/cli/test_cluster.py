@@ -212,7 +212,7 @@ def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sw
     assert done.stderr.endswith("the page that shows them is results/report.html\n")
     assert "kindB/report.html" in (sweep.results / "report.html").read_text()
     status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
-    assert [(kind["planned"], kind["done"]) for kind in status["kinds"]] == [(9, 9), (9, 9)]
+    assert [(kind["planned"], kind["done"]) for kind in status["node_types"]] == [(9, 9), (9, 9)]
     assert not status["driver_running"]
     again = sweep.run()
     assert again.returncode == 0
@@ -258,7 +258,7 @@ def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_ne
         sweep.wait_for_rows(3)
         status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
         assert status["driver_running"]
-        running = [pilot for kind in status["kinds"] for pilot in kind["pilots"] if pilot["state"] == "running"]
+        running = [pilot for kind in status["node_types"] for pilot in kind["pilots"] if pilot["state"] == "running"]
         assert {pilot["node"] for pilot in running} <= set(KINDS)
         assert running
         sweep.wait_for(sweep.runs_under_way)

@@ -57,8 +57,8 @@ def test_show_has_a_table_a_kind_and_says_which_points_were_on_several_machines(
 
 
 def test_show_as_json_keeps_kinds_apart(folder):
-    kinds = json.loads(scaling("show", folder, "--json").stdout)["kinds"]
-    assert [kind["kind"] for kind in kinds] == ["quick", "cheap"]
+    kinds = json.loads(scaling("show", folder, "--json").stdout)["node_types"]
+    assert [kind["node_type"] for kind in kinds] == ["quick", "cheap"]
     assert [len(kind["points"]) for kind in kinds] == [8, 8]
     assert kinds[0]["between_machines"] == []
     assert {each["host"] for each in kinds[1]["between_machines"][0]["machines"]} == {"cheap0", "cheap1"}
@@ -79,11 +79,11 @@ def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
     assert told.returncode == 0, told.stderr
     assert "calibrated train: cheapest on cheap" in told.stdout
     assert "fewest cores on quick" in told.stdout
-    (facts,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["kinds"]
+    (facts,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["node_types"]
     assert (facts["cheapest"], facts["fewest_cores"]) == ("cheap", "quick")
     # Twice as fast and four times as dear a core: more than half the cores, and more than twice the price.
-    assert facts["kinds"]["quick"]["cores"] < facts["kinds"]["cheap"]["cores"]
-    assert facts["kinds"]["quick"]["cost_per_million"] > 1.5 * facts["kinds"]["cheap"]["cost_per_million"]
+    assert facts["node_types"]["quick"]["cores"] < facts["node_types"]["cheap"]["cores"]
+    assert facts["node_types"]["quick"]["cost_per_million"] > 1.5 * facts["node_types"]["cheap"]["cost_per_million"]
 
 
 def test_one_price_for_every_kind_is_refused_and_taken_for_one_kind(folder):
@@ -143,7 +143,7 @@ def killed(folder):
 def standing(folder):
     """What status says of every kind."""
     told = json.loads(scaling("status", folder, "--json").stdout)
-    return {each["kind"]: (each["planned"], each["done"], each["running"]) for each in told["kinds"]}
+    return {each["node_type"]: (each["planned"], each["done"], each["running"]) for each in told["node_types"]}
 
 
 def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, monkeypatch):
@@ -191,13 +191,13 @@ def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     text = (tmp_path / "my page.html").read_text()
     assert 'href="my%20page-quick.html"' in text
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', text)[1])
-    (asked,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["kinds"]
+    (asked,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["node_types"]
     assert facts["same_work"] == [{"target": 6, **asked}]
     fitted = json.loads(scaling("fit", folder, "--json").stdout)["series"]
-    for kind, one in zip(facts["kinds"], fitted, strict=True):
+    for kind, one in zip(facts["node_types"], fitted, strict=True):
         assert kind["series"] == [{**one, "name": one["name"].partition(": ")[2]}]
-    shown = json.loads(scaling("show", folder, "--json").stdout)["kinds"]
-    assert [kind["between_machines"] for kind in facts["kinds"]] == [kind["between_machines"] for kind in shown]
+    shown = json.loads(scaling("show", folder, "--json").stdout)["node_types"]
+    assert [kind["between_machines"] for kind in facts["node_types"]] == [kind["between_machines"] for kind in shown]
 
 
 @pytest.mark.parametrize(

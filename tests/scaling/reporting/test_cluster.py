@@ -99,5 +99,5 @@ def test_sizes_that_use_both_threads_of_a_core_are_compared_by_hardware_threads(
     assert sentence.endswith("fewest hardware threads on wide, 12")
     assert [row[2] for row in side_by_side_table(answers).rows] == ["12", "8×2"]
     (facts,) = side_by_side_facts(answers)
-    assert [(each["cores"], each["threads"]) for each in facts["kinds"].values()] == [(12, 1), (8, 2)]
+    assert [(each["cores"], each["threads"]) for each in facts["node_types"].values()] == [(12, 1), (8, 2)]
     assert asked(replace(work, answers=tuple(answers)))[0].marks == ("fewest hardware threads",)

@@ -97,7 +97,9 @@ def test_points_on_more_than_one_machine_have_the_spread_that_show_prints(kinds,
 def test_every_kind_is_linked_to_its_own_page(kinds, shown):
     links = [each for each in re.findall(r'href="([^"]*)"', shown) if not each.startswith("#")]
     assert set(links) == {"quick/report.html", "cheap/report.html"}
-    assert text_of(shown, "kinds").startswith("The kinds of node quick machines pretend processor Amdahl 470 cores 8 ")
+    assert text_of(shown, "node-types").startswith(
+        "The node types quick machines pretend processor Amdahl 470 cores 8 "
+    )
 
 
 def test_the_figures_have_the_kinds_as_series(shown):
@@ -109,9 +111,9 @@ def test_the_figures_have_the_kinds_as_series(shown):
 
 def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
     facts = facts_of(shown)
-    assert [each["kind"] for each in facts["kinds"]] == ["quick", "cheap"]
-    assert [len(each["between_machines"]) for each in facts["kinds"]] == [0, len(kinds[1].between)]
-    for told, each in zip(facts["kinds"], kinds, strict=True):
+    assert [each["node_type"] for each in facts["node_types"]] == ["quick", "cheap"]
+    assert [len(each["between_machines"]) for each in facts["node_types"]] == [0, len(kinds[1].between)]
+    for told, each in zip(facts["node_types"], kinds, strict=True):
         assert [one["recommended_cores"] for one in told["limits"]] == [
             one.recommended for one in each.evaluation.limits
         ]
@@ -119,7 +121,7 @@ def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
     for told, work in zip(facts["same_work"], same_work(kinds), strict=True):
         offers = {each.node_type: each.answer.offer for each in work.answers}
         assert (told["target"], told["cheapest"], told["fewest_cores"]) == (work.target, "cheap", "quick")
-        assert {name: one["cost_per_million"] for name, one in told["kinds"].items()} == {
+        assert {name: one["cost_per_million"] for name, one in told["node_types"].items()} == {
             name: offer.cost_per_million for name, offer in offers.items()
         }
 
@@ -173,7 +175,7 @@ def test_it_fits_the_screen_asks_for_nothing_and_can_be_read(opened, shown, sche
     browser.prefer(scheme)
     assert len(requests(browser)) == 1
     assert browser.complaints() == []
-    for selector in (".meta", ".hint", ".program th", "#answers th a", "#same-work .mark", "#kinds dt"):
+    for selector in (".meta", ".hint", ".program th", "#answers th a", "#same-work .mark", "#node-types dt"):
         assert contrast(browser, selector) >= 4.5, selector
     for width in (1280, 390):
         browser.resize(width)
@@ -198,7 +200,7 @@ def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text)
     assert browser.complaints() == []
     assert len(requests(browser)) == 1
     shown = " ".join(text.split())
-    for selector in (".program th", "#same-work h3", "#kinds dd"):
+    for selector in (".program th", "#same-work h3", "#node-types dd"):
         assert shown in " ".join(browser.texts(selector)[0].split()), selector
     assert browser.run("return document.querySelectorAll('script').length") == 2
     for width in (1280, 390):
