@@ -1,6 +1,6 @@
-"""The program's commands without starting it: the same words and the same status, and no libraries to load again.
+"""Runs commands in this process: the output and status of the installed program, without importing libraries again.
 
-What only a process of its own shows (signals, masks, groups, an environment, what starting up imports) is asked of
+What only a process of its own shows (signals, masks, groups, an environment, what starting up imports) is tested with
 `tests.scaling.cli.scaling`, which starts the installed program.
 """
 

@@ -12,9 +12,9 @@ def scaling(*arguments: object, **options: object) -> subprocess.CompletedProces
     return subprocess.run([SCALING, *map(str, arguments)], capture_output=True, text=True, **options)
 
 
-def complaint(told: subprocess.CompletedProcess[str]) -> str:
+def complaint(completed: subprocess.CompletedProcess[str]) -> str:
     """The one line a command that was got wrong prints, with status 2."""
-    assert told.returncode == 2, told
-    assert told.stderr.startswith("scaling: ")
-    assert told.stderr.count("\n") == 1
-    return told.stderr
+    assert completed.returncode == 2, completed
+    assert completed.stderr.startswith("scaling: ")
+    assert completed.stderr.count("\n") == 1
+    return completed.stderr

@@ -1,7 +1,7 @@
-"""Sweeps on a real Slurm, whose four nodes of two kinds are PID namespaces of this machine.
+"""Sweeps on a real Slurm, whose four nodes of two node types are PID namespaces of this machine.
 
 The nodes share the machine's CPUs, so no figure measured here means anything but who made it when. What LSF and PBS are
-told is tested beside their providers, against stubs.
+completed is tested beside their providers, against stubs.
 """
 
 import json
@@ -103,15 +103,15 @@ class Sweep:
 
     def run(self, *, report: bool = False) -> "subprocess.CompletedProcess[str]":
         """The whole sweep, with its pages or without."""
-        told = [*self.arguments, *([] if report else ["--no-report"])]
-        return scaling(*told, cwd=self.folder, env=self.environment, timeout=200)
+        arguments = [*self.arguments, *([] if report else ["--no-report"])]
+        return scaling(*arguments, cwd=self.folder, env=self.environment, timeout=200)
 
     @contextmanager
     def started(self, *program: str | Path):
         """The sweep under way, with another program where one is given; it is ended at the latest with the block."""
-        told = [*(program or [SCALING]), *self.arguments, "--no-report"]
-        with (self.folder / "said").open("a") as said:
-            driver = subprocess.Popen(told, cwd=self.folder, env=self.environment, stdout=said, stderr=said)
+        arguments = [*(program or [SCALING]), *self.arguments, "--no-report"]
+        with (self.folder / "output").open("a") as output:
+            driver = subprocess.Popen(arguments, cwd=self.folder, env=self.environment, stdout=output, stderr=output)
         try:
             yield driver
             driver.wait(150)
@@ -120,8 +120,8 @@ class Sweep:
                 driver.kill()
             driver.wait()
 
-    def said(self) -> str:
-        return (self.folder / "said").read_text()
+    def output(self) -> str:
+        return (self.folder / "output").read_text()
 
     def rows(self, *kinds: str) -> list[Row]:
         found = [self.results / kind for kind in kinds or ("kindA", "kindB")]
@@ -137,7 +137,7 @@ class Sweep:
         return len(self.journal("sent")) - len(self.journal("result"))
 
     def wait_for(self, condition) -> None:
-        until(condition, 90, lambda: f"{self.said()}\n{self.slurm.jobs()}")
+        until(condition, 90, lambda: f"{self.output()}\n{self.slurm.jobs()}")
 
     def wait_for_rows(self, count: int, *kinds: str) -> None:
         """Wait until so many more rows are there than now."""
@@ -203,7 +203,7 @@ def complete(sweep: Sweep, runs: int, kinds: tuple[str, ...] = ("kindA", "kindB"
     )
 
 
-def test_every_run_is_made_once_on_a_node_of_its_kind_and_none_beside_another(sweep):
+def test_every_run_is_made_once_on_a_node_of_its_type_and_none_beside_another(sweep):
     sweep.write({"kindA": 2, "kindB": 2}, idle_study(0.3, launches=4))
     done = sweep.run(report=True)
     assert done.returncode == 0, done.stderr
@@ -238,7 +238,7 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
         slurm.thaw("b2")
         slurm.restart_slurmd("b1")
         slurm.start("a1")
-    assert driver.returncode == 0, sweep.said()
+    assert driver.returncode == 0, sweep.output()
     complete(sweep, 11)
     sent = Counter(entry.node_type + entry.key for entry in sweep.journal("sent"))
     lost = {entry.node_type + entry.key for entry in sweep.journal("lost")}
@@ -247,7 +247,7 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
     assert {row.machine.host for row in sweep.rows("kindB")} == {"b1", "b2"}
     (late,) = sweep.journal("late")
     assert late.node_type + late.key in lost
-    assert "the node stopped answering; its run is sent again (attempt 2)" in sweep.said()
+    assert "the node stopped answering; its run is sent again (attempt 2)" in sweep.output()
     assert len([entry for entry in sweep.journal("pilot") if entry.node_type == "kindA"]) > 2
 
 
@@ -272,9 +272,9 @@ def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_ne
         with sweep.started() as driver:
             sweep.wait_for(lambda what=what, before=before: len(sweep.journal(what)) > before)
             driver.send_signal(number)
-        assert driver.returncode == 130, (number, sweep.said())
+        assert driver.returncode == 130, (number, sweep.output())
         nothing_is_left(sweep, slurm)
-    assert sweep.said().count("give the same command to go on") == len(moments)
+    assert sweep.output().count("give the same command to go on") == len(moments)
     done = sweep.run()
     assert done.returncode == 0, done.stderr
     complete(sweep, 13)
@@ -310,7 +310,7 @@ def test_a_walltime_that_runs_out_cuts_no_run_off_and_a_killed_worker_costs_its_
         sweep.wait_for_rows(1, "kindA")
         killed.append(_kill_the_worker(sweep, slurm, killed))
         _kill_the_worker(sweep, slurm, killed)
-    assert driver.returncode == 0, sweep.said()
+    assert driver.returncode == 0, sweep.output()
     complete(sweep, 5, ("kindB",))
     first, second, *_ = [entry.job for entry in sweep.journal("pilot") if entry.node_type == "kindB"]
     assert first != second
@@ -340,7 +340,7 @@ def _kill_the_worker(sweep: Sweep, slurm: Slurm, earlier: list[int]) -> int:
     return run
 
 
-def test_a_kind_whose_nodes_are_all_down_is_said_with_the_reason_and_completed_later(sweep, slurm):
+def test_a_node_type_whose_nodes_are_all_down_is_reported_with_the_reason_and_completed_later(sweep, slurm):
     sweep.write({"kindA": 2, "kindB": 1}, idle_study(0.2, launches=1), patience_seconds=0.5)
     slurm.down("a1", "a2")
     try:
@@ -440,9 +440,9 @@ def test_a_job_with_one_of_two_cpus_is_told_so_and_refuses_what_needs_both(sweep
         job.wait(60)
     seen = {name: _seen_by_a_job(sweep, name) for name in JOBS}
     assert seen["exclusive"] == ("0-1", "results are in exclusive")
-    allowed, said = seen["narrow"]
+    allowed, output = seen["narrow"]
     assert allowed in ("0", "1")
-    assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in said.replace("CPUs 1", "CPUs 0")
+    assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in output.replace("CPUs 1", "CPUs 0")
     assert not (sweep.folder / "narrow").exists()
 
 
@@ -451,24 +451,24 @@ JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
 
 def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
     """A job that looks at its machine, and tries a study of one and two cores."""
-    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.said"
-    told = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
-    return subprocess.Popen(told, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
+    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.stderr"
+    arguments = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
+    return subprocess.Popen(arguments, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
 
 
 def _seen_by_a_job(sweep: Sweep, name: str) -> tuple[str, str]:
     """What the program calls allowed in the job, and the last it says of the study."""
-    said = (sweep.folder / f"{name}.said").read_text().splitlines()
-    return json.loads((sweep.folder / f"{name}.json").read_text())["allowed"], said[-1].removeprefix("scaling: ")
+    output = (sweep.folder / f"{name}.stderr").read_text().splitlines()
+    return json.loads((sweep.folder / f"{name}.json").read_text())["allowed"], output[-1].removeprefix("scaling: ")
 
 
 def test_an_unknown_feature_is_refused_at_once_with_the_schedulers_words(sweep, slurm):
     sweep.write({"kindA": 1, "kindZ": 1}, idle_study(0.1, launches=1))
     done = sweep.run()
     assert done.returncode == 2
-    (said,) = done.stderr.splitlines()
-    assert said.startswith("scaling: node type 'kindZ': the scheduler refuses the job: ")
-    assert said.endswith("Invalid feature specification")
+    (output,) = done.stderr.splitlines()
+    assert output.startswith("scaling: node type 'kindZ': the scheduler refuses the job: ")
+    assert output.endswith("Invalid feature specification")
     until(lambda: not slurm.jobs(), 20, slurm.jobs)
 
 
@@ -504,8 +504,8 @@ def test_a_scheduler_that_cannot_be_reached_is_one_sentence(sweep, slurm):
     sweep.environment["SLURM_CONF"] = str(conf)
     done = sweep.run()
     assert done.returncode == 2
-    (said,) = done.stderr.splitlines()
-    assert said.startswith("scaling: Slurm cannot be reached: squeue says 'slurm_load_jobs error: Unable to contact")
+    (output,) = done.stderr.splitlines()
+    assert output.startswith("scaling: Slurm cannot be reached: squeue says 'slurm_load_jobs error: Unable to contact")
 
 
 def test_budget_and_dry_run_are_refused_with_a_cluster():

@@ -35,8 +35,8 @@ def test_planted_faults_are_told_as_json(tmp_path):
     answer = scaling("doctor", "--json", "--root", plant(tmp_path, EVERYTHING), env=BARE | THREADS)
     facts = json.loads(answer.stdout)
     assert (answer.returncode, facts["verdict"]) == (1, "spoiler")
-    told = {finding["name"] for finding in facts["findings"] if finding["state"] in ("spoiler", "caution")}
-    assert told == {*PLANTED, "SMT"}
+    names = {finding["name"] for finding in facts["findings"] if finding["state"] in ("spoiler", "caution")}
+    assert names == {*PLANTED, "SMT"}
     assert {finding["remedy"] for finding in facts["findings"] if finding["state"] == "ok"} == {None}
 
 

@@ -33,17 +33,17 @@ def folder(tmp_path):
 
 
 def facts(*arguments):
-    told = scaling(*arguments, "--json")
-    assert told.returncode in (0, 1), told.stderr
-    return json.loads(told.stdout)
+    completed = scaling(*arguments, "--json")
+    assert completed.returncode in (0, 1), completed.stderr
+    return json.loads(completed.stdout)
 
 
 def test_fit_puts_the_answer_first_and_cautions_beside(csv):
-    told = program("fit", csv(RAYTRACER))
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("mine: Amdahl's law, serial fraction 5.66 %")
-    assert "no clock was recorded" in told.stderr
-    assert "\x1b" not in told.stdout
+    completed = program("fit", csv(RAYTRACER))
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("mine: Amdahl's law, serial fraction 5.66 %")
+    assert "no clock was recorded" in completed.stderr
+    assert "\x1b" not in completed.stdout
 
 
 def test_fit_of_a_folder_finds_the_law_it_was_made_from(folder):
@@ -72,24 +72,24 @@ def test_known_truth_through_the_command(csv):
 
 
 def test_capacity_answers_in_counts_the_machine_has(folder):
-    told = scaling("capacity", folder, "--throughput", 4.9)
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("give calibrated train 9 cores: more than 99 % sure of 4.9 items/s")
+    completed = scaling("capacity", folder, "--throughput", 4.9)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("give calibrated train 9 cores: more than 99 % sure of 4.9 items/s")
     (answer,) = facts("capacity", folder, "--throughput", 7)["answers"]
     assert (answer["status"], answer["cores"]) == ("not reachable", None)
 
 
 def test_capacity_where_the_answer_is_no_ends_with_one(csv):
-    told = program("capacity", csv(NO_SINGLE), "--throughput", 100)
-    assert told.returncode == 1
-    assert "no answer: no law fits" in told.stdout
+    completed = program("capacity", csv(NO_SINGLE), "--throughput", 100)
+    assert completed.returncode == 1
+    assert "no answer: no law fits" in completed.stdout
     assert scaling("capacity", csv(RAYTRACER), "--throughput", 5000).returncode == 1
 
 
 def test_capacity_without_a_question_shows_the_landmarks(csv):
-    told = scaling("capacity", csv(RAYTRACER))
-    assert told.returncode == 0, told.stderr
-    assert "knee" in told.stdout
+    completed = scaling("capacity", csv(RAYTRACER))
+    assert completed.returncode == 0, completed.stderr
+    assert "knee" in completed.stdout
     assert facts("capacity", csv(RAYTRACER))["limits"][0]["speedup_limit"]["value"] == pytest.approx(17.7, rel=0.05)
 
 
@@ -97,8 +97,8 @@ def test_several_series_make_a_table(tmp_path):
     path = tmp_path / "both.csv"
     rows = "".join(f"rays,{n},{x}\nodd,{n + 1},{y}\n" for (n, x), (_, y) in zip(RAYTRACER[:8], NO_SINGLE, strict=True))
     path.write_text("series,cores,throughput\n" + rows)
-    told = scaling("capacity", path, "--throughput", 100)
-    assert told.stdout.splitlines()[0].startswith("give rays ")
+    completed = scaling("capacity", path, "--throughput", 100)
+    assert completed.stdout.splitlines()[0].startswith("give rays ")
     assert len(json.loads(scaling("fit", path, "--json").stdout)["series"]) == 2
 
 
@@ -136,8 +136,8 @@ def test_points_that_are_not_valid_are_left_out_unless_asked_for(tmp_path):
     for row in AmdahlMachine().execute(plan(question, host).runs):
         store.append(row)
     assert scaling("fit", tmp_path / "few", "--include-invalid").returncode == 0
-    told = scaling("fit", tmp_path / "few")
-    assert "4 of 5 points left out as not valid (too few launches)" in told.stderr
+    completed = scaling("fit", tmp_path / "few")
+    assert "4 of 5 points left out as not valid (too few launches)" in completed.stderr
 
 
 def test_an_exported_csv_is_read_as_the_folder_it_came_from(folder, tmp_path):

@@ -22,14 +22,14 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
 
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_every_command_has_an_example_and_every_option_a_help_text(name):
-    told = command(name)
-    assert f"Example: scaling {name} " in told.help
-    assert not [param.name for param in told.params if not getattr(param, "help", None)]
+    completed = command(name)
+    assert f"Example: scaling {name} " in completed.help
+    assert not [param.name for param in completed.params if not getattr(param, "help", None)]
 
 
 def test_help_lists_the_commands_in_groups():
-    told = scaling("--help").stdout
-    places = [told.index(word) for word in ("Measure:", "  sweep", "Read:", "  show", "Machine:", "  topology")]
+    completed = scaling("--help").stdout
+    places = [completed.index(word) for word in ("Measure:", "  sweep", "Read:", "  show", "Machine:", "  topology")]
     assert places == sorted(places)
 
 
@@ -38,15 +38,15 @@ def test_version_is_that_of_the_package():
 
 
 def test_completion_can_be_installed_and_shown():
-    told = scaling("--help").stdout
-    assert "--install-completion" in told
-    assert "--show-completion" in told
+    completed = scaling("--help").stdout
+    assert "--install-completion" in completed
+    assert "--show-completion" in completed
 
 
 def test_a_mistyped_command_is_refused_with_the_nearest():
-    told = scaling("topolgy")
-    assert told.returncode == 2
-    assert "topology" in told.stderr
+    completed = scaling("topolgy")
+    assert completed.returncode == 2
+    assert "topology" in completed.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["topology"]])
@@ -58,5 +58,5 @@ def test_a_command_imports_only_what_it_needs(arguments):
         "except SystemExit: pass\n"
         "print([m for m in ('numpy', 'pandas', 'scipy', 'matplotlib') if m in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert told.stdout.splitlines()[-1] == "[]", told.stderr
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert completed.stdout.splitlines()[-1] == "[]", completed.stderr

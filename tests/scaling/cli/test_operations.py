@@ -10,16 +10,16 @@ from tests.scaling.reporting.results import made, written
 SMALL = Path(__file__).parents[3] / "docs" / "examples" / "profiles-small"
 
 
-def test_a_kept_profile_tells_what_limits_each_network_and_foretells_its_steps():
-    told = program("profile", SMALL, "--predict", "4,8")
-    assert told.returncode == 0, told.stderr
-    assert "what limits vgg train at 2 threads: efficiency " in told.stdout
-    assert "centroid linkage: residual – vgg 0.00" in told.stdout
-    assert "8 threads are 4 times the most that were traced" in told.stderr
-    assert "Traceback" not in told.stderr
+def test_a_stored_profile_names_what_limits_each_network_and_predicts_its_steps():
+    completed = program("profile", SMALL, "--predict", "4,8")
+    assert completed.returncode == 0, completed.stderr
+    assert "what limits vgg train at 2 threads: efficiency " in completed.stdout
+    assert "centroid linkage: residual – vgg 0.00" in completed.stdout
+    assert "8 threads are 4 times the most that were traced" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
-def test_the_same_is_there_for_scripts():
+def test_the_same_values_are_in_the_json():
     facts = json.loads(scaling("profile", SMALL, "--predict", "16", "--json").stdout)["analysis"]
     assert len(facts["profiles"]) == 32
     assert len(facts["scaling"]) == 16
@@ -32,17 +32,19 @@ def test_the_same_is_there_for_scripts():
 
 @pytest.mark.parametrize("wish", ["0", "many", "4,-1", ""])
 def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
-    told = scaling("profile", SMALL, "--predict", wish)
-    assert told.returncode == 2
-    assert told.stderr == f"scaling: --predict {wish}: give numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
+    completed = scaling("profile", SMALL, "--predict", wish)
+    assert completed.returncode == 2
+    assert (
+        completed.stderr == f"scaling: --predict {wish}: give numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
+    )
 
 
 def test_figures_of_a_profile_are_drawn_from_its_folder(tmp_path):
-    told = scaling("plot", SMALL, "op-tail", "op-similarity", "-o", tmp_path, "--format", "svg")
-    assert told.stdout.split() == [f"{tmp_path}/op-tail.svg", f"{tmp_path}/op-similarity.svg"]
+    completed = scaling("plot", SMALL, "op-tail", "op-similarity", "-o", tmp_path, "--format", "svg")
+    assert completed.stdout.split() == [f"{tmp_path}/op-tail.svg", f"{tmp_path}/op-similarity.svg"]
 
 
-def test_networks_are_held_against_the_ceilings_measured_beside_them(tmp_path):
+def test_networks_are_compared_with_the_ceilings_measured_beside_them(tmp_path):
     toml = 'workloads = ["autoenc", "matmul", "stream"]\nsize = "small"\ncores = [1, 2]\nlaunches = 3'
     folder = written(made(toml), tmp_path / "results")
     facts = json.loads(scaling("workloads", folder, "--json").stdout)["points"]
@@ -56,6 +58,6 @@ def test_networks_are_held_against_the_ceilings_measured_beside_them(tmp_path):
 
 def test_a_folder_without_a_network_achieves_nothing(tmp_path):
     folder = written(made('workloads = ["calibrated"]\ncores = [1]\nlaunches = 3'), tmp_path / "results")
-    told = scaling("workloads", folder)
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"scaling: no network was measured in {folder}; there are alexnet")
+    completed = scaling("workloads", folder)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith(f"scaling: no network was measured in {folder}; there are alexnet")

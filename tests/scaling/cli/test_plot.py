@@ -11,18 +11,18 @@ def folder(tmp_path):
 
 
 def test_every_figure_is_written_beside_the_rows_and_its_files_are_printed(folder):
-    told = program("plot", folder)
-    assert told.returncode == 0, told.stderr
-    paths = told.stdout.split()
+    completed = program("plot", folder)
+    assert completed.returncode == 0, completed.stderr
+    paths = completed.stdout.split()
     assert f"{folder}/figures/efficiency.png" in paths
     assert sorted(paths) == sorted(map(str, (folder / "figures").iterdir()))
-    assert "no figure 'smt': no point uses a second thread of a core" in told.stderr
+    assert "no figure 'smt': no point uses a second thread of a core" in completed.stderr
 
 
 def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
-    asked = ["capacity", "efficiency", "capacity", "-o", tmp_path / "mine", "--format", "svg", "--target", "100"]
-    told = scaling("plot", folder, *asked)
-    assert told.stdout.split() == [f"{tmp_path}/mine/capacity.svg", f"{tmp_path}/mine/efficiency.svg"]
+    arguments = ["capacity", "efficiency", "capacity", "-o", tmp_path / "mine", "--format", "svg", "--target", "100"]
+    completed = scaling("plot", folder, *arguments)
+    assert completed.stdout.split() == [f"{tmp_path}/mine/capacity.svg", f"{tmp_path}/mine/efficiency.svg"]
     assert "target, 100/s" in (tmp_path / "mine" / "capacity.svg").read_text()
 
 
@@ -38,16 +38,16 @@ def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
     ],
 )
 def test_a_mistake_is_one_sentence(folder, arguments, words):
-    told = scaling("plot", folder, *arguments)
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"scaling: {words}")
-    assert told.stderr.count("\n") == 1
+    completed = scaling("plot", folder, *arguments)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith(f"scaling: {words}")
+    assert completed.stderr.count("\n") == 1
 
 
 def test_a_folder_without_rows_is_refused(tmp_path):
-    told = scaling("plot", tmp_path)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert "rows.jsonl cannot be read" in told.stderr
+    completed = scaling("plot", tmp_path)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "rows.jsonl cannot be read" in completed.stderr
 
 
 def test_points_that_are_not_valid_count_for_laws_only_where_asked_for(tmp_path):

@@ -32,9 +32,9 @@ def lines(folder):
 
 
 def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
-    told, folder = profiled
-    assert told.returncode == 0, told.stderr
-    run, *_ = told.stdout.split("\n\n")
+    completed, folder = profiled
+    assert completed.returncode == 0, completed.stderr
+    run, *_ = completed.stdout.split("\n\n")
     first, header, *ops, total = run.splitlines()
     assert first.startswith("deepq train small, 1 thread: ")
     assert all(
@@ -43,7 +43,7 @@ def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
     assert header.split() == ["op", "type", "a", "step", "of", "op", "time", "executions"]
     assert {"Conv2D", "Conv2DBackpropFilter"} <= {line.split()[0] for line in ops}
     assert total.startswith("all ops")
-    assert f"traces are in {folder}" in told.stderr
+    assert f"traces are in {folder}" in completed.stderr
 
 
 def test_a_profile_leaves_its_traces_its_question_and_its_machine(profiled):
@@ -52,27 +52,27 @@ def test_a_profile_leaves_its_traces_its_question_and_its_machine(profiled):
 
 def test_the_same_command_again_traces_nothing_twice(folder):
     before = lines(folder)
-    told = scaling("profile", "deepq", *SMALL, "-o", folder)
-    assert told.returncode == 0, told.stderr
-    assert "all 1 runs are there already" in told.stderr
-    assert "all ops" in told.stdout
+    completed = scaling("profile", "deepq", *SMALL, "-o", folder)
+    assert completed.returncode == 0, completed.stderr
+    assert "all 1 runs are there already" in completed.stderr
+    assert "all ops" in completed.stdout
     assert lines(folder) == before
 
 
 def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
-    told = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
-    assert told.returncode == 0, told.stderr
+    completed = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
+    assert completed.returncode == 0, completed.stderr
     assert [each.row.run.launch for each in read_traced_rows(folder)] == [1, 2, 3, 4]
-    assert told.stdout.count("deepq train small, 1 thread") >= 4
-    assert told.stdout.count("all ops") == 1
+    assert completed.stdout.count("deepq train small, 1 thread") >= 4
+    assert completed.stdout.count("all ops") == 1
     again = scaling("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
     assert "all 4 runs are there already" in again.stderr
 
 
 @pytest.mark.parametrize("points", ["0", "-1", "nan"])
 def test_nothing_is_the_same_within_nothing(points, tmp_path):
-    told = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
-    assert f"--reproducible-to {points}: give the percentage points" in complaint(told)
+    completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
+    assert f"--reproducible-to {points}: give the percentage points" in complaint(completed)
 
 
 def test_what_is_not_known_after_so_many_launches_is_said(folder):
@@ -84,9 +84,9 @@ def test_what_is_not_known_after_so_many_launches_is_said(folder):
         step = replace(kept.steps[0], ops=ops, wall_seconds=sum(op.seconds for op in ops), overhead_seconds=0.0)
         store.append(TracedRow(replace(kept.row, run=replace(kept.row.run, launch=number)), (step,) * 2))
     store.close()
-    told = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
-    assert "all 24 runs are there already" in told.stderr
-    assert "points in the share of an op, and 0.1 points were asked for; trace on a quieter machine" in told.stderr
+    completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
+    assert "all 24 runs are there already" in completed.stderr
+    assert "points in the share of an op, and 0.1 points were asked for; trace on a quieter machine" in completed.stderr
 
 
 def test_a_folder_of_traces_is_shown_again(profiled, folder):
@@ -102,33 +102,33 @@ def test_a_folder_without_traces_is_refused(tmp_path):
 
 
 def test_another_number_of_steps_wants_another_folder(folder):
-    told = complaint(scaling("profile", "deepq", *SMALL, "--steps", "5", "-o", folder))
-    assert "holds deepq train, 1 core" in told
-    assert "with 4 traced steps, and 5 were asked for; choose another folder with -o" in told
+    message = complaint(scaling("profile", "deepq", *SMALL, "--steps", "5", "-o", folder))
+    assert "holds deepq train, 1 core" in message
+    assert "with 4 traced steps, and 5 were asked for; choose another folder with -o" in message
 
 
 def test_another_machine_is_refused_with_the_difference(folder):
     facts = json.loads((folder / "machine.json").read_text())
     (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
-    told = complaint(scaling("profile", "deepq", *SMALL, "-o", folder))
-    assert "holds the results of another machine: host is " in told
-    assert "instead of 'elsewhere'" in told
+    message = complaint(scaling("profile", "deepq", *SMALL, "-o", folder))
+    assert "holds the results of another machine: host is " in message
+    assert "instead of 'elsewhere'" in message
 
 
 def test_a_torn_last_line_is_traced_again(folder):
     (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
-    told = program("profile", "deepq", *SMALL, "-o", folder)
-    assert told.returncode == 0, told.stderr
-    assert "a torn last line of" in told.stderr
+    completed = program("profile", "deepq", *SMALL, "-o", folder)
+    assert completed.returncode == 0, completed.stderr
+    assert "a torn last line of" in completed.stderr
     assert len(list(read_traced_rows(folder))) == 1
 
 
 def test_a_run_that_fails_is_kept_with_its_reason_and_the_answer_is_no(tmp_path):
     (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
     folder = tmp_path / "results"
-    told = program("profile", f"{tmp_path}/mine.py:build", "-o", folder)
-    assert told.returncode == 1
-    assert "failed: MemoryError: too large (mine.py line 2)" in told.stderr
+    completed = program("profile", f"{tmp_path}/mine.py:build", "-o", folder)
+    assert completed.returncode == 1
+    assert "failed: MemoryError: too large (mine.py line 2)" in completed.stderr
     again = program("profile", f"{tmp_path}/mine.py:build", "-o", folder, "--retry-failed")
     assert "1 failed run set aside to be made again" in again.stderr
 
@@ -140,14 +140,14 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as profile:
         assert profile.stderr.readline().startswith("[1/100]")
         profile.send_signal(signal.SIGINT)
-        told = profile.stderr.read()
+        message = profile.stderr.read()
     assert profile.returncode == 130
     kept = len(list(read_traced_rows(folder)))
-    assert f"interrupted; {kept} of 100 runs are kept in {folder}: give the same command to go on" in told
+    assert f"interrupted; {kept} of 100 runs are kept in {folder}: give the same command to go on" in message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "completed"),
     [
         (["alexnot"], "unknown workload 'alexnot'; did you mean 'alexnet'?"),
         (
@@ -167,12 +167,12 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         (["nowhere.toml"], "study nowhere.toml cannot be read"),
     ],
 )
-def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, told):
-    assert told in complaint(scaling("profile", *arguments, "-o", tmp_path / "results"))
+def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, completed):
+    assert completed in complaint(scaling("profile", *arguments, "-o", tmp_path / "results"))
     assert not (tmp_path / "results").exists()
 
 
 def test_a_study_with_jit_is_refused(tmp_path):
     (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
-    told = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
-    assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in told
+    message = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
+    assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in message

@@ -17,9 +17,9 @@ def folder(tmp_path_factory):
 
 
 def test_the_page_lies_beside_the_rows_and_its_path_is_printed(folder):
-    told = program("report", folder)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout == f"{folder / 'report.html'}\n"
+    completed = program("report", folder)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout == f"{folder / 'report.html'}\n"
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
 
 
@@ -30,16 +30,16 @@ def small(tmp_path_factory):
 
 
 def test_the_page_may_lie_elsewhere_and_take_in_what_is_not_valid(small, tmp_path):
-    told = scaling("report", small, "-o", tmp_path / "mine.html", "--include-invalid")
-    assert told.stdout == f"{tmp_path / 'mine.html'}\n"
+    completed = scaling("report", small, "-o", tmp_path / "mine.html", "--include-invalid")
+    assert completed.stdout == f"{tmp_path / 'mine.html'}\n"
     assert "--include-invalid" in (tmp_path / "mine.html").read_text()
     assert list(tmp_path.iterdir()) == [tmp_path / "mine.html"]
 
 
 def test_its_figures_may_be_written_too_and_are_those_of_plot(small, tmp_path):
-    told = scaling("report", small, "-o", tmp_path / "mine.html", "--figures").stdout.splitlines()
+    completed = scaling("report", small, "-o", tmp_path / "mine.html", "--figures").stdout.splitlines()
     drawn = scaling("plot", small, "-o", tmp_path / "plotted").stdout.splitlines()
-    assert told == [*(path.replace("plotted", "figures") for path in drawn), str(tmp_path / "mine.html")]
+    assert completed == [*(path.replace("plotted", "figures") for path in drawn), str(tmp_path / "mine.html")]
     svgs = [path for path in drawn if path.endswith(".svg")]
     assert svgs
     assert all(Path(path).read_text() == (tmp_path / "figures" / Path(path).name).read_text() for path in svgs)
@@ -47,18 +47,18 @@ def test_its_figures_may_be_written_too_and_are_those_of_plot(small, tmp_path):
 
 @pytest.mark.parametrize(("output", "words"), [("no/where.html", "cannot be written"), ("", "cannot be written")])
 def test_a_page_that_cannot_be_written_is_one_sentence_and_leaves_nothing(small, tmp_path, output, words):
-    told = scaling("report", small, "-o", tmp_path / output)
-    assert told.returncode == 2
-    assert told.stderr.startswith("scaling: ")
-    assert words in told.stderr
-    assert told.stderr.count("\n") == 1
+    completed = scaling("report", small, "-o", tmp_path / output)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("scaling: ")
+    assert words in completed.stderr
+    assert completed.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_without_rows_is_one_sentence(tmp_path):
-    told = scaling("report", tmp_path)
-    assert told.returncode == 2
-    assert "no results in" in told.stderr
+    completed = scaling("report", tmp_path)
+    assert completed.returncode == 2
+    assert "no results in" in completed.stderr
     (tmp_path / "rows.jsonl").touch()
     assert "no rows in" in scaling("report", tmp_path).stderr
 

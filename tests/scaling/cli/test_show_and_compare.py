@@ -26,9 +26,9 @@ def swept(serial: float = 0.1, one_core_seconds: float = 1.0, seed: int = 1) -> 
 
 
 def shown(folder: Path) -> list[dict[str, object]]:
-    told = scaling("show", folder, "--json")
-    assert told.returncode == 0, told.stderr
-    return json.loads(told.stdout)["points"]
+    completed = scaling("show", folder, "--json")
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout)["points"]
 
 
 def test_every_figure_comes_with_its_interval_and_verdict(tmp_path):
@@ -41,12 +41,12 @@ def test_every_figure_comes_with_its_interval_and_verdict(tmp_path):
     assert four["reasons"] == []
 
 
-def test_the_table_has_intervals_and_a_verdict_a_line(tmp_path):
-    told = program("show", folder_of(tmp_path / "a", swept()))
-    header, *lines = told.stdout.splitlines()
+def test_the_table_has_intervals_and_one_verdict_per_line(tmp_path):
+    completed = program("show", folder_of(tmp_path / "a", swept()))
+    header, *lines = completed.stdout.splitlines()
     assert header.split()[-2:] == ["launches", "verdict"]
     assert all(line.endswith("valid") for line in lines)
-    assert told.stderr == ""
+    assert completed.stderr == ""
 
 
 HAND_MADE = {
@@ -62,13 +62,13 @@ HAND_MADE = {
 
 
 @pytest.mark.parametrize("name", HAND_MADE)
-def test_rows_that_tell_little_get_a_sentence_and_no_certainty(tmp_path, name):
+def test_rows_with_little_information_get_a_sentence_and_no_certainty(tmp_path, name):
     rows, sentence = HAND_MADE[name]
     folder = folder_of(tmp_path / "a", rows)
-    told = scaling("show", folder)
-    assert told.returncode == 0
-    assert sentence in told.stdout + told.stderr
-    assert "Traceback" not in told.stderr
+    completed = scaling("show", folder)
+    assert completed.returncode == 0
+    assert sentence in completed.stdout + completed.stderr
+    assert "Traceback" not in completed.stderr
     for point in shown(folder):
         assert not point["valid"]
         assert point["step_seconds_low"] is None or point["step_seconds_low"] < point["step_seconds_high"]
@@ -91,31 +91,31 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_row_that_cannot_be_is_refused_with_its_line(tmp_path, name):
-    told = scaling("show", folder_of(tmp_path / "a", [row(), spoiled(BAD[name]), row()]))
-    assert told.returncode == 2
-    assert told.stderr.count("\n") == 1
-    assert "line 2 is not a row" in told.stderr
+def test_an_impossible_row_is_refused_with_its_line(tmp_path, name):
+    completed = scaling("show", folder_of(tmp_path / "a", [row(), spoiled(BAD[name]), row()]))
+    assert completed.returncode == 2
+    assert completed.stderr.count("\n") == 1
+    assert "line 2 is not a row" in completed.stderr
 
 
 def test_an_empty_folder_is_a_sentence(tmp_path):
-    told = program("show", folder_of(tmp_path / "a", []))
-    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
-    assert "no rows in" in told.stderr
+    completed = program("show", folder_of(tmp_path / "a", []))
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
+    assert "no rows in" in completed.stderr
 
 
 def test_the_same_program_twice_shows_no_difference(tmp_path):
-    told = scaling("compare", folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", swept(seed=2)))
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.startswith("no difference shown in 3 points\n")
+    completed = scaling("compare", folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", swept(seed=2)))
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert completed.stdout.startswith("no difference shown in 3 points\n")
 
 
-def test_a_slower_program_is_found_and_said_with_status_one(tmp_path):
+def test_a_slower_program_is_reported_with_status_one(tmp_path):
     a, b = folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", swept(one_core_seconds=1.02, seed=2))
-    told = program("compare", a, b)
-    assert told.returncode == 1
-    assert told.stdout.startswith("3 of 3 points differ; the most: calibrated train, ")
-    assert "slower" in told.stdout
+    completed = program("compare", a, b)
+    assert completed.returncode == 1
+    assert completed.stdout.startswith("3 of 3 points differ; the most: calibrated train, ")
+    assert "slower" in completed.stdout
     facts = json.loads(scaling("compare", a, b, "--json").stdout)
     assert facts["differs"]
     assert all(point["ratio_low"] < 1.02 < point["ratio_high"] for point in facts["points"])
@@ -135,6 +135,6 @@ def test_unlike_machines_are_compared_only_when_asked_for(tmp_path):
 
 def test_results_without_a_point_in_common_are_a_sentence(tmp_path):
     other = list(AmdahlMachine().execute(plan(study("cores = 1\nitems = 7"), machine(4)).runs))
-    told = scaling("compare", folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", other))
-    assert told.returncode == 2
-    assert "no measured point in common" in told.stderr
+    completed = scaling("compare", folder_of(tmp_path / "a", swept()), folder_of(tmp_path / "b", other))
+    assert completed.returncode == 2
+    assert "no measured point in common" in completed.stderr

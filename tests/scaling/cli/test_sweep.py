@@ -37,34 +37,34 @@ def swept(first, folder):
 
 
 def test_a_sweep_ends_with_a_table_of_speedup_and_efficiency(folder):
-    told = scaling("sweep", "quick", *SMALL, "-o", folder)
-    assert told.returncode == 0, told.stderr
-    header, *lines = told.stdout.splitlines()
+    completed = scaling("sweep", "quick", *SMALL, "-o", folder)
+    assert completed.returncode == 0, completed.stderr
+    header, *lines = completed.stdout.splitlines()
     assert {"workload", "cores", "step", "speedup", "efficiency", "launches"} <= set(header.split())
     assert "calibrated work=0.2" in lines[0]
-    assert f"results are in {folder}" in told.stderr
-    assert "\x1b" not in told.stdout + told.stderr
+    assert f"results are in {folder}" in completed.stderr
+    assert "\x1b" not in completed.stdout + completed.stderr
 
 
 def test_a_sweep_ends_with_its_page(folder):
-    told = scaling("sweep", *(word for word in SMALL if word != "--no-report"), "-o", folder)
-    assert told.returncode == 0, told.stderr
-    assert f"the page that shows them is {folder / 'report.html'}" in told.stderr
+    completed = scaling("sweep", *(word for word in SMALL if word != "--no-report"), "-o", folder)
+    assert completed.returncode == 0, completed.stderr
+    assert f"the page that shows them is {folder / 'report.html'}" in completed.stderr
     assert "calibrated work=0.2" in (folder / "report.html").read_text()
 
 
 def test_progress_is_a_line_a_run_when_piped(first):
-    told, folder = first
-    runs = [line for line in told.stderr.splitlines() if re.match(r"\[\d+/\d+\] ", line)]
+    completed, folder = first
+    runs = [line for line in completed.stderr.splitlines() if re.match(r"\[\d+/\d+\] ", line)]
     assert len(runs) == len(list(read_rows(folder)))
     assert "left)" in runs[0]
 
 
 def test_the_same_command_again_measures_nothing_twice(swept):
     before = (swept / "rows.jsonl").read_bytes()
-    told = scaling("sweep", *SMALL, "-o", swept)
-    assert told.returncode == 0
-    assert "are there already" in told.stderr
+    completed = scaling("sweep", *SMALL, "-o", swept)
+    assert completed.returncode == 0
+    assert "are there already" in completed.stderr
     assert (swept / "rows.jsonl").read_bytes() == before
 
 
@@ -77,16 +77,16 @@ def test_a_new_value_on_an_axis_adds_only_its_runs(swept):
 
 
 def test_a_changed_study_is_refused_with_the_difference(swept):
-    told = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", swept))
-    assert f"{swept} holds another study: seed was 1 and is now 2" in told
+    message = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", swept))
+    assert f"{swept} holds another study: seed was 1 and is now 2" in message
 
 
 def test_another_machine_is_refused_with_the_difference(swept):
     facts = json.loads((swept / "machine.json").read_text())
     (swept / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
-    told = complaint(scaling("sweep", *SMALL, "-o", swept))
-    assert "holds the results of another machine: host is " in told
-    assert "instead of 'elsewhere'" in told
+    message = complaint(scaling("sweep", *SMALL, "-o", swept))
+    assert "holds the results of another machine: host is " in message
+    assert "instead of 'elsewhere'" in message
 
 
 def test_the_study_is_kept_as_it_was_given(folder, tmp_path):
@@ -97,8 +97,8 @@ def test_the_study_is_kept_as_it_was_given(folder, tmp_path):
 
 
 def test_a_dry_run_prints_every_run_with_its_cpus_and_makes_none(folder):
-    told = here.scaling("sweep", "calibrated", "--set", "launches=2", "-o", folder, "--dry-run")
-    *runs, summary = told.stdout.splitlines()
+    completed = here.scaling("sweep", "calibrated", "--set", "launches=2", "-o", folder, "--dry-run")
+    *runs, summary = completed.stdout.splitlines()
     assert len(runs) == 2 * CORES + 1
     assert all("on CPUs" in line for line in runs)
     assert re.fullmatch(rf"{2 * CORES + 1} runs, at most about .*", summary)
@@ -106,9 +106,11 @@ def test_a_dry_run_prints_every_run_with_its_cpus_and_makes_none(folder):
 
 
 def test_a_failed_run_is_a_row_and_the_sweep_goes_on(folder):
-    told = scaling("sweep", *SMALL, "--set", 'workloads=["calibrated serial=7", "calibrated work=0.2"]', "-o", folder)
-    assert told.returncode == 0
-    assert "ValueError: serial=7 is not a fraction from 0 to 1" in told.stdout
+    completed = scaling(
+        "sweep", *SMALL, "--set", 'workloads=["calibrated serial=7", "calibrated work=0.2"]', "-o", folder
+    )
+    assert completed.returncode == 0
+    assert "ValueError: serial=7 is not a fraction from 0 to 1" in completed.stdout
     assert {row.outcome.status for row in read_rows(folder)} == {"ok", "failed"}
 
 
@@ -132,26 +134,26 @@ def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, req
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sweep:
         assert sweep.stderr.readline().startswith("[1/")
         sweep.send_signal(request_to_stop)
-        told = sweep.stderr.read()
-    assert sweep.returncode == 130, told
+        message = sweep.stderr.read()
+    assert sweep.returncode == 130, message
     kept = len(list(read_rows(folder)))
-    assert f"interrupted; {kept} of" in told
-    assert "give the same command to go on" in told
+    assert f"interrupted; {kept} of" in message
+    assert "give the same command to go on" in message
 
 
 def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
     command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as first:
         first.stderr.readline()
-        told = complaint(scaling("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait"))
+        message = complaint(scaling("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait"))
         first.send_signal(signal.SIGINT)
         first.stderr.read()
-    assert "another sweep is measuring on this machine: study 'quick' of user" in told
-    assert f"process {first.pid}" in told
+    assert "another sweep is measuring on this machine: study 'quick' of user" in message
+    assert f"process {first.pid}" in message
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "completed"),
     [
         (["smt=8"], "smt=8 was asked for"),
         (["cores=0"], "key 'cores' cannot be [0]"),
@@ -161,25 +163,25 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
         (["core=2"], "did you mean 'cores'?"),
     ],
 )
-def test_an_impossible_study_is_refused_before_its_first_run(folder, settings, told):
+def test_an_impossible_study_is_refused_before_its_first_run(folder, settings, completed):
     words = [word for each in settings for word in ("--set", each)]
-    assert told in complaint(here.scaling("sweep", *words, "-o", folder))
+    assert completed in complaint(here.scaling("sweep", *words, "-o", folder))
     assert not folder.exists()
 
 
 def test_a_list_outside_the_mask_is_refused(folder):
     need(CORES > 1, "two cores")
     first, second = sorted(read_topology().allowed)[:2]
-    asked = [*SMALL, "--set", f"placements=cpus:{second}", "-o", folder]
-    told = complaint(scaling("sweep", *asked, preexec_fn=lambda: os.sched_setaffinity(0, {first})))
-    assert f"CPU {second} is outside the CPUs this process may use, {first}" in told
+    arguments = [*SMALL, "--set", f"placements=cpus:{second}", "-o", folder]
+    message = complaint(scaling("sweep", *arguments, preexec_fn=lambda: os.sched_setaffinity(0, {first})))
+    assert f"CPU {second} is outside the CPUs this process may use, {first}" in message
 
 
 def test_a_mask_makes_the_machine_smaller(folder):
     first = min(read_topology().allowed)
-    told = scaling("sweep", "calibrated", "--dry-run", preexec_fn=lambda: os.sched_setaffinity(0, {first}))
-    assert "on CPUs" in told.stdout
-    assert "2 cores" not in told.stdout
+    completed = scaling("sweep", "calibrated", "--dry-run", preexec_fn=lambda: os.sched_setaffinity(0, {first}))
+    assert "on CPUs" in completed.stdout
+    assert "2 cores" not in completed.stdout
 
 
 def test_a_study_that_cannot_be_read_is_refused(tmp_path):
@@ -234,17 +236,19 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
     def join() -> None:
         (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
 
-    told = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
-    assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in told
-    told = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
-    assert "so the study goes up to 1 core(s)" in told.stderr
+    message = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
+    assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in message
+    completed = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
+    assert "so the study goes up to 1 core(s)" in completed.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
 
 
 def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
-    told = scaling("sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "60s", "-o", folder)
-    assert told.returncode == 0, told.stderr
-    assert re.search(r"\d+ runs; .* known to ± 50 %", told.stderr)
+    completed = scaling(
+        "sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "60s", "-o", folder
+    )
+    assert completed.returncode == 0, completed.stderr
+    assert re.search(r"\d+ runs; .* known to ± 50 %", completed.stderr)
     rows = list(read_rows(folder))
     assert len({row.run.key for row in rows}) == len(rows)
     assert rows[-1].run.point.cores == 1

@@ -25,7 +25,7 @@ def hybrid(tmp_path_factory):
     return write(tmp_path_factory.mktemp("hybrid"), files(HYBRID))
 
 
-def test_topology_tells_the_facts_as_json(power9):
+def test_topology_prints_its_facts_as_json(power9):
     answer = program("topology", "--json", "--root", power9, env=BARE)
     facts = json.loads(answer.stdout)
     assert (answer.returncode, answer.stderr) == (0, "")

@@ -16,8 +16,8 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def listed(cache):
     """What there is by name, counted where nothing has been counted yet."""
-    told = program("workloads", "--json", env={**os.environ, "XDG_CACHE_HOME": cache})
-    return {entry["name"]: entry for entry in json.loads(told.stdout)}
+    completed = program("workloads", "--json", env={**os.environ, "XDG_CACHE_HOME": cache})
+    return {entry["name"]: entry for entry in json.loads(completed.stdout)}
 
 
 def test_workloads_are_listed_with_their_options(listed):
@@ -27,9 +27,9 @@ def test_workloads_are_listed_with_their_options(listed):
 def test_workloads_are_listed_for_people_from_what_was_counted_before(listed, cache, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
     monkeypatch.setattr("subprocess.run", None)
-    told = scaling("workloads").stdout
-    assert "calibrated" in told
-    assert "vgg" in told
+    completed = scaling("workloads").stdout
+    assert "calibrated" in completed
+    assert "vgg" in completed
 
 
 def test_the_catalogue_counts_what_the_papers_say(listed):

@@ -1,4 +1,4 @@
-"""A cluster's folder in the commands that read results: kinds side by side, never joined."""
+"""A cluster's folder in the commands that read results: node types side by side, never joined."""
 
 import json
 import re
@@ -35,8 +35,8 @@ STUDY = study('cores = [1, 2, 3, 4, 6, 8, 12, 16]\nworkloads = ["calibrated"]', 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "cluster.toml").write_text(CLUSTER)
-    kinds = {"quick": AmdahlMachine(0.05, 0.5, noise=0.002), "cheap": AmdahlMachine(0.05, 1.0, noise=0.002)}
-    for name, engine in kinds.items():
+    node_types = {"quick": AmdahlMachine(0.05, 0.5, noise=0.002), "cheap": AmdahlMachine(0.05, 1.0, noise=0.002)}
+    for name, engine in node_types.items():
         store = Store(tmp_path / name)
         topology = machine(16)
         store.write_machine(HOST, topology)
@@ -47,38 +47,38 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_show_has_a_table_a_kind_and_says_which_points_were_on_several_machines(folder):
-    told = program("show", folder)
-    assert told.returncode == 0, told.stderr
-    assert "quick, Amdahl 470, on quick:" in told.stdout
-    assert "cheap, Amdahl 470, on cheap0, cheap1:" in told.stdout
-    assert "measured on more than one machine of cheap:" in told.stdout
-    assert "measured on more than one machine of quick:" not in told.stdout
+def test_show_has_a_table_per_node_type_and_says_which_points_were_on_several_machines(folder):
+    completed = program("show", folder)
+    assert completed.returncode == 0, completed.stderr
+    assert "quick, Amdahl 470, on quick:" in completed.stdout
+    assert "cheap, Amdahl 470, on cheap0, cheap1:" in completed.stdout
+    assert "measured on more than one machine of cheap:" in completed.stdout
+    assert "measured on more than one machine of quick:" not in completed.stdout
 
 
-def test_show_as_json_keeps_kinds_apart(folder):
-    kinds = json.loads(scaling("show", folder, "--json").stdout)["node_types"]
-    assert [kind["node_type"] for kind in kinds] == ["quick", "cheap"]
-    assert [len(kind["points"]) for kind in kinds] == [8, 8]
-    assert kinds[0]["between_machines"] == []
-    assert {each["host"] for each in kinds[1]["between_machines"][0]["machines"]} == {"cheap0", "cheap1"}
+def test_show_as_json_keeps_node_types_apart(folder):
+    node_types = json.loads(scaling("show", folder, "--json").stdout)["node_types"]
+    assert [node_type["node_type"] for node_type in node_types] == ["quick", "cheap"]
+    assert [len(node_type["points"]) for node_type in node_types] == [8, 8]
+    assert node_types[0]["between_machines"] == []
+    assert {machine["host"] for machine in node_types[1]["between_machines"][0]["machines"]} == {"cheap0", "cheap1"}
 
 
-def test_fit_has_a_law_a_kind(folder):
+def test_fit_has_a_law_per_node_type(folder):
     series = json.loads(scaling("fit", folder, "--json").stdout)["series"]
-    assert [each["name"] for each in series] == [
+    assert [fit["name"] for fit in series] == [
         "quick: calibrated train compact smt1",
         "cheap: calibrated train compact smt1",
     ]
-    for each in series:
-        assert each["laws"]["amdahl"]["serial_fraction"]["value"] == pytest.approx(0.05, abs=0.01)
+    for fit in series:
+        assert fit["laws"]["amdahl"]["serial_fraction"]["value"] == pytest.approx(0.05, abs=0.01)
 
 
-def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
-    told = scaling("capacity", folder, "--throughput", 6)
-    assert told.returncode == 0, told.stderr
-    assert "calibrated train: cheapest on cheap" in told.stdout
-    assert "fewest cores on quick" in told.stdout
+def test_capacity_sets_node_types_side_by_side_at_the_price_of_each(folder):
+    completed = scaling("capacity", folder, "--throughput", 6)
+    assert completed.returncode == 0, completed.stderr
+    assert "calibrated train: cheapest on cheap" in completed.stdout
+    assert "fewest cores on quick" in completed.stdout
     (facts,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["node_types"]
     assert (facts["cheapest"], facts["fewest_cores"]) == ("cheap", "quick")
     # Twice as fast and four times as dear a core: more than half the cores, and more than twice the price.
@@ -86,52 +86,52 @@ def test_capacity_sets_kinds_side_by_side_at_the_price_of_each(folder):
     assert facts["node_types"]["quick"]["cost_per_million"] > 1.5 * facts["node_types"]["cheap"]["cost_per_million"]
 
 
-def test_one_price_for_every_kind_is_refused_and_taken_for_one_kind(folder):
-    told = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
-    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
-    assert "--core-hour is the price of one core type" in told.stderr
+def test_one_price_for_every_node_type_is_refused_and_taken_for_one_node_type(folder):
+    completed = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
+    assert "--core-hour is the price of one core type" in completed.stderr
     assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
 
 
-def test_capacity_without_a_question_has_the_landmarks_of_every_kind(folder):
-    names = [each["name"] for each in json.loads(scaling("capacity", folder, "--json").stdout)["limits"]]
+def test_capacity_without_a_question_has_the_landmarks_of_every_node_type(folder):
+    names = [series["name"] for series in json.loads(scaling("capacity", folder, "--json").stdout)["limits"]]
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
 
 
-def test_a_kind_without_a_valid_point_is_passed_over_with_a_note(folder):
+def test_a_node_type_without_a_valid_point_is_passed_over_with_a_note(folder):
     store = Store(folder / "never")
     for row in AmdahlMachine().execute(plan(study(launches="1"), machine(2)).runs[:1]):
         store.append(row)
     store.close()
-    told = scaling("fit", folder)
-    assert told.returncode == 0
-    assert "never: none of the 1 point is valid" in told.stderr
+    completed = scaling("fit", folder)
+    assert completed.returncode == 0
+    assert "never: none of the 1 point is valid" in completed.stderr
 
 
 def test_a_cluster_folder_without_rows_is_one_sentence(tmp_path):
     (tmp_path / "cluster.toml").write_text(CLUSTER)
     for command in ("show", "fit", "capacity", "plot", "report"):
-        told = scaling(command, tmp_path)
-        assert (told.returncode, told.stderr) == (
+        completed = scaling(command, tmp_path)
+        assert (completed.returncode, completed.stderr) == (
             2,
             f"scaling: no rows in {tmp_path} yet; run the sweep that writes there\n",
         )
 
 
 def test_status_of_a_folder_that_no_cluster_has_written_is_one_sentence(tmp_path):
-    told = scaling("status", tmp_path)
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
+    completed = scaling("status", tmp_path)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
 
 
 @pytest.fixture
 def killed(folder):
-    """The journal of a driver that was killed: it had every run of a kind, and one of another under way."""
+    """The journal of a driver that was killed: it had every run of a node type, and one of another under way."""
     runs = plan(STUDY, machine(16)).runs
     journal = Journal(folder)
     journal.write("begun")
-    for kind in ("quick", "cheap"):
-        journal.write("planned", kind, runs=len(runs), study="s")
+    for node_type in ("quick", "cheap"):
+        journal.write("planned", node_type, runs=len(runs), study="s")
     for run in runs:
         journal.write("sent", "quick", key=run_key(run), attempt=1)
         journal.write("result", "quick", key=run_key(run), attempt=1)
@@ -141,9 +141,9 @@ def killed(folder):
 
 
 def standing(folder):
-    """What status says of every kind."""
-    told = json.loads(scaling("status", folder, "--json").stdout)
-    return {each["node_type"]: (each["planned"], each["done"], each["running"]) for each in told["node_types"]}
+    """What status says of every node type."""
+    facts = json.loads(scaling("status", folder, "--json").stdout)
+    return {one["node_type"]: (one["planned"], one["done"], one["running"]) for one in facts["node_types"]}
 
 
 def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, monkeypatch):
@@ -164,17 +164,17 @@ def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(fo
 
 
 @pytest.mark.parametrize("command", [("export", "--format", "csv"), ("compare", "{folder}/quick")])
-def test_commands_that_take_one_kind_name_the_kinds_of_a_clusters_folder(folder, command):
+def test_commands_that_take_one_node_type_name_the_node_types_of_a_clusters_folder(folder, command):
     name, *more = (word.format(folder=folder) for word in command)
-    told = scaling(name, *more, folder)
-    assert (told.returncode, told.stderr) == (
+    completed = scaling(name, *more, folder)
+    assert (completed.returncode, completed.stderr) == (
         2,
         f"scaling: {folder} holds the results of a cluster, whose node types are never joined; "
         f"give {folder}/quick or {folder}/cheap\n",
     )
 
 
-def test_plot_has_figures_of_every_kind_and_of_the_kinds_side_by_side(folder):
+def test_plot_has_figures_of_every_node_type_and_of_the_node_types_side_by_side(folder):
     drawn = scaling("plot", folder, "efficiency", "steps", "--format", "svg")
     assert drawn.returncode == 0, drawn.stderr
     files = ["quick/efficiency", "quick/steps", "cheap/efficiency", "cheap/steps", "efficiency"]
@@ -186,34 +186,38 @@ def test_plot_has_figures_of_every_kind_and_of_the_kinds_side_by_side(folder):
 
 
 def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
-    told = scaling("report", folder, "-o", tmp_path / "my page.html", "--target", 6)
-    assert told.stdout.splitlines() == [f"{tmp_path}/my page{kind}.html" for kind in ("-quick", "-cheap", "")]
+    completed = scaling("report", folder, "-o", tmp_path / "my page.html", "--target", 6)
+    assert completed.stdout.splitlines() == [
+        f"{tmp_path}/my page{node_type}.html" for node_type in ("-quick", "-cheap", "")
+    ]
     text = (tmp_path / "my page.html").read_text()
     assert 'href="my%20page-quick.html"' in text
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', text)[1])
-    (asked,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["node_types"]
-    assert facts["same_work"] == [{"target": 6, **asked}]
+    (answer,) = json.loads(scaling("capacity", folder, "--throughput", 6, "--json").stdout)["node_types"]
+    assert facts["same_work"] == [{"target": 6, **answer}]
     fitted = json.loads(scaling("fit", folder, "--json").stdout)["series"]
-    for kind, one in zip(facts["node_types"], fitted, strict=True):
-        assert kind["series"] == [{**one, "name": one["name"].partition(": ")[2]}]
+    for node_type, one in zip(facts["node_types"], fitted, strict=True):
+        assert node_type["series"] == [{**one, "name": one["name"].partition(": ")[2]}]
     shown = json.loads(scaling("show", folder, "--json").stdout)["node_types"]
-    assert [kind["between_machines"] for kind in facts["node_types"]] == [kind["between_machines"] for kind in shown]
+    assert [node_type["between_machines"] for node_type in facts["node_types"]] == [
+        node_type["between_machines"] for node_type in shown
+    ]
 
 
 @pytest.mark.parametrize(
-    ("place", "target", "words"),
+    ("subfolder", "target", "words"),
     [
         ("", 0, "--target is 0, but it must be a number above 0"),
         ("quick", 6, "--target is what the node types of a cluster"),
     ],
 )
-def test_a_target_that_makes_no_sense_is_one_sentence(folder, place, target, words):
-    told = scaling("report", folder / place, "--target", target)
-    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
-    assert words in told.stderr
+def test_a_target_that_makes_no_sense_is_one_sentence(folder, subfolder, target, words):
+    completed = scaling("report", folder / subfolder, "--target", target)
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
+    assert words in completed.stderr
 
 
-def test_a_sweep_ends_with_a_page_of_every_kind_and_one_that_sets_them_side_by_side(folder):
+def test_a_sweep_ends_with_a_page_of_every_node_type_and_one_that_sets_them_side_by_side(folder):
     assert sweep._report_note(load(folder)) == f"the page that shows them is {folder}/report.html"
     text = (folder / "report.html").read_text()
     links = set(re.findall(r'href="([^"#]+)"', text))
