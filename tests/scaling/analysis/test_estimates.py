@@ -6,7 +6,7 @@ import pytest
 from scaling.analysis.estimates import Estimate, mean, ratio, student_p, student_t
 
 
-def drawn(chance: random.Random, count: int, deviation: float = 0.02) -> list[float]:
+def sample(chance: random.Random, count: int, deviation: float = 0.02) -> list[float]:
     return [exp(chance.gauss(0, deviation)) for _ in range(count)]
 
 
@@ -18,7 +18,7 @@ def test_students_reach_is_the_one_in_the_books():
 @pytest.mark.parametrize("launches", [3, 5, 10])
 def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says(launches):
     chance = random.Random(launches)
-    figures = [mean(drawn(chance, launches)) for _ in range(2000)]
+    figures = [mean(sample(chance, launches)) for _ in range(2000)]
     held = sum(figure.low <= 1 <= figure.high for figure in figures)
     assert 0.935 <= held / 2000 <= 0.965
 
@@ -27,7 +27,7 @@ def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says(launches):
 @pytest.mark.parametrize("growth", [1, 3])
 def test_the_interval_of_a_ratio_has_both_sides_in_it(launches, growth):
     chance = random.Random(10 * launches + growth)
-    figures = [ratio(drawn(chance, launches + 1), drawn(chance, launches, 0.02 * growth)) for _ in range(2000)]
+    figures = [ratio(sample(chance, launches + 1), sample(chance, launches, 0.02 * growth)) for _ in range(2000)]
     held = sum(figure.low <= 1 <= figure.high for figure in figures)
     assert 0.92 <= held / 2000 <= 0.975
 

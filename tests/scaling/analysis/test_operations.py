@@ -34,25 +34,25 @@ def test_the_heaviest_types_make_ninety_percent():
 def test_steps_that_are_all_alike_are_steady():
     chance = random.Random(1)
     steps = [step({"MatMul": 0.01 * (1 + chance.gauss(0, 0.02))}) for _ in range(100)]
-    found = stationarity(trace(*steps))
-    assert found.coefficient_of_variation == pytest.approx(0.02, rel=0.2)
-    assert found.stationary
-    assert found.p > 0.01
-    assert abs(found.drift) < 0.02
+    result = stationarity(trace(*steps))
+    assert result.coefficient_of_variation == pytest.approx(0.02, rel=0.2)
+    assert result.stationary
+    assert result.p > 0.01
+    assert abs(result.drift) < 0.02
 
 
 def test_steps_that_grow_longer_are_not_steady():
     chance = random.Random(1)
-    steps = [step({"MatMul": 0.01 * (1 + 0.002 * place + chance.gauss(0, 0.02))}) for place in range(100)]
-    found = stationarity(trace(*steps))
-    assert not found.stationary
-    assert found.drift == pytest.approx(0.18, rel=0.2)
-    assert found.p < 1e-6
+    steps = [step({"MatMul": 0.01 * (1 + 0.002 * index + chance.gauss(0, 0.02))}) for index in range(100)]
+    result = stationarity(trace(*steps))
+    assert not result.stationary
+    assert result.drift == pytest.approx(0.18, rel=0.2)
+    assert result.p < 1e-6
 
 
 def test_a_trend_is_not_told_of_two_steps():
-    found = stationarity(trace(step({"MatMul": 1.0}), step({"MatMul": 2.0})))
-    assert (found.drift, found.p, found.stationary) == (None, None, True)
+    result = stationarity(trace(step({"MatMul": 1.0}), step({"MatMul": 2.0})))
+    assert (result.drift, result.p, result.stationary) == (None, None, True)
 
 
 def test_training_is_held_against_inference_of_the_same_network_on_as_many_threads():
@@ -67,7 +67,7 @@ def test_training_is_held_against_inference_of_the_same_network_on_as_many_threa
 
 def test_ops_against_threads_follow_their_own_laws():
     [threading] = threadings(profiles(amdahl_traces()))
-    times = {each.name: each.seconds for each in threading.times}
+    times = {op.name: op.seconds for op in threading.times}
     assert threading.threads == (1, 2, 4)
     assert times["CrossEntropy"] == pytest.approx((0.001, 0.001, 0.001))
     assert times["Conv2D"] == pytest.approx((0.030, 0.01515, 0.007725))

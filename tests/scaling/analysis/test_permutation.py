@@ -17,10 +17,10 @@ def groups(sizes: tuple[int, int], seed: int = 1, apart: float = 0.0) -> tuple[l
 
 
 def reference(before: list[float], after: list[float]) -> float:
-    found = stats.permutation_test(
+    result = stats.permutation_test(
         (np.array(after), np.array(before)), lambda one, other: one.mean() - other.mean(), n_resamples=np.inf
     )
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 @pytest.mark.parametrize(("sizes", "apart"), [*product(SIZES, [0.0, 1.0, 5.0])])
@@ -32,10 +32,10 @@ def test_the_probability_is_that_of_scipys_permutation_test(sizes, apart):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_interval_holds_the_shifts_the_test_does_not_refuse(sizes):
     before, after = groups(sizes, seed=2)
-    found = permutation_test(before, after)
-    for bound, inwards in ((found.difference.low, 1e-9), (found.difference.high, -1e-9)):
-        assert permutation_test(before, [each - bound - inwards for each in after]).probability > 0.05
-        assert permutation_test(before, [each - bound + inwards for each in after]).probability <= 0.05
+    result = permutation_test(before, after)
+    for bound, inwards in ((result.difference.low, 1e-9), (result.difference.high, -1e-9)):
+        assert permutation_test(before, [value - bound - inwards for value in after]).probability > 0.05
+        assert permutation_test(before, [value - bound + inwards for value in after]).probability <= 0.05
 
 
 def test_groups_wholly_apart_are_told_to_be_the_farthest_there_is():
@@ -52,19 +52,19 @@ def test_three_launches_a_side_have_too_few_ways():
 
 
 def test_equal_launches_differ_in_nothing():
-    found = permutation_test([0.1] * 5, [0.1] * 5)
-    assert (found.probability, found.difference.low, found.difference.high) == pytest.approx((1.0, 0.0, 0.0))
+    result = permutation_test([0.1] * 5, [0.1] * 5)
+    assert (result.probability, result.difference.low, result.difference.high) == pytest.approx((1.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("sizes", [(9, 9), (30, 20)])
 def test_where_there_are_too_many_ways_some_are_drawn_and_always_the_same(sizes):
     before, after = groups(sizes, seed=3, apart=0.4)
-    found = permutation_test(before, after)
-    assert found == permutation_test(before, after)
+    result = permutation_test(before, after)
+    assert result == permutation_test(before, after)
     student = stats.ttest_ind(before, after)
-    assert found.probability == pytest.approx(student.pvalue, abs=0.05)
-    assert found.difference.low < fmean(after) - fmean(before) < found.difference.high
-    assert (found.difference.low, found.difference.high) == pytest.approx(
-        [-each for each in student.confidence_interval()][::-1], abs=0.15
+    assert result.probability == pytest.approx(student.pvalue, abs=0.05)
+    assert result.difference.low < fmean(after) - fmean(before) < result.difference.high
+    assert (result.difference.low, result.difference.high) == pytest.approx(
+        [-value for value in student.confidence_interval()][::-1], abs=0.15
     )
-    assert permutation_test(before, [each + 99 for each in after]).probability == pytest.approx(2 / MOST_WAYS)
+    assert permutation_test(before, [value + 99 for value in after]).probability == pytest.approx(2 / MOST_WAYS)

@@ -24,8 +24,8 @@ def launches(count: int, between: float, step: float, steps: int, start_up: floa
 
 
 def test_steps_follow_the_costs_and_the_variances():
-    told = steps_per_launch(launches(2000, between=0.02, step=0.05, steps=30))
-    assert told == pytest.approx(sqrt(4.0 / 0.1 * 0.05**2 / 0.02**2), rel=0.1)
+    steps = steps_per_launch(launches(2000, between=0.02, step=0.05, steps=30))
+    assert steps == pytest.approx(sqrt(4.0 / 0.1 * 0.05**2 / 0.02**2), rel=0.1)
 
 
 def test_dear_starts_are_worth_more_steps_than_cheap_ones():

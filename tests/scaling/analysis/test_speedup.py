@@ -16,15 +16,15 @@ def points(toml: str, cores: int = 4, smt: int = 1) -> list[Point]:
 
 
 def launches(point: Point, seconds: float, spread: tuple[float, ...] = ABOUT, items: int = 1) -> list[Launch]:
-    return [Launch(point, number, seconds * each, items) for number, each in enumerate(spread, 1)]
+    return [Launch(point, number, seconds * factor, items) for number, factor in enumerate(spread, 1)]
 
 
 def ratios(*made: list[Launch]) -> list[object]:
-    return speedups(summarize(launch for each in made for launch in each))
+    return speedups(summarize(launch for group in made for launch in group))
 
 
-def names(each: object) -> list[str]:
-    return [doubt.rule.name for doubt in each.all_doubts]
+def names(scaled: object) -> list[str]:
+    return [doubt.rule.name for doubt in scaled.all_doubts]
 
 
 def test_speedup_is_against_one_core_and_is_not_clipped():
@@ -34,7 +34,7 @@ def test_speedup_is_against_one_core_and_is_not_clipped():
     assert (at_two.speedup.value, at_two.efficiency.value) == (pytest.approx(2.5), pytest.approx(1.25))
     assert (at_four.speedup.value, at_four.efficiency.value) == (pytest.approx(2.0), pytest.approx(0.5))
     assert at_four.speedup.low < 2.0 < at_four.speedup.high
-    assert all(each.valid for each in (at_one, at_two, at_four))
+    assert all(point.valid for point in (at_one, at_two, at_four))
 
 
 def test_karp_and_flatt_get_back_the_serial_fraction():

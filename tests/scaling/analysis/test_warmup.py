@@ -52,7 +52,7 @@ def test_ten_steps_a_fifth_slower_move_a_launch_by_less_than_half_a_percent():
         look, ended = 1, None
         while ended is None:
             slow = 1.2 if len(steps) < 10 else 1.0
-            steps += [slow * each for each in noisy(chance, 1)]
+            steps += [slow * step for step in noisy(chance, 1)]
             if len(steps) >= look:
                 ended, look = stop_reason(steps, 0.0, Limits(0.01, 60.0)), next_check(len(steps))
         medians.append(median(steps[warmup_steps(steps) :]))
@@ -74,7 +74,7 @@ def test_a_handful_of_steps_cannot_be_judged():
 
 def test_the_noise_of_a_step_tells_the_spread_of_launch_medians():
     launches = [noisy(random.Random(seed), 101) for seed in range(400)]
-    told = median(step_noise(steps) for steps in launches) / 101**0.5
+    estimated = median(step_noise(steps) for steps in launches) / 101**0.5
     medians = sorted(median(steps) for steps in launches)
     seen = (medians[int(0.84 * 400)] - medians[int(0.16 * 400)]) / 2
-    assert told == pytest.approx(seen, rel=0.25)
+    assert estimated == pytest.approx(seen, rel=0.25)

@@ -18,24 +18,24 @@ def swept(toml="", smt=1):
 
 
 def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):
-    found = evaluate(folder(swept('cores = "doubling"'), tmp_path))
-    assert [point.summary.point.cores for point in found.points] == [1, 2, 4, 8]
-    (law,) = found.fits
+    evaluation = evaluate(folder(swept('cores = "doubling"'), tmp_path))
+    assert [point.summary.point.cores for point in evaluation.points] == [1, 2, 4, 8]
+    (law,) = evaluation.fits
     assert law.chosen.figures.contention.low < 0.1 < law.chosen.figures.contention.high
-    (landmarks,) = found.limits
+    (landmarks,) = evaluation.limits
     assert landmarks.recommended in (7, 8)
-    assert (found.sizes.counts[-1], evaluation_notes(found)) == (8, [])
+    assert (evaluation.sizes.counts[-1], evaluation_notes(evaluation)) == (8, [])
 
 
 def test_where_threads_share_cores_the_whole_stands_for_its_parts(tmp_path):
-    found = evaluate(folder(swept('smt = "all"', smt=2), tmp_path, smt=2))
-    assert len(found.fits) == 3
-    assert [each.fit.series.name for each in found.limits] == ["calibrated train compact smt1-2"]
+    evaluation = evaluate(folder(swept('smt = "all"', smt=2), tmp_path, smt=2))
+    assert len(evaluation.fits) == 3
+    assert [limits.fit.series.name for limits in evaluation.limits] == ["calibrated train compact smt1-2"]
 
 
 def test_points_left_out_and_series_not_fitted_are_said(tmp_path):
     rows = [*swept("cores = [1, 2, 4]\nlaunches = 3")]
-    few = [each for each in rows if each.run.point.cores < 4 or each.run.launch < 3]
+    few = [row for row in rows if row.run.point.cores < 4 or row.run.launch < 3]
     assert any("1 of 3 points left out" in note for note in evaluation_notes(evaluate(folder(few, tmp_path))))
     single = evaluate(folder([row()], tmp_path))
     assert single.fits == ()

@@ -17,8 +17,8 @@ def test_values_are_those_of_the_paper():
     for table in (Y_MP, FX_40):
         values = karp_flatt_series(counts(times("linpack", table)), None).values
         printed = [f for _, _, f in table[1:]]
-        assert [each.fraction.value for each in values] == pytest.approx(printed, abs=1.5e-3)
-        assert all(each.fraction.low is None for each in values)
+        assert [point.fraction.value for point in values] == pytest.approx(printed, abs=1.5e-3)
+        assert all(point.fraction.low is None for point in values)
 
 
 def test_without_one_core_there_is_no_trace():
@@ -27,8 +27,8 @@ def test_without_one_core_there_is_no_trace():
 
 def test_intervals_hold_the_serial_fraction_about_as_often_as_they_say():
     chance = np.random.default_rng(4)
-    found = [each for _ in range(150) for each in traced(series(Truth(0.05), chance)).values]
-    assert 0.92 < np.mean([each.fraction.low <= 0.05 <= each.fraction.high for each in found]) < 0.98
+    points = [point for _ in range(150) for point in traced(series(Truth(0.05), chance)).values]
+    assert 0.92 < np.mean([point.fraction.low <= 0.05 <= point.fraction.high for point in points]) < 0.98
 
 
 def test_amdahls_law_is_flat_and_coherency_rises():
@@ -41,12 +41,12 @@ def test_amdahls_law_is_flat_and_coherency_rises():
 def test_a_slow_baseline_falls():
     chance = np.random.default_rng(4)
     measured = series(Truth(0.02), chance)
-    slow = Observation(1.0, tuple(1.2 * each for each in measured.observations[0].launch_seconds))
+    slow = Observation(1.0, tuple(1.2 * seconds for seconds in measured.observations[0].launch_seconds))
     assert traced(Series("slow", (slow, *measured.observations[1:]))).values[0].fraction.value < 0.0
 
 
 def test_two_cores_with_two_launches_have_an_interval():
-    found = traced(Series("two", (Observation(1.0, (1.0, 1.01)), Observation(2.0, (0.55, 0.551)))))
-    (only,) = found.values
+    result = traced(Series("two", (Observation(1.0, (1.0, 1.01)), Observation(2.0, (0.55, 0.551)))))
+    (only,) = result.values
     assert only.fraction.low < 0.1 < only.fraction.high
-    assert found.trend == "unknown"
+    assert result.trend == "unknown"

@@ -14,15 +14,15 @@ def slopes(truth, sets=100):
 
 
 def test_steady_noise_has_no_slope_to_speak_of():
-    found = slopes(STEADY)
-    assert np.median(np.abs(found)) < 0.25
-    assert abs(found.mean()) < 0.05
+    estimated = slopes(STEADY)
+    assert np.median(np.abs(estimated)) < 0.25
+    assert abs(estimated.mean()) < 0.05
 
 
 def test_growing_noise_is_found_and_shrunk_a_little():
     true = np.log(25) / np.log(32)
-    found = np.median(slopes(GROWING))
-    assert 0.75 * true < found < true
+    estimated = np.median(slopes(GROWING))
+    assert 0.75 * true < estimated < true
 
 
 def test_one_value_a_count_says_nothing_of_noise():

@@ -33,9 +33,9 @@ def test_the_p_value_of_coherency_is_half_that_of_an_f_test():
 
 def test_the_criterion_counts_launches_and_is_corrected_only_where_there_are_any():
     measured = series(Truth(0.03), np.random.default_rng(1))
-    found, _ = both(measured)
-    assert has_replicates(found.problem.counts)
-    assert akaike(found) == pytest.approx(30 * np.log(found.squares / 30) + 6 + 2 * 3 * 4 / 26)
+    replicated, _ = both(measured)
+    assert has_replicates(replicated.problem.counts)
+    assert akaike(replicated) == pytest.approx(30 * np.log(replicated.squares / 30) + 6 + 2 * 3 * 4 / 26)
     once, _ = both(rates("rays", RAYTRACER))
     assert akaike(once) == pytest.approx(11 * np.log(once.squares / 11) + 6)
 

@@ -10,7 +10,7 @@ USL = np.stack([1 / CORES, np.ones_like(CORES), CORES - 1], axis=-1)[None]
 
 def one_by_one(logs, weights):
     """The same fit by a solver for one problem at a time."""
-    found = least_squares(
+    solution = least_squares(
         lambda p: np.sqrt(weights) * (logs - p[0] - np.log(1 / CORES + p[1] * (1 - 1 / CORES) + p[2] * (CORES - 1))),
         [logs[0], 0.03, 1e-4],
         bounds=([-np.inf, 0, 0], [np.inf, 1, 1]),
@@ -19,7 +19,7 @@ def one_by_one(logs, weights):
         ftol=1e-15,
         gtol=1e-15,
     )
-    return found.x, 2 * found.cost
+    return solution.x, 2 * solution.cost
 
 
 @pytest.mark.parametrize("coherency", [0.0, 1e-4])
@@ -27,13 +27,13 @@ def test_a_batch_agrees_with_one_solver_call_each(coherency):
     chance = np.random.default_rng(1)
     truth = np.log(1 / CORES + 0.03 * (1 - 1 / CORES) + coherency * (CORES - 1))
     logs, weights = truth + chance.normal(0, 0.02, (40, CORES.size)), chance.uniform(0.5, 5, CORES.size)
-    found = solve(logs, weights, lambda _: USL)
-    one_core = found.coefficients[:, :2].sum(axis=1)
-    for place in range(40):
-        expected, squares = one_by_one(logs[place], weights)
-        assert found.squares[place] == pytest.approx(squares, rel=1e-8)
-        assert found.coefficients[place, 1] / one_core[place] == pytest.approx(expected[1], abs=2e-7)
-        assert found.coefficients[place, 2] / one_core[place] == pytest.approx(expected[2], abs=2e-8)
+    solution = solve(logs, weights, lambda _: USL)
+    one_core = solution.coefficients[:, :2].sum(axis=1)
+    for row in range(40):
+        expected, squares = one_by_one(logs[row], weights)
+        assert solution.squares[row] == pytest.approx(squares, rel=1e-8)
+        assert solution.coefficients[row, 1] / one_core[row] == pytest.approx(expected[1], abs=2e-7)
+        assert solution.coefficients[row, 2] / one_core[row] == pytest.approx(expected[2], abs=2e-8)
 
 
 def test_no_coefficient_is_negative_unless_it_may_be():
@@ -44,8 +44,8 @@ def test_no_coefficient_is_negative_unless_it_may_be():
 
 def test_exact_times_are_solved_exactly():
     truth = np.array([[0.9, 0.1, 0.002], [0.5, 0.5, 0.0], [1.0, 0.0, 1e-3]])
-    found = solve(np.log(truth @ USL[0].T), np.ones(CORES.size), lambda _: USL)
-    assert found.coefficients == pytest.approx(truth, abs=1e-8)
+    solution = solve(np.log(truth @ USL[0].T), np.ones(CORES.size), lambda _: USL)
+    assert solution.coefficients == pytest.approx(truth, abs=1e-8)
 
 
 def test_a_count_without_weight_does_not_matter():

@@ -44,25 +44,25 @@ def test_a_plain_step_is_foretold_by_how_much_tracing_stretches_one():
 
 
 def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
-    found = loss(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
+    lost = loss(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
     lost = {name: one / 1e3 * serial * 7 / 8 for name, (one, serial, _) in CONVOLUTIONAL.items()}
     total = sum(lost.values()) + (0.002 + 0.0005) * 7 / 8
-    shares = {part.name: part.share.value for part in found.parts}
+    shares = {part.name: part.share.value for part in lost.parts}
     for name, seconds in lost.items():
         assert shares[ONE_NAME.get(name, name)] == pytest.approx(seconds / total, rel=1e-4)
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert found.parts[0].name == "ApplyAdam"
-    assert found.efficiency == pytest.approx(seconds_on(1) / 8 / seconds_on(8))
-    assert found.significant
-    assert not found.measured
+    assert lost.parts[0].name == "ApplyAdam"
+    assert lost.efficiency == pytest.approx(seconds_on(1) / 8 / seconds_on(8))
+    assert lost.significant
+    assert not lost.measured
 
 
 def test_a_loss_that_was_measured_is_not_foretold():
     slow = {**CONVOLUTIONAL, "Tile": (10.0, 3.0, 1)}  # gets slower with threads, which no law says
-    found = loss(laws_of(part_times([*amdahl_traces(slow, threads=(1, 2, 4))])), 4)
-    assert found.measured
-    assert found.parts[0].name == "Tile"
-    assert found.parts[0].seconds == pytest.approx(0.010 * (3 - 2 / 4) - 0.010 / 4)
+    lost = loss(laws_of(part_times([*amdahl_traces(slow, threads=(1, 2, 4))])), 4)
+    assert lost.measured
+    assert lost.parts[0].name == "Tile"
+    assert lost.parts[0].seconds == pytest.approx(0.010 * (3 - 2 / 4) - 0.010 / 4)
 
 
 def test_a_part_that_gets_slower_with_threads_is_named_and_stays_as_slow_as_it_is():
@@ -110,7 +110,7 @@ def test_a_single_step_gives_a_value_without_an_interval():
 def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
     times = [1.00, 1.02, 0.98, 1.01, 0.99, 1.0]
     traces = [
-        trace(*(step({"MatMul": each / threads, "Mul": 0.1 * each}) for each in times), threads=threads)
+        trace(*(step({"MatMul": seconds / threads, "Mul": 0.1 * seconds}) for seconds in times), threads=threads)
         for threads in (1, 2)
     ]
     laws = laws_of(part_times(traces))
@@ -120,13 +120,13 @@ def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
 
 def test_held_out_threads_are_foretold_by_ops_and_by_the_whole_step():
     times = part_times(amdahl_traces(threads=(1, 2, 4, 8), noise=0.002))
-    found = held_out_steps(times, (1, 2))
-    assert [each.threads for each in found] == [4, 8]
-    for each in found:
-        assert each.fitted_on == (1, 2)
-        assert abs(each.error_by_ops) < 0.03
-        assert abs(each.error_by_step) < 0.03
-        assert each.inside
+    predictions = held_out_steps(times, (1, 2))
+    assert [prediction.threads for prediction in predictions] == [4, 8]
+    for prediction in predictions:
+        assert prediction.fitted_on == (1, 2)
+        assert abs(prediction.error_by_ops) < 0.03
+        assert abs(prediction.error_by_step) < 0.03
+        assert prediction.inside
 
 
 def test_the_law_of_the_whole_step_is_the_sum_of_the_laws_of_its_parts():
@@ -142,4 +142,4 @@ def test_one_number_of_threads_is_too_few():
 
 def test_ops_that_overlap_are_refused():
     with pytest.raises(FitError, match="profile it with --inter 1"):
-        laws_of(part_times([replace(each, inter=2) for each in amdahl_traces()]))
+        laws_of(part_times([replace(one, inter=2) for one in amdahl_traces()]))

@@ -42,7 +42,7 @@ def test_op_time_overhead_and_the_unexplained_add_up_to_the_wall_time():
     assert made.stretch == pytest.approx(1.05)
 
 
-def test_ops_that_overlap_are_told_to():
+def test_the_time_that_ops_overlap_is_given():
     made = profile([trace(TracedStep(1.0, (OpTime("MatMul", 0.9, 1), OpTime("Mul", 0.5, 1)), 0.1, 0.5))])
     assert (made.op_seconds, made.overlap_seconds, made.wall_seconds) == pytest.approx((1.4, 0.5, 1.0))
     assert made.unexplained_seconds == pytest.approx(0.0)
@@ -70,7 +70,7 @@ def test_a_share_tells_how_far_launches_lie_apart():
 
 def test_three_launches_tell_how_far_a_profile_made_again_may_lie():
     shares = (0.70, 0.72, 0.74)
-    launches = [trace(step({"MatMul": each, "Mul": 1 - each}), launch=n) for n, each in enumerate(shares, 1)]
+    launches = [trace(step({"MatMul": share, "Mul": 1 - share}), launch=n) for n, share in enumerate(shares, 1)]
     assert profile(launches[:2]).reproducibility is None
     made = profile(launches)
     assert made.reproducibility == pytest.approx(4.3027 * sqrt(2 / 3) * 0.02, rel=1e-4)
@@ -80,11 +80,11 @@ def test_three_launches_tell_how_far_a_profile_made_again_may_lie():
 
 def test_profiles_of_a_subject_come_with_threads_ascending():
     made = profiles([*reversed(amdahl_traces(launches=1)), *amdahl_traces(launches=1, mode="infer")])
-    assert [(each.point.mode, each.threads) for each in made] == [
+    assert [(one.point.mode, one.threads) for one in made] == [
         *(("train", threads) for threads in (1, 2, 4)),
         *(("infer", threads) for threads in (1, 2, 4)),
     ]
-    assert len({each.subject for each in made}) == 2
+    assert len({one.subject for one in made}) == 2
 
 
 def test_a_trace_without_steps_makes_no_profile():
@@ -94,17 +94,17 @@ def test_a_trace_without_steps_makes_no_profile():
 def launches(shares, **fields) -> list[Trace]:
     """Launches in which an op has these shares."""
     first = trace(step({"MatMul": 1.0}), **fields)
-    steps = [(step({"MatMul": each, "Mul": 1 - each}),) for each in shares]
-    return [replace(first, launch=number, steps=each) for number, each in enumerate(steps, 1)]
+    steps = [(step({"MatMul": share, "Mul": 1 - share}),) for share in shares]
+    return [replace(first, launch=number, steps=traced) for number, traced in enumerate(steps, 1)]
 
 
-def test_points_whose_launches_differ_are_told_and_the_others_are_not():
+def test_only_points_whose_launches_differ_are_irreproducible():
     restless, calm = launches((0.6, 0.7, 0.65, 0.65), threads=2), launches((0.6, 0.601, 0.602, 0.601))
-    (found,) = irreproducible([*restless, *calm], 0.02).items()
-    assert found == (restless[0].point, pytest.approx(0.1757, abs=1e-4))
+    (point_and_range,) = irreproducible([*restless, *calm], 0.02).items()
+    assert point_and_range == (restless[0].point, pytest.approx(0.1757, abs=1e-4))
 
 
-def test_three_launches_tell_and_a_fourth_must_agree():
+def test_three_launches_are_needed_and_a_fourth_must_agree():
     for count in (1, 2, 3):
         assert list(irreproducible(launches((0.6,) * count), 0.5).values()) == [inf]
     assert irreproducible(launches((0.6,) * 4), 0.001) == {}

@@ -21,13 +21,13 @@ def ceilings():
 
 
 def test_ceilings_are_gigaflops_and_megabytes_a_second_by_cores():
-    found = ceilings()
-    assert found[1].flops_per_second == pytest.approx(100e9, rel=1e-3)
-    assert found[1].bytes_per_second == pytest.approx(10e9, rel=1e-3)
-    assert found[1].ridge == pytest.approx(10, rel=1e-3)
-    assert found[2].flops_per_second == pytest.approx(200e9, rel=1e-3)
-    assert found[2].bytes_per_second is None
-    assert found[2].ridge is None
+    by_cores = ceilings()
+    assert by_cores[1].flops_per_second == pytest.approx(100e9, rel=1e-3)
+    assert by_cores[1].bytes_per_second == pytest.approx(10e9, rel=1e-3)
+    assert by_cores[1].ridge == pytest.approx(10, rel=1e-3)
+    assert by_cores[2].flops_per_second == pytest.approx(200e9, rel=1e-3)
+    assert by_cores[2].bytes_per_second is None
+    assert by_cores[2].ridge is None
 
 
 def test_a_ceiling_whose_launches_disagree_is_doubtful():
@@ -54,7 +54,7 @@ def test_a_point_is_held_against_the_ceilings_of_its_cores():
 def test_each_mode_has_counts_of_its_own():
     points = summarize([*launches("net", 1.0, 10), *launches("net", 1.0, 10, mode="train")])
     train = {("net", "small", "train"): replace(COUNTS, flops_per_item=6e9)}
-    rates = {each.point.mode: each.flops_per_second.value for each in roofline_points(points, {**NET, **train}, {})}
+    rates = {point.point.mode: point.flops_per_second.value for point in roofline_points(points, {**NET, **train}, {})}
     assert rates["train"] == pytest.approx(3 * rates["infer"])
 
 

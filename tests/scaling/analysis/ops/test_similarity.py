@@ -14,8 +14,8 @@ CONVOLUTIONAL = {"alexnet", "vgg", "residual", "deepq"}
 )
 def test_the_papers_own_table_joins_in_its_order_and_at_its_distances(linkage, last):
     alexnet, deepq, sequences, everyone = last
-    found = merges(shares_in(FIGURE_3), linkage)
-    assert [set(merge.members) for merge in found[:5]] == [
+    history = merges(shares_in(FIGURE_3), linkage)
+    assert [set(merge.members) for merge in history[:5]] == [
         {"residual", "vgg"},
         {"residual", "vgg", "alexnet"},
         {"speech", "autoenc"},
@@ -23,14 +23,14 @@ def test_the_papers_own_table_joins_in_its_order_and_at_its_distances(linkage, l
         {"seq2seq", "memnet"},
     ]
     distances = (0.003, alexnet, 0.026, deepq, 0.110, sequences, everyone)
-    assert [merge.distance for merge in found] == pytest.approx(distances, abs=0.002)
+    assert [merge.distance for merge in history] == pytest.approx(distances, abs=0.002)
 
 
 @pytest.mark.parametrize("linkage", ["centroid", "average"])
 def test_the_papers_convolutional_networks_form_one_cluster_before_others_join(linkage):
-    found = merges(shares_in(FIGURE_3), linkage)
-    assert is_group(found, CONVOLUTIONAL)
-    assert not is_group(found, {"alexnet", "speech"})
+    history = merges(shares_in(FIGURE_3), linkage)
+    assert is_group(history, CONVOLUTIONAL)
+    assert not is_group(history, {"alexnet", "speech"})
 
 
 def test_distance_is_of_proportions_and_not_of_amounts():
