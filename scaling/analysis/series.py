@@ -89,7 +89,12 @@ class Series:
     @property
     def label(self) -> str:
         """Its name as a sentence has it: without the usual placement and number of threads."""
-        return self._of_its_type(self.short_name or self.own_name)
+        return self._of_its_type(self.own_label)
+
+    @property
+    def own_label(self) -> str:
+        """Its label on every node type."""
+        return self.short_name or self.own_name
 
     @property
     def cores(self) -> tuple[float, ...]:

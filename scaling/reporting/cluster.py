@@ -7,7 +7,7 @@ from scaling.analysis.between_machines import Between
 from scaling.analysis.sizing.question import Offer
 from scaling.reporting.capacity import size_words
 from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, figure, label, point_words, share
+from scaling.reporting.words import count, duration, figure, point_words, share
 from scaling.results.ledger import Progress
 from scaling.results.node_types import NodeTypeAnswer, cheapest, fewest_cores, offers_by_series
 
@@ -67,14 +67,14 @@ def standing_facts(standings: Sequence[Standing], driver: bool) -> dict[str, obj
 
 def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
     """For every series that several node types answer, which of them is cheapest and which needs the fewest cores."""
-    sentences = []
+    sentences, labels = [], {one.series: one.label for one in answers}
     for series, offers in offers_by_series(answers).items():
         if len(offers) < 2:
             continue
         least, fewest = cheapest(offers), fewest_cores(offers)
         cost = f"{figure(offers[least].cost_per_million)} per million"
         sentences.append(
-            f"{label(series)}: cheapest on {least}, {cost} with {_given(offers[least])}; "
+            f"{labels[series]}: cheapest on {least}, {cost} with {_given(offers[least])}; "
             f"fewest {counted(offers)} on {' and '.join(fewest)}, {size_words(offers[fewest[0]])}"
         )
     return sentences
@@ -82,11 +82,11 @@ def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
 
 def side_by_side_table(answers: Sequence[NodeTypeAnswer]) -> Table:
     """Every series by node type: the size it would be given, what that does, and what it costs."""
-    rows = []
+    rows, labels = [], {one.series: one.label for one in answers}
     for series, offers in offers_by_series(answers).items():
         for index, (node_type, offer) in enumerate(offers.items()):
             rate = figure(offer.rate.value)
-            name = label(series) if index == 0 else ""
+            name = labels[series] if index == 0 else ""
             rows.append((name, node_type, size_words(offer), rate, figure(offer.cost_per_million)))
     return Table(("series", "node type", ">cores", ">per s", ">cost per million"), rows)
 

@@ -54,15 +54,6 @@ def some_of(some: Sized, launches: Sized) -> str:
     return f" in {len(some)} of {len(launches)} launches" if len(launches) > 1 else ""
 
 
-# The usual placement and one thread a core go without saying.
-USUAL_ENDING = " compact smt1"
-
-
-def label(name: str) -> str:
-    """A series' name as a sentence has it."""
-    return name.removesuffix(USUAL_ENDING)
-
-
 def with_interval(interval: Estimate, words: Callable[[float], str]) -> str:
     """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known."""
     if isinf(interval.value):

@@ -57,6 +57,11 @@ class NodeTypeAnswer:
     series: str
     answer: Answer
 
+    @property
+    def label(self) -> str:
+        """The series as a sentence has it, whatever the node type."""
+        return self.answer.fit.series.own_label
+
 
 @dataclass(frozen=True, slots=True)
 class SameWork:
@@ -66,11 +71,19 @@ class SameWork:
     target: float
     answers: tuple[NodeTypeAnswer, ...]
 
+    @property
+    def label(self) -> str:
+        """The series as a sentence has it."""
+        return self.answers[0].label
 
-def series_names(node_types: Sequence[NodeTypeEvaluation]) -> list[str]:
-    """Every series with scaling limits on any node type, in the order of the node types."""
-    evaluations = (node_type.evaluation for node_type in node_types)
-    return list(dict.fromkeys(limits.fit.series.name for evaluation in evaluations for limits in evaluation.limits))
+
+def series_labels(node_types: Sequence[NodeTypeEvaluation]) -> dict[str, str]:
+    """The labels, by name, of every series with scaling limits on any node type, in the order of the node types."""
+    labels: dict[str, str] = {}
+    for node_type in node_types:
+        for limits in node_type.evaluation.limits:
+            labels.setdefault(limits.fit.series.name, limits.fit.series.own_label)
+    return labels
 
 
 def same_work(node_types: Sequence[NodeTypeEvaluation], target: float | None = None) -> list[SameWork]:
@@ -80,7 +93,7 @@ def same_work(node_types: Sequence[NodeTypeEvaluation], target: float | None = N
     """
     works = (
         _compare(series, [node_type for node_type in node_types if node_type.limits_of(series)], target)
-        for series in series_names(node_types)
+        for series in series_labels(node_types)
     )
     return [work for work in works if work is not None]
 

@@ -14,7 +14,7 @@ from scaling.reporting.page.svg import embed_figures
 from scaling.reporting.page.template import render_page
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.points import evaluation_notes
-from scaling.reporting.words import count, figure, label, share
+from scaling.reporting.words import count, figure, share
 from scaling.results.node_types import (
     NodeTypeEvaluation,
     SameWork,
@@ -22,7 +22,7 @@ from scaling.results.node_types import (
     fewest_cores,
     offers_by_series,
     same_work,
-    series_names,
+    series_labels,
 )
 
 NOT_SAID = Words("–")
@@ -79,9 +79,9 @@ def node_types_page(
         pages=pages,
         notes=_notes(kinds, unmeasured, include_invalid),
         cost=cost_words(kinds),
-        programs=[(label(series), kind_lines(series, kinds)) for series in series_names(kinds)],
+        programs=[(label, kind_lines(series, kinds)) for series, label in series_labels(kinds).items()],
         verdicts=[(sentence, f"{work.target:g}") for work in works for sentence in side_by_side(work.answers)],
-        works=[(label(work.series), f"{work.target:g}", asked(work)) for work in works],
+        works=[(work.label, f"{work.target:g}", asked(work)) for work in works],
         figures=figures,
         undrawn=undrawn,
         between=[(kind.name, between_table(points)) for kind in kinds if (points := kind.between)],

@@ -41,7 +41,7 @@ from scaling.reporting.fits import (
     trace_lines,
 )
 from scaling.reporting.tables import text_lines
-from scaling.reporting.words import figure, label, percent, with_interval
+from scaling.reporting.words import figure, percent, with_interval
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 
@@ -126,7 +126,6 @@ def test_a_peak_out_of_reach_is_no_number():
 
 def test_figures_are_rounded_as_people_write_them():
     assert [figure(each) for each in (0.01234, 12.345, 1234.5, 1e12)] == ["0.0123", "12.3", "1234", "1e+12"]
-    assert label("alexnet train compact smt1") == "alexnet train"
 
 
 def test_facts_are_the_contract():
