@@ -8,11 +8,14 @@ called different while none is stays below the level.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import exp, log, sqrt
 from statistics import fmean, variance
+from typing import Literal
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
 
@@ -20,6 +23,23 @@ SIGNIFICANCE = 0.05
 
 # With two launches a side there is one degree of freedom on each: anything may be chance.
 LEAST_LAUNCHES = 2
+
+
+class Change(StrEnum):
+    """What a comparison shows of a point; the value is the code that scripts match."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    NONE_SHOWN = "no-difference-shown"
+    UNKNOWN = "cannot-be-told"
+
+
+@dataclass(frozen=True, slots=True)
+class SideDoubt:
+    """A doubt about one side of a comparison, or about both together."""
+
+    side: Literal["first", "second", "both"]
+    doubt: Doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +59,22 @@ class Difference:
         return self.adjusted is not None and self.adjusted < SIGNIFICANCE
 
     @property
-    def verdict(self) -> str:
-        """The answer in a word or two."""
+    def verdict(self) -> Change:
+        """Whether the second is slower or faster, as far as can be told."""
         if self.adjusted is None:
-            return "cannot be told"
+            return Change.UNKNOWN
         if not self.differs:
-            return "no difference shown"
-        return "slower" if self.ratio.value > 1 else "faster"
+            return Change.NONE_SHOWN
+        return Change.SLOWER if self.ratio.value > 1 else Change.FASTER
 
     @property
-    def code(self) -> str:
-        """The verdict as scripts match it, whatever the wording: 'no-difference-shown'."""
-        return self.verdict.replace(" ", "-")
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
+    def doubts(self) -> tuple[SideDoubt, ...]:
         """What speaks against either side."""
-        told = [("first", self.first), ("second", self.second)]
-        sides = [f"{side}: {doubt.words}" for side, summary in told for doubt in summary.doubts]
-        if self.probability is None and all(len(each.launches) >= LEAST_LAUNCHES for each in (self.first, self.second)):
-            sides.append(f"both: {rules.EQUAL.says}")
-        return tuple(sides)
+        first = [SideDoubt("first", doubt) for doubt in self.first.doubts]
+        second = [SideDoubt("second", doubt) for doubt in self.second.doubts]
+        enough = min(len(self.first.launches), len(self.second.launches)) >= LEAST_LAUNCHES
+        equal = [SideDoubt("both", Doubt(rules.EQUAL))] if self.probability is None and enough else []
+        return (*first, *second, *equal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A limit, its message when an amount exceeds it, whether that spoils the launch, and the reason for the limit."""
+    """A limit, its message when an amount exceeds it, whether that spoils the launch, and the reason for the limit.
 
+    `code` is what scripts match, whatever the wording.
+    """
+
+    code: str
     name: str
     limit: float
     spoils: bool
     says: str
     why: str
 
-    @property
-    def code(self) -> str:
-        """The rule as scripts match it: 'foreign-load'."""
-        return self.name.lower().replace(" ", "-")
-
 
 MASK = Rule(
+    "mask-differed",
     "mask differed",
     0,
     True,
@@ -33,12 +33,14 @@ MASK = Rule(
 )
 STRAYED = Rule(
     "strayed",
+    "strayed",
     0,
     True,
     "busy threads were seen on CPUs outside the mask: {detail}",
     "a run on other CPUs measures another point",
 )
 SETTING = Rule(
+    "setting-not-held",
     "setting not held",
     0,
     True,
@@ -46,6 +48,7 @@ SETTING = Rule(
     "a point that did not get the threads it names is another point",
 )
 THREADS_EXCEEDED = Rule(
+    "threads-exceeded",
     "threads exceeded",
     0.1,
     True,
@@ -54,6 +57,7 @@ THREADS_EXCEEDED = Rule(
     "adds while it feeds the others",
 )
 THREADS_UNUSED = Rule(
+    "cpus-unused",
     "CPUs unused",
     0,
     False,
@@ -61,6 +65,7 @@ THREADS_UNUSED = Rule(
     "too little work for the cores is a finding, not a fault, but the reader should know",
 )
 FOREIGN_LOAD = Rule(
+    "foreign-load",
     "foreign load",
     0.05,
     True,
@@ -68,6 +73,7 @@ FOREIGN_LOAD = Rule(
     "time others take is missing from the run",
 )
 SIBLING_LOAD = Rule(
+    "sibling-load",
     "sibling load",
     0.05,
     True,
@@ -75,6 +81,7 @@ SIBLING_LOAD = Rule(
     "a busy sibling takes a third to a half of a core",
 )
 LOAD_ELSEWHERE = Rule(
+    "load-elsewhere",
     "load elsewhere",
     0.25,
     False,
@@ -84,12 +91,14 @@ LOAD_ELSEWHERE = Rule(
 )
 STEAL = Rule(
     "steal",
+    "steal",
     0.05,
     True,
     "the hypervisor gave {amount:.0%} of its CPUs' time to others",
     "stolen time is missing from the run",
 )
 THROTTLED = Rule(
+    "throttled",
     "throttled",
     0,
     True,
@@ -98,6 +107,7 @@ THROTTLED = Rule(
 )
 WAITING = Rule(
     "waiting",
+    "waiting",
     0.1,
     False,
     "its threads waited {amount:.0%} of the time for a CPU",
@@ -105,12 +115,14 @@ WAITING = Rule(
 )
 PRESSURE = Rule(
     "pressure",
+    "pressure",
     0.1,
     False,
     "something on the machine waited {amount:.0%} of the time for a CPU",
     "others that wait share the CPUs with somebody; where the run's own waits are known they are taken off",
 )
 CLOCK = Rule(
+    "clock-drop",
     "clock drop",
     0.1,
     True,
@@ -118,6 +130,7 @@ CLOCK = Rule(
     "a compute-bound step slows as its clock does; within a tenth lie turbo's ordinary steps",
 )
 UNSTEADY = Rule(
+    "no-steady-state",
     "no steady state",
     0.05,
     True,
@@ -125,6 +138,7 @@ UNSTEADY = Rule(
     "a median of two levels is the figure of neither",
 )
 FEW_STEPS = Rule(
+    "few-steps",
     "few steps",
     5,
     False,
@@ -132,6 +146,7 @@ FEW_STEPS = Rule(
     "the median of fewer than five steps moves with a single one, and warm-up cannot be told",
 )
 FEW_LAUNCHES = Rule(
+    "too-few-launches",
     "too few launches",
     3,
     True,
@@ -139,6 +154,7 @@ FEW_LAUNCHES = Rule(
     "with two launches the interval reaches thirteen standard errors, with one there is none",
 )
 EQUAL = Rule(
+    "launches-are-equal",
     "launches are equal",
     0,
     True,
@@ -146,6 +162,7 @@ EQUAL = Rule(
     "without spread there is no interval, and one of no width would claim certainty",
 )
 DISAGREE = Rule(
+    "launches-disagree",
     "launches disagree",
     0.1,
     True,
@@ -153,6 +170,7 @@ DISAGREE = Rule(
     "a figure that may be a tenth off answers no question about efficiency",
 )
 DRIFT = Rule(
+    "baseline-drift",
     "baseline drift",
     0.05,
     True,
@@ -160,6 +178,7 @@ DRIFT = Rule(
     "a baseline that moves makes every speedup depend on when it was measured; also required: p < 0.05",
 )
 NO_BASELINE = Rule(
+    "baseline-not-valid",
     "baseline not valid",
     0,
     True,

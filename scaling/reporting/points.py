@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from scaling.analysis.comparison import Comparison, Difference
+from scaling.analysis.comparison import Change, Comparison, Difference
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
+from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import Scaled
 from scaling.analysis.summary import PointSelection
 from scaling.reporting.tables import Table
@@ -20,6 +21,13 @@ from itertools import groupby
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
+
+CHANGE_WORDS = {
+    Change.SLOWER: "slower",
+    Change.FASTER: "faster",
+    Change.NONE_SHOWN: "no difference shown",
+    Change.UNKNOWN: "cannot be told",
+}
 
 
 def points_table(points: Sequence[Scaled]) -> Table:
@@ -70,6 +78,11 @@ def left_out_sentence(chosen: PointSelection) -> str | None:
     return f"{left_out} of {of} left out as not valid ({why}); --include-invalid takes them in"
 
 
+def difference_reasons(difference: Difference) -> list[str]:
+    """What speaks against either side of a comparison."""
+    return [f"{one.side}: {one.doubt.words}" for one in difference.doubts]
+
+
 def comparison_table(comparison: Comparison) -> Table:
     """Every shared point: both step times, their ratio with its interval, and the verdict."""
     unusual = _unusual([difference.point for difference in comparison.differences])
@@ -85,7 +98,7 @@ def comparison_answer(comparison: Comparison) -> str:
     if not differing:
         return f"no difference shown in {total}"
     largest = max(differing, key=lambda each: abs(each.ratio.value - 1))
-    change = f"{abs(largest.ratio.value - 1):.1%} {largest.verdict}"
+    change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
     return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}"
 
 
@@ -123,7 +136,7 @@ def _difference(each: Difference) -> list[str]:
         _between(each.ratio, "{:.3f}"),
         "-" if each.adjusted is None else f"{each.adjusted:.2g}",
         f"{len(each.first.used)}/{len(each.second.used)}",
-        each.verdict,
+        CHANGE_WORDS[each.verdict],
     ]
 
 
@@ -198,9 +211,10 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
         **_estimate_facts("ratio", difference.ratio),
         "probability": difference.probability,
         "adjusted_probability": difference.adjusted,
-        "verdict": difference.verdict,
-        "verdict_code": difference.code,
-        "reasons": difference.reasons,
+        "verdict": CHANGE_WORDS[difference.verdict],
+        "verdict_code": difference.verdict.value,
+        "reasons": difference_reasons(difference),
+        "reason_codes": [one.doubt.rule.code for one in difference.doubts],
     }
 
 
@@ -232,13 +246,15 @@ def _series(point: Point) -> Point:
 
 
 def _name(point: Point) -> str:
-    settings = [point.workload, point.mode, point.placement, *([f"smt {point.smt}"] if point.smt > 1 else [])]
+    """A series in words; the usual placement is left out where nothing follows it."""
+    settings = [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [
         f"{name} {value}"
         for name in ("items", "intra", "inter")
         if (value := getattr(point, name)) not in ("auto", "default")
     ]
-    return " ".join(settings).removesuffix(" compact")
+    placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
+    return " ".join([point.workload, point.mode, *placement, *settings])
 
 
 def _bar(point: Scaled) -> str:

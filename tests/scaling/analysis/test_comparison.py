@@ -4,7 +4,9 @@ from math import exp
 
 import pytest
 
-from scaling.analysis.comparison import compare
+from scaling.analysis import rules
+from scaling.analysis.comparison import Change, SideDoubt, compare
+from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.study.planning import Point, plan
 from tests.pretend import machine, study
@@ -75,10 +77,10 @@ def test_many_points_do_not_make_false_alarms_likelier():
 def test_a_real_change_is_found_with_its_size_and_direction():
     chance = random.Random(3)
     (found,) = compare(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1], 1.05)).differences
-    assert (found.differs, found.verdict) == (True, "slower")
+    assert (found.differs, found.verdict) == (True, Change.SLOWER)
     assert found.ratio.low < 1.05 < found.ratio.high
     (back,) = compare(summaries(chance, POINTS[:1], 1.05), summaries(chance, POINTS[:1])).differences
-    assert back.verdict == "faster"
+    assert back.verdict is Change.FASTER
 
 
 def test_points_are_matched_by_their_settings_and_the_rest_is_named():
@@ -91,12 +93,12 @@ def test_points_are_matched_by_their_settings_and_the_rest_is_named():
 def test_one_launch_a_side_cannot_be_told():
     chance = random.Random(5)
     (found,) = compare(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences
-    assert (found.verdict, found.ratio.low, found.differs) == ("cannot be told", None, False)
+    assert (found.verdict, found.ratio.low, found.differs) == (Change.UNKNOWN, None, False)
 
 
 def test_equal_launches_cannot_be_told_either():
     made = summarize(Launch(POINTS[0], number, 1.0) for number in range(3))
     other = summarize(Launch(POINTS[0], number, 2.0) for number in range(3))
     (found,) = compare(made, other).differences
-    assert found.verdict == "cannot be told"
-    assert "equal to the last digit" in " ".join(found.reasons)
+    assert found.verdict is Change.UNKNOWN
+    assert found.doubts[-1] == SideDoubt("both", Doubt(rules.EQUAL))
