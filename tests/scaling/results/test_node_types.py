@@ -3,7 +3,7 @@ import pytest
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Goal, Question, Status
-from scaling.results.node_types import same_work, series_names
+from scaling.results.node_types import same_work, series_labels
 from tests.scaling.reporting.node_types import kind
 
 SERIES = "calibrated train compact smt1"
@@ -57,7 +57,7 @@ def test_kinds_are_compared_at_the_throughput_asked_for(kinds):
 def test_a_program_that_only_one_kind_has_is_not_compared(tmp_path):
     kinds = [kind("both", tmp_path, TWO), kind("one", tmp_path, TWO.replace('"alexnet", ', ""))]
     names = ["alexnet train compact smt1", "vgg train compact smt1"]
-    assert series_names(kinds) == names
+    assert list(series_labels(kinds)) == names
     assert [work.series for work in same_work(kinds)] == names[1:]
 
 
