@@ -4,10 +4,12 @@ What only a process of its own shows (signals, masks, groups, an environment, wh
 `tests.scaling.cli.scaling`, which starts the installed program.
 """
 
+import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from subprocess import CompletedProcess
+from typing import Any
 from unittest import mock
 
 from scaling.cli.main import main
@@ -23,3 +25,10 @@ def scaling(*arguments: object) -> CompletedProcess[str]:
         except SystemExit as end:
             status = end.code or 0
     return CompletedProcess(words, status, out.getvalue(), err.getvalue())
+
+
+def json_of(*arguments: object) -> dict[str, Any]:
+    """What a command prints with --json."""
+    completed = scaling(*arguments, "--json")
+    assert completed.returncode in (0, 1), completed.stderr
+    return json.loads(completed.stdout)

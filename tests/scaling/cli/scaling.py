@@ -1,10 +1,13 @@
 """The program as a user runs it: the installed one, in a process of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 SCALING = Path(sys.executable).with_name("scaling")
+# An environment without what a CI service may set for colours and widths.
+BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
 
 def scaling(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:

@@ -1,41 +1,13 @@
-"""`scaling topology` and `scaling place` as a user runs them, on an invented machine."""
+"""`scaling place` as a user runs it, on an invented machine."""
 
 import json
-import os
-from dataclasses import replace
 
 import pytest
 
-from scaling.machine.cpulist import parse_list
 from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import BARE
 from tests.scaling.cli.scaling import scaling as program
-from tests.scaling.machine.invented import HYBRID, POWER9, files, regular, write
-
-# Without what a CI service may have said about colours and widths.
-BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-
-
-@pytest.fixture(scope="module")
-def power9(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("power9"), files(replace(POWER9, quota_cpus=2.5, allowed=parse_list("0-103"))))
-
-
-@pytest.fixture(scope="module")
-def hybrid(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("hybrid"), files(HYBRID))
-
-
-def test_topology_prints_its_facts_as_json(power9):
-    answer = program("topology", "--json", "--root", power9, env=BARE)
-    facts = json.loads(answer.stdout)
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert (facts["online"], facts["possible"], facts["sockets"], facts["cores"]) == ("0-15,88-103", "0-175", 2, 8)
-    assert facts["numa_nodes"] == {"0": "0-15", "8": "88-103", **{str(node): "" for node in range(250, 256)}}
-    assert facts["quota_cpus"] == 2.5
-
-
-def test_topology_of_this_machine_needs_no_root():
-    assert json.loads(program("topology", "--json", env=BARE).stdout)["n_online"] >= 1
+from tests.scaling.machine.invented import files, regular, write
 
 
 def test_place_answers_as_json(power9):

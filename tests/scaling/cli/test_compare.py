@@ -1,0 +1,47 @@
+import json
+from dataclasses import replace
+
+from scaling.study.planning import plan
+from tests.pretend import AmdahlMachine, machine, study
+from tests.scaling.cli.folders import folder_of, swept_rows
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
+
+
+def test_the_same_program_twice_shows_no_difference(tmp_path):
+    completed = scaling(
+        "compare", folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", swept_rows(seed=2))
+    )
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert completed.stdout.startswith("no difference shown in 3 points\n")
+
+
+def test_a_slower_program_is_reported_with_status_one(tmp_path):
+    a, b = folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", swept_rows(one_core_seconds=1.02, seed=2))
+    completed = program("compare", a, b)
+    assert completed.returncode == 1
+    assert completed.stdout.startswith("3 of 3 points differ; the most: calibrated train, ")
+    assert "slower" in completed.stdout
+    facts = json.loads(scaling("compare", a, b, "--json").stdout)
+    assert facts["differs"]
+    assert all(point["ratio_low"] < 1.02 < point["ratio_high"] for point in facts["points"])
+
+
+def test_unlike_machines_are_compared_only_when_asked_for(tmp_path):
+    elsewhere = [
+        replace(row, machine=replace(row.machine, fingerprint="f" * 16, cpu_model="Other"))
+        for row in swept_rows(seed=2)
+    ]
+    a, b = folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", elsewhere)
+    refused = scaling("compare", a, b)
+    assert refused.returncode == 2
+    assert "Amdahl 470" in refused.stderr
+    assert "--across-machines" in refused.stderr
+    assert scaling("compare", a, b, "--across-machines").returncode == 0
+
+
+def test_results_without_a_point_in_common_are_a_sentence(tmp_path):
+    other = list(AmdahlMachine().execute(plan(study("cores = 1\nitems = 7"), machine(4)).runs))
+    completed = scaling("compare", folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", other))
+    assert completed.returncode == 2
+    assert "no measured point in common" in completed.stderr
