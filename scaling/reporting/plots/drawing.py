@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.plots.registry import FigureKind, Needs, kinds
-from scaling.reporting.plots.style import style
-from scaling.reporting.plots.text import printable
+from scaling.reporting.plots.style import printable, style
 from scaling.results.evaluation import Evaluation
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.op_evaluation import OpEvaluation, evaluate_ops

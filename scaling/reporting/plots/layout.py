@@ -16,8 +16,17 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from scaling.reporting.plots.specification import Stroke, logarithmic
-from scaling.reporting.plots.style import BAND_ALPHA, FAINT, INK, MARK_POINTS, REFERENCE, SMALL_POINTS, TEXT_POINTS
-from scaling.reporting.plots.text import ems, wrapped
+from scaling.reporting.plots.style import (
+    BAND_ALPHA,
+    FAINT,
+    INK,
+    MARK_POINTS,
+    REFERENCE,
+    SMALL_POINTS,
+    TEXT_POINTS,
+    ems,
+    wrapped,
+)
 from scaling.reporting.words import figure as number_words
 
 # A legend line: one artist, or several drawn upon each other, the last of which has the words.

@@ -7,7 +7,7 @@ from itertools import groupby
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import Scaled
-from scaling.reporting.plots.text import printable
+from scaling.reporting.plots.style import printable
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 

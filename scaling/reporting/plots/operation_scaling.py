@@ -20,8 +20,19 @@ from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
 from scaling.analysis.ops.laws import Loss
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, Profile
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.style import DARK, FAINT, INK, LIGHT, SMALL_POINTS, TEXT_POINTS, colour, marker
-from scaling.reporting.plots.text import ems, printable, wrapped
+from scaling.reporting.plots.style import (
+    DARK,
+    FAINT,
+    INK,
+    LIGHT,
+    SMALL_POINTS,
+    TEXT_POINTS,
+    colour,
+    ems,
+    marker,
+    printable,
+    wrapped,
+)
 from scaling.reporting.words import count, duration, share
 from scaling.results.op_evaluation import OpEvaluation, Scaling
 

@@ -21,8 +21,7 @@ from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import Merge
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference
-from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker
-from scaling.reporting.plots.text import printable, wrapped
+from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, printable, wrapped
 from scaling.reporting.words import count, share
 from scaling.results.op_evaluation import OpEvaluation
 

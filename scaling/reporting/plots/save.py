@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 from matplotlib.figure import Figure
 
 from scaling.reporting.plots.drawing import Drawing
-from scaling.reporting.plots.style import INK, style
-from scaling.reporting.plots.text import printable
+from scaling.reporting.plots.style import INK, printable, style
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 160

@@ -12,8 +12,7 @@ from matplotlib.patches import Patch
 
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS
-from scaling.reporting.plots.text import wrapped
+from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS, wrapped
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row

@@ -1,4 +1,4 @@
-from scaling.reporting.plots.text import ems, printable, wrapped
+from scaling.reporting.plots.style import ems, printable, wrapped
 
 
 def test_a_short_name_stays_as_it_is():
