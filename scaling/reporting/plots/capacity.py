@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from scaling.analysis.capacity import answer, refusal
+from scaling.analysis.curves import Curve, launch_curve, most_fitted
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
-from scaling.reporting.plots.curves import Curve, launch_curve, most_fitted
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.over_cores import MARKS, THROUGHPUT

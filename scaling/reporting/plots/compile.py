@@ -86,7 +86,7 @@ def _draw_level(axes: Axes, level: Level, limits: tuple[float, float]) -> None:
 def _draw_law(axes: Axes, law: LawLine) -> None:
     """A law as a line, dashed beyond the most cores measured, with its band."""
     curve = law.curve
-    measured, beyond = curve.parted(law.measured_to)
+    measured, beyond = curve.split(law.measured_to)
     axes.plot(measured.cores, measured.middle, color=law.colour, linestyle=law.stroke, zorder=2)
     if len(beyond.cores) > 1:
         axes.plot(beyond.cores, beyond.middle, color=law.colour, linestyle="--", zorder=2)

@@ -7,14 +7,15 @@ CACM 33(5), 1990.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from scaling.analysis.curves import Curve, most_fitted, predicted_speedup, speedup_curve
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT
 from scaling.analysis.fits.verdict import Verdict
-from scaling.analysis.fitting import LawFit
+from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.laws import AMDAHL, LAWS
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
-from scaling.reporting.plots.curves import Curve, foretold_speedup, most_fitted, reach, speedup_curve
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.lines import Line, lines_of, names_of
 from scaling.reporting.plots.specification import (
@@ -40,6 +41,8 @@ from scaling.study.planning import Point
 # How the laws look, in the order in which they are listed.
 LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
 LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", ":")
+# How far beyond the marks a law is drawn on a linear axis.
+A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
 MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are points that are not valid"
 
@@ -97,7 +100,16 @@ def _speedup_law(line: Line, counts: Sequence[float]) -> Curve | None:
 
 def _law_curve(line: Line, law: LawFit, counts: Sequence[float], *, band: bool) -> Curve | None:
     assert line.fit is not None
-    return speedup_curve(line, law, reach(line.fit, counts, logarithmic=logarithmic(counts)), band=band)
+    return speedup_curve(line.fit, law, line.one_core, last_drawn(line.fit, counts), band=band)
+
+
+def last_drawn(fit: SeriesFit, counts: Sequence[float]) -> float:
+    """Up to how many cores a law is drawn beside marks at these counts: a little beyond, where its verdict is ok."""
+    most = most_fitted(fit)
+    if fit.verdict is not Verdict.OK:
+        return most
+    wanted = EXTRAPOLATION_LIMIT * most if logarithmic(counts) else max(A_LITTLE * most, *counts)
+    return min(wanted, EXTRAPOLATION_LIMIT * most)
 
 
 def _efficiency_law(line: Line, counts: Sequence[float]) -> Curve | None:
@@ -200,7 +212,7 @@ def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
 
 def _prediction(line: Line) -> list[Series]:
     """What the smaller counts predict for the largest, which was held out of their fit."""
-    predicted = foretold_speedup(line)
+    predicted = predicted_speedup(line.fit, line.one_core) if line.fit else None
     if predicted is None or line.fit is None or line.fit.held_out is None:
         return []
     mark = Mark(line.fit.held_out.predicted.cores, predicted, valid=False)

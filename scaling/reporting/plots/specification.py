@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
+from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.plots.curves import Curve
 
 Stroke = Literal["-", "--", "-.", ":"]
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.compile import bar_lengths, compile_figure, has_bar
-from scaling.reporting.plots.curves import Curve
 from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series
 from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, marks
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.plots.curves import Curve
 from scaling.reporting.plots.specification import (
     CoresFigure,
     LawLine,
