@@ -10,9 +10,17 @@ from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.lines import Line, lines_of
 from scaling.reporting.plots.over_cores import MARKS, THROUGHPUT
-from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Panel, Series, y_limits
+from scaling.reporting.plots.specification import (
+    CoresFigure,
+    LawLine,
+    Level,
+    Line,
+    Panel,
+    Series,
+    series_lines,
+    y_limits,
+)
 from scaling.reporting.plots.style import COLOURS, colour, marker
 from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
@@ -29,7 +37,7 @@ def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | N
     """Draw a panel per series with its recommended size; with a target, the smallest size that reaches it."""
     if not evaluation.limits:
         return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
-    lines = lines_of(evaluation)
+    lines = series_lines(evaluation)
     panels = [_panel(limits, lines, evaluation, target) for limits in evaluation.limits]
     units = {limits.fit.series.unit for limits in evaluation.limits}
     y_label = f"throughput, {units.pop() if len(units) == 1 else 'units'}/s"

@@ -25,7 +25,7 @@ from scaling.reporting.plots.style import (
     SMALL_POINTS,
     TEXT_POINTS,
     ems,
-    wrapped,
+    wrap,
 )
 from scaling.reporting.words import figure as number_words
 
@@ -68,7 +68,7 @@ class Grid:
         """Write a panel's name, wrapped to its width, and below it a remark."""
         width = self.figure.get_figwidth() / self.columns - 0.55
         room = width * POINTS_PER_INCH / TEXT_POINTS
-        lines = [wrapped(name, room), *([wrapped(remark, room * TEXT_POINTS / SMALL_POINTS, 2)] if remark else [])]
+        lines = [wrap(name, room), *([wrap(remark, room * TEXT_POINTS / SMALL_POINTS, 2)] if remark else [])]
         self.axes[index].set_title("\n".join(lines), fontsize=TEXT_POINTS)
 
     def legend(self, keys: Iterable[Key]) -> None:
@@ -76,7 +76,7 @@ class Grid:
         handles = list(keys)
         if not handles:
             return
-        labels = [wrapped(str((key[-1] if isinstance(key, tuple) else key).get_label()), 40.0, 2) for key in handles]
+        labels = [wrap(str((key[-1] if isinstance(key, tuple) else key).get_label()), 40.0, 2) for key in handles]
         widest = max(ems(line) for label in labels for line in label.split("\n")) + 4.0
         room = self.figure.get_figwidth() * POINTS_PER_INCH / SMALL_POINTS
         columns = max(1, min(len(handles), int(room // widest)))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from scaling.reporting.plots.capacity import reach_target, target_level
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.lines import names_of
 from scaling.reporting.plots.over_cores import (
     EFFICIENCY,
     MARKS,
@@ -14,11 +13,20 @@ from scaling.reporting.plots.over_cores import (
     SPEEDUP,
     THROUGHPUT,
     Quantity,
-    counts_of,
+    core_counts,
     measured_lines,
     specify,
 )
-from scaling.reporting.plots.specification import CoresFigure, LawLine, Panel, Series, logarithmic, shift, y_limits
+from scaling.reporting.plots.specification import (
+    CoresFigure,
+    LawLine,
+    Panel,
+    Series,
+    distinct_names,
+    logarithmic,
+    shift,
+    y_limits,
+)
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.study.planning import Point
@@ -70,12 +78,12 @@ def _groups(node_types: Sequence[NodeTypeEvaluation], quantity: Quantity) -> dic
         for index, node_type in enumerate(node_types)
         for line in measured_lines(node_type.evaluation, quantity)
     ]
-    counts = counts_of([line for _, _, line in lines], quantity)
+    counts = core_counts([line for _, _, line in lines], quantity)
     groups: dict[Point, list[Series]] = {}
     for index, name, line in lines:
         series = _in_node_type(specify(line, quantity, counts), name, index, len(node_types))
         groups.setdefault(line.point, []).append(series)
-    return dict(zip(names_of(list(groups)), groups.values(), strict=True))
+    return dict(zip(distinct_names(list(groups)), groups.values(), strict=True))
 
 
 def _in_node_type(series: Series, name: str, index: int, of: int) -> Series:

@@ -31,7 +31,7 @@ from scaling.reporting.plots.style import (
     ems,
     marker,
     printable,
-    wrapped,
+    wrap,
 )
 from scaling.reporting.words import count, duration, share
 from scaling.results.op_evaluation import OpEvaluation, Scaling
@@ -121,7 +121,7 @@ def _modes_figure(pairs: Sequence[ModePair]) -> Figure:
             seconds = duration(profile.wall_seconds / profile.items_per_step)
             axes.text(end + 1.0, middle, seconds, va="center", ha="left", fontsize=SMALL_POINTS - 0.5)
             ticks.append(middle)
-            labels.append(f"{wrapped(pair.train.point.workload, 18.0, 1)} {mode}")
+            labels.append(f"{wrap(pair.train.point.workload, 18.0, 1)} {mode}")
     axes.set_yticks(ticks, labels)
     axes.set_ylim(ticks[-1] + 0.8, -0.8)
     axes.set_xlim(0.0, max(114.0, axes.get_xlim()[1] + 14.0))
@@ -175,7 +175,7 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
             shown.add(kind)
             left += percent
     labels = [
-        f"{wrapped(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"
+        f"{wrap(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"
         for name, loss in losses
     ]
     axes.set_yticks(range(len(losses)), labels)
@@ -240,7 +240,7 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
     along = np.geomspace(threads[0], threads[-1], 30)
     for rank, index in enumerate(heaviest(scaling)):
         share_of_step = laws.times.means[-1][index] / laws.times.steps[-1]
-        label = f"{wrapped(laws.times.names[index], 17.0, 1)} {share(share_of_step)}"
+        label = f"{wrap(laws.times.names[index], 17.0, 1)} {share(share_of_step)}"
         axes.plot(along, laws.parallel[index] / along + laws.serial[index], color=colour(rank), linewidth=1.0)
         axes.plot(
             threads,
@@ -264,5 +264,5 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
-    axes.set_title(wrapped(printable(scaling.name), 36.0, 2), fontsize=TEXT_POINTS)
+    axes.set_title(wrap(printable(scaling.name), 36.0, 2), fontsize=TEXT_POINTS)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=SMALL_POINTS - 0.5, handlelength=1.2)

@@ -21,12 +21,12 @@ from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import Merge
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference
-from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, printable, wrapped
+from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, printable, wrap
 from scaling.reporting.words import count, share
 from scaling.results.op_evaluation import OpEvaluation
 
 # Steps that took longer than this, in percent of the median, are drawn at the edge.
-MOST_PERCENT = 200.0
+LEAST_PERCENT, MOST_PERCENT = 120.0, 200.0
 
 
 def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
@@ -65,7 +65,8 @@ def _steps_figure(chosen: Sequence[Stationarity]) -> Figure:
         )
         reference(axes, 100.0)
         grid.title(index, _launch_name(launch), _stationarity_remark(launch))
-    grid.axes[0].set_ylim(0.0, MOST_PERCENT * 1.04)
+    highest = max(max(launch.step_seconds) / median(launch.step_seconds) for launch in chosen)
+    grid.axes[0].set_ylim(0.0, 1.04 * min(max(100.0 * highest, LEAST_PERCENT), MOST_PERCENT))
     number_axis(grid.axes[0])
     for axes in grid.axes:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -171,7 +172,7 @@ def _tree_figure(merges: Sequence[Merge]) -> Figure:
             fontsize=SMALL_POINTS - 0.5,
         )
         positions[joined] = (merge.distance, middle)
-    axes.set_yticks(range(len(order)), [wrapped(name, 22.0, 2) for name in order])
+    axes.set_yticks(range(len(order)), [wrap(name, 22.0, 2) for name in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlim(0.0, 1.14 * widest)
     axes.grid(False)
@@ -235,7 +236,7 @@ def _shares_figure(result: OpEvaluation) -> Figure:
         annot_kws={"fontsize": SMALL_POINTS - 0.5},
         linewidths=0.4,
         linecolor="#d9d9d9",
-        xticklabels=[wrapped(profile.point.workload, 8.0) for profile in profiles],
+        xticklabels=[wrap(profile.point.workload, 8.0) for profile in profiles],
         yticklabels=[printable(name) for name in types],
     )
     for (row, column), text in zip(np.ndindex(percents.shape), axes.texts, strict=True):
@@ -251,7 +252,7 @@ def _shares_figure(result: OpEvaluation) -> Figure:
         axes.text(
             len(profiles) + 0.12,
             row + rows / 2.0,
-            wrapped(CLASS_NAMES[kind], 14.0) if rows > 1 else CLASS_NAMES[kind],
+            wrap(CLASS_NAMES[kind], 14.0) if rows > 1 else CLASS_NAMES[kind],
             va="center",
             ha="left",
             fontsize=SMALL_POINTS,

@@ -17,19 +17,21 @@ from scaling.analysis.speedup import Scaled
 from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.lines import Line, lines_of, names_of
 from scaling.reporting.plots.specification import (
     SHIFT_POINTS,
     CoresFigure,
     LawLine,
     Level,
+    Line,
     Mark,
     Panel,
     Series,
     Stroke,
+    distinct_names,
     finite_marks,
     logarithmic,
     panel_per_series,
+    series_lines,
     shift,
     upper_limit,
     y_limits,
@@ -66,10 +68,10 @@ def specify(line: Line, quantity: Quantity, counts: Sequence[float]) -> Series:
 
 def measured_lines(evaluation: Evaluation, quantity: Quantity) -> list[Line]:
     """The lines that have a mark."""
-    return [line for line in lines_of(evaluation) if quantity.marks(line)]
+    return [line for line in series_lines(evaluation) if quantity.marks(line)]
 
 
-def counts_of(lines: Sequence[Line], quantity: Quantity) -> list[float]:
+def core_counts(lines: Sequence[Line], quantity: Quantity) -> list[float]:
     """The core counts of all marks."""
     return [mark.cores for line in lines for mark in quantity.marks(line)]
 
@@ -100,10 +102,10 @@ def _speedup_law(line: Line, counts: Sequence[float]) -> Curve | None:
 
 def _law_curve(line: Line, law: LawFit, counts: Sequence[float], *, band: bool) -> Curve | None:
     assert line.fit is not None
-    return speedup_curve(line.fit, law, line.one_core, last_drawn(line.fit, counts), band=band)
+    return speedup_curve(line.fit, law, line.one_core, drawing_limit(line.fit, counts), band=band)
 
 
-def last_drawn(fit: SeriesFit, counts: Sequence[float]) -> float:
+def drawing_limit(fit: SeriesFit, counts: Sequence[float]) -> float:
     """Up to how many cores a law is drawn beside marks at these counts: a little beyond, where its verdict is ok."""
     most = most_fitted(fit)
     if fit.verdict is not Verdict.OK:
@@ -166,7 +168,7 @@ KARP_FLATT = Quantity(
 def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw the parallel efficiency of every series with its law."""
     lines = measured_lines(evaluation, EFFICIENCY)
-    counts = counts_of(lines, EFFICIENCY)
+    counts = core_counts(lines, EFFICIENCY)
     if max(counts, default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     series = [specify(line, EFFICIENCY, counts) for line in lines]
@@ -181,15 +183,12 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
 def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw speedup, both laws with their bands, and the held-out prediction of the largest count, per series."""
     lines = measured_lines(evaluation, SPEEDUP)
-    counts = counts_of(lines, SPEEDUP)
+    counts = core_counts(lines, SPEEDUP)
     if max(counts, default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     groups = [[_with_both_laws(line, counts), *_prediction(line)] for line in lines]
     limits = y_limits([series for group in groups for series in group], SPEEDUP.least, log=logarithmic(counts))
-    panels = [
-        Panel(group, limits, group[0].label if len(groups) > 1 or group[0].remark else "", group[0].remark)
-        for group in groups
-    ]
+    panels = [Panel(group, limits, group[0].label, group[0].remark) for group in groups]
     caption = (
         f"Times as fast as one core; on the dotted line every core adds as much as the first. {MARKS}; bands hold 95 % "
         "of the laws that fit the launches, dashed lines are extrapolated, and an open diamond is the prediction of "
@@ -224,7 +223,7 @@ def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw the SMT yield of every series that uses more than one thread per core."""
     lines = measured_lines(evaluation, SMT_YIELD)
     if not lines:
-        several = any(line.point.smt > 1 for line in lines_of(evaluation))
+        several = any(line.point.smt > 1 for line in series_lines(evaluation))
         reason = "no point with several threads of a core was measured beside the same cores with one thread each"
         return NotDrawn(reason if several else "no point uses a second thread of a core")
     series = [specify(line, SMT_YIELD, ()) for line in lines]
@@ -291,7 +290,7 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     order = sorted({line.point.mode for lines in pairs.values() for line in lines}, reverse=True)
     groups = [sorted((_in_mode(line, order) for line in lines), key=lambda one: one.shift) for lines in pairs.values()]
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
-    titles = names_of(list(pairs))
+    titles = distinct_names(list(pairs))
     panels = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
     caption = f"Parallel efficiency of the same workload in each mode; where they differ, so do sizes. {MARKS}."
     return Drawing(caption, compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0)))

@@ -33,7 +33,8 @@ def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
         "Floating-point operations per second against operations per byte moved, both logarithmic. The roof is "
         "the best that so many cores reached here: memory bandwidth where it slopes, a large matrix product where "
         "it is flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if "
-        "nothing stayed in a cache between ops. Hollow marks are not valid, nor is a ceiling that is dashed."
+        "nothing stayed in a cache between ops. "
+        f"{_counts_shown(chosen, len(by_cores))} Hollow marks are not valid, nor is a ceiling that is dashed."
         + (
             f" Too far below to be drawn, since hardly any of their ops are products: {', '.join(below)}."
             if below
@@ -41,6 +42,12 @@ def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
         )
     )
     return Drawing(caption, _figure([by_cores[cores] for cores in chosen]))
+
+
+def _counts_shown(chosen: Sequence[int], measured: int) -> str:
+    """Which core counts have a panel."""
+    counts = ", ".join([*map(str, chosen[:-1]), count(chosen[-1], "core")])
+    return f"Shown: {counts}" + (f", of {measured} counts measured." if len(chosen) < measured else ".")
 
 
 def _few(counts: Sequence[int]) -> list[int]:

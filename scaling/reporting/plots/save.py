@@ -27,17 +27,17 @@ _SPACE = re.compile(r"\s*([A-Za-z])\s*")
 def save(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write a figure to a folder, one file per format, named by its kind; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for each in formats:
-        path = folder / f"{drawing.kind}.{each}"
-        if each == "svg":
+    paths = []
+    for extension in formats:
+        path = folder / f"{drawing.kind}.{extension}"
+        if extension == "svg":
             path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(drawing, paper=True)}\n', encoding="utf-8")
         else:
-            metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if each == "pdf" else {})
+            metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if extension == "pdf" else {})
             with style():
-                drawing.figure.savefig(path, format=each, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
-        written.append(path)
-    return written
+                drawing.figure.savefig(path, format=extension, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
+        paths.append(path)
+    return paths
 
 
 def _dots_per_inch(figure: Figure) -> float:
@@ -51,16 +51,16 @@ def page_svg(drawing: Drawing) -> str:
 
 def _svg(drawing: Drawing, *, paper: bool) -> str:
     """A small SVG with a title and a description; on white paper, or in the ink of the page it is put into."""
-    root = ElementTree.fromstring(_drawn(drawing.figure))
+    root = ElementTree.fromstring(_render_svg(drawing.figure))
     for child in list(root):
         if child.tag == f"{_SVG}metadata" or child.find(f"{_SVG}style") is not None:
             root.remove(child)  # whose style would reach out of the drawing
     names = _short_names(root, drawing.kind)
-    for each in root.iter():
-        _made_small(each, names, paper)
-    for each in root.iter(f"{_SVG}g"):
-        _said_once(each)
-    _unwrapped(root)
+    for element in root.iter():
+        _shorten(element, names, paper)
+    for group in root.iter(f"{_SVG}g"):
+        _share_style(group)
+    _unwrap(root)
     if paper:
         root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
     title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
@@ -81,24 +81,24 @@ def _svg(drawing: Drawing, *, paper: bool) -> str:
 
 
 @lru_cache(maxsize=1)
-def _drawn(figure: Figure) -> str:
-    """A figure as matplotlib writes it, without a background; kept for whoever wants the same one next."""
-    drawn = StringIO()
+def _render_svg(figure: Figure) -> str:
+    """Render a figure with matplotlib, without a background; the last one is cached for a file and a page of it."""
+    svg = StringIO()
     with style():
-        figure.savefig(drawn, format="svg", transparent=True)
-    return drawn.getvalue()
+        figure.savefig(svg, format="svg", transparent=True)
+    return svg.getvalue()
 
 
 def _short_names(root: ElementTree.Element, kind: str) -> dict[str, str]:
     """New names for whatever is referred to, with the kind in front so that no two pictures of a page share one."""
-    used = [each.get(_LINK, "")[1:] for each in root.iter(f"{_SVG}use")]
-    clips = [_CLIP.fullmatch(each.get("clip-path", "")) for each in root.iter()]
+    used = [element.get(_LINK, "")[1:] for element in root.iter(f"{_SVG}use")]
+    clips = [_CLIP.fullmatch(element.get("clip-path", "")) for element in root.iter()]
     used += [clip[1] for clip in clips if clip]
     return {name: f"{kind}-{number}" for number, name in enumerate(dict.fromkeys(used))}
 
 
-def _made_small(element: ElementTree.Element, names: dict[str, str], paper: bool) -> None:
-    element.text, element.tail = (_kept(each) for each in (element.text, element.tail))
+def _shorten(element: ElementTree.Element, names: dict[str, str], paper: bool) -> None:
+    element.text, element.tail = (_drop_blank(text) for text in (element.text, element.tail))
     given, element.attrib = dict(element.attrib), {}
     for name, value in given.items():
         if name == "id":
@@ -111,11 +111,13 @@ def _made_small(element: ElementTree.Element, names: dict[str, str], paper: bool
         elif name == "style":
             element.set(name, _declarations(value, paper))
         elif not (name == "transform" and value.startswith("rotate(-0 ")):
-            element.set(name, _SPACE.sub(r"\1", _rounded(value)).strip() if name == "d" else _rounded(value))
+            element.set(
+                name, _SPACE.sub(r"\1", _round_numbers(value)).strip() if name == "d" else _round_numbers(value)
+            )
 
 
-def _said_once(element: ElementTree.Element) -> None:
-    """A group of like marks has their style, instead of each of them."""
+def _share_style(element: ElementTree.Element) -> None:
+    """Set the common style of a group of marks on the group instead of on every mark."""
     marks = [child for child in element if child.tag == f"{_SVG}use"]
     styles = {mark.get("style") for mark in marks}
     if len(marks) == len(element) > 1 and len(styles) == 1:
@@ -124,12 +126,12 @@ def _said_once(element: ElementTree.Element) -> None:
             mark.attrib.pop("style", None)
 
 
-def _kept(text: str | None) -> str | None:
+def _drop_blank(text: str | None) -> str | None:
     return text if text and text.strip() else None
 
 
-def _rounded(numbers: str) -> str:
-    return _NUMBER.sub(lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), numbers)
+def _round_numbers(numbers: str) -> str:
+    return _NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), numbers)
 
 
 def _declarations(css: str, paper: bool) -> str:
@@ -139,17 +141,17 @@ def _declarations(css: str, paper: bool) -> str:
     return small if paper else small.replace(INK, "currentColor")
 
 
-def _unwrapped(element: ElementTree.Element) -> None:
-    """Take away groups that say nothing, and put what they hold in their place."""
+def _unwrap(element: ElementTree.Element) -> None:
+    """Replace groups without attributes by what they hold."""
     held: list[ElementTree.Element] = []
     for child in element:
-        _unwrapped(child)
+        _unwrap(child)
         held += list(child) if child.tag == f"{_SVG}g" and not child.attrib else [child]
     element[:] = held
 
 
 def _text(root: ElementTree.Element) -> str:
-    for each in root.iter():
-        each.tag = each.tag.removeprefix(_SVG)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
     root.set("xmlns", "http://www.w3.org/2000/svg")
     return ElementTree.tostring(root, encoding="unicode")

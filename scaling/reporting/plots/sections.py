@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.lines import Line, lines_of
-from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS, wrapped
+from scaling.reporting.plots.specification import Line, series_lines
+from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS, wrap
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
@@ -43,7 +43,7 @@ def sections(result: Evaluation) -> Drawing | NotDrawn:
     for row in result.folder.rows:
         if row.outcome.status == "ok" and _has_sections(row.outcome.sections):
             by_point.setdefault(row.run.point, []).append(row)
-    lines = lines_of(result)
+    lines = series_lines(result)
     bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MANY_BARS)]
     if not bars:
         return NotDrawn("no run that went well says where its time went")
@@ -87,7 +87,7 @@ def shares_of(seconds: Seconds) -> tuple[float, ...]:
 
 
 def _figure(bars: Sequence[Bar]) -> Figure:
-    labels = [wrapped(bar.name, 30.0) for bar in bars]
+    labels = [wrap(bar.name, 30.0) for bar in bars]
     heights = [BAR_INCHES + LINE_INCHES * (1 + label.count("\n")) for label in labels]
     figure = Figure(figsize=(8.5, sum(heights) + 1.25), layout="constrained")
     axes = figure.add_subplot()

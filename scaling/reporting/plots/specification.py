@@ -1,12 +1,19 @@
 """The specification of a figure over cores: what every panel shows, in numbers. `compile.py` draws it. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from math import isfinite
 from typing import Literal
 
 from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.series import SeriesKey, series_key
+from scaling.analysis.speedup import Scaled
+from scaling.reporting.plots.style import printable
+from scaling.results.evaluation import Evaluation
+from scaling.study.planning import Point
 
 Stroke = Literal["-", "--", "-.", ":"]
 
@@ -192,3 +199,60 @@ def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: f
     most = max(values, default=least)
     widest = max((high for high in highs if high is not None), default=most)
     return float(max(least, 1.08 * most, min(1.05 * widest, 1.5 * max(most, least))))
+
+
+# Settings that say by themselves what they are.
+BARE = ("workload", "mode", "placement", "size", "framework")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points that differ in cores alone, ascending; `index` gives colour and marker, the same in every figure."""
+
+    name: str
+    index: int
+    point: Point
+    points: tuple[Scaled, ...]
+    key: SeriesKey
+    fit: SeriesFit | None
+
+    @property
+    def one_core(self) -> Scaled | None:
+        """The measured point that speedup is against."""
+        return next((point for point in self.points if point.summary.point.cores == 1 and point.summary.step), None)
+
+    @property
+    def measured(self) -> tuple[Scaled, ...]:
+        """The points with a step time."""
+        return tuple(point for point in self.points if point.summary.step)
+
+
+def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
+    """The lines of an evaluation in the order of its points."""
+    groups = [
+        (point, tuple(members))
+        for point, members in groupby(evaluation.points, key=lambda scaled: replace(scaled.summary.point, cores=1))
+    ]
+    fits = {fit.series.key: fit for fit in evaluation.fits}
+    names = distinct_names([point for point, _ in groups])
+    return tuple(
+        Line(name, index, point, members, series_key(point), fits.get(series_key(point)))
+        for index, (name, (point, members)) in enumerate(zip(names, groups, strict=True))
+    )
+
+
+def distinct_names(points: Sequence[Point]) -> list[str]:
+    """A name for every point: its workload, and the settings in which the points differ."""
+    varied = [
+        field.name
+        for field in fields(Point)
+        if field.name not in ("workload", "cores") and len({getattr(point, field.name) for point in points}) > 1
+    ]
+    return [
+        printable(" ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied)]))
+        for point in points
+    ]
+
+
+def _setting(name: str, value: object) -> str:
+    return str(value) if name in BARE else f"{name} {value}"

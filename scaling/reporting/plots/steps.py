@@ -14,7 +14,7 @@ from scaling.analysis.fits.observations import Floats
 from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import make_grid, number_axis
-from scaling.reporting.plots.lines import Line, lines_of
+from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
@@ -52,7 +52,7 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
     for row in result.folder.rows:
         if row.outcome.status == "ok" and row.outcome.step_seconds[row.outcome.warmup_steps :]:
             rows.setdefault(row.run.point, []).append(row)
-    panels = [(line, groups) for line in lines_of(result) if (groups := _groups(line, rows))]
+    panels = [(line, groups) for line in series_lines(result) if (groups := _groups(line, rows))]
     if not panels:
         return NotDrawn("no launch went well")
     caption = (
@@ -82,13 +82,13 @@ def _group(point: Scaled, rows: Sequence[Row]) -> Group:
     return Group(label, tuple(strips))
 
 
-def thinned(values: Floats, most: int) -> Floats:
+def thin(values: Floats, most: int) -> Floats:
     """At most so many of the values, evenly by rank, with the smallest and the largest."""
     ordered: Floats = np.sort(values)
     if len(ordered) <= most:
         return ordered
-    kept: Floats = ordered[np.round(np.linspace(0, len(ordered) - 1, most)).astype(int)]
-    return kept
+    thinned: Floats = ordered[np.round(np.linspace(0, len(ordered) - 1, most)).astype(int)]
+    return thinned
 
 
 def _figure(panels: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
@@ -120,8 +120,8 @@ def _draw(axes: Axes, groups: Sequence[Group], most: int) -> None:
     for group in groups:
         ticks.append(x + (len(group.strips) - 1) / 2.0)
         for strip in group.strips:
-            marks["warm-up"].append((x, thinned(strip.warm_up, most)))
-            marks["steady" if strip.used else "left out"].append((x, thinned(strip.steady, most)))
+            marks["warm-up"].append((x, thin(strip.warm_up, most)))
+            marks["steady" if strip.used else "left out"].append((x, thin(strip.steady, most)))
             marks["median"].append((x, np.array([np.median(strip.steady)])))
             x += 1.0
         x += GAP

@@ -13,7 +13,7 @@ from scaling.analysis.speedup import Scaled
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import Grid as Panels
 from scaling.reporting.plots.layout import make_grid
-from scaling.reporting.plots.lines import names_of
+from scaling.reporting.plots.specification import distinct_names
 from scaling.reporting.plots.style import SMALL_POINTS
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
@@ -45,7 +45,7 @@ def threads(result: Evaluation) -> Drawing | NotDrawn:
     for scaled in result.points:
         if scaled.summary.step is not None:
             groups.setdefault(replace(scaled.summary.point, intra="auto", inter="auto"), []).append(scaled)
-    grids = [grid_of(point, measured) for point, measured in groups.items() if len(measured) > 1]
+    grids = [thread_grid(point, measured) for point, measured in groups.items() if len(measured) > 1]
     if not grids:
         return NotDrawn("no workload was measured with several numbers of threads on the same cores")
     chosen = _few_counts(grids) if len(grids) > MANY_PANELS else grids
@@ -57,9 +57,9 @@ def threads(result: Evaluation) -> Drawing | NotDrawn:
     return Drawing(caption, _figure(chosen))
 
 
-def grid_of(point: Point, measured: Sequence[Scaled]) -> Grid:
+def thread_grid(point: Point, measured: Sequence[Scaled]) -> Grid:
     """The settings as a table, ascending, words last."""
-    intra, inter = (_ordered(measured, axis) for axis in ("intra", "inter"))
+    intra, inter = (_sorted_values(measured, axis) for axis in ("intra", "inter"))
     percents, valid = np.full((len(inter), len(intra)), np.nan), np.ones((len(inter), len(intra)), dtype=np.bool_)
     best = min(scaled.summary.step.value for scaled in measured if scaled.summary.step)
     for scaled in measured:
@@ -70,7 +70,7 @@ def grid_of(point: Point, measured: Sequence[Scaled]) -> Grid:
     return Grid(point, intra, inter, percents, valid)
 
 
-def _ordered(measured: Sequence[Scaled], axis: str) -> tuple[Threads, ...]:
+def _sorted_values(measured: Sequence[Scaled], axis: str) -> tuple[Threads, ...]:
     values = {getattr(scaled.summary.point, axis) for scaled in measured}
     return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
 
@@ -86,7 +86,7 @@ def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
 def _figure(grids: Sequence[Grid]) -> Figure:
     tallest = max(len(grid.inter) for grid in grids)
     panels = make_grid(len(grids), share_x=False, share_y=False, height=max(1.4, min(2.6, 0.45 + 0.32 * tallest)))
-    names = names_of([grid.point for grid in grids])
+    names = distinct_names([grid.point for grid in grids])
     lowest = float(np.nanmin([np.nanmin(grid.percents) for grid in grids]))
     low = min(90.0, 10.0 * np.floor(lowest / 10.0))
     for index, grid in enumerate(grids):

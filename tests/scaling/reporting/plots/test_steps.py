@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.reporting.plots.steps import thinned
+from scaling.reporting.plots.steps import thin
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
@@ -41,10 +41,10 @@ def test_a_point_that_is_not_valid_is_said_to_be_so_below_its_launches(tmp_path)
 
 def test_thinning_keeps_the_ends_and_the_shape():
     values = np.random.default_rng(1).exponential(size=10_000)
-    kept = thinned(values, 100)
+    kept = thin(values, 100)
     assert (len(kept), kept[0], kept[-1]) == (100, values.min(), values.max())
     assert np.median(kept) == pytest.approx(np.median(values), rel=0.05)
-    assert list(thinned(values[:5], 100)) == sorted(values[:5])
+    assert list(thin(values[:5], 100)) == sorted(values[:5])
 
 
 def test_there_is_a_panel_a_series_and_the_marks_are_explained(tmp_path):

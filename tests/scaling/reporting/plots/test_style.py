@@ -1,17 +1,17 @@
-from scaling.reporting.plots.style import ems, printable, wrapped
+from scaling.reporting.plots.style import ems, printable, wrap
 
 
 def test_a_short_name_stays_as_it_is():
-    assert wrapped("alexnet train", 20) == "alexnet train"
+    assert wrap("alexnet train", 20) == "alexnet train"
 
 
 def test_a_long_name_is_broken_at_spaces_and_where_there_are_none_anywhere():
-    assert wrapped("one two three four", 6.7) == "one two\nthree four"
-    assert wrapped("a" * 25, 6.7, lines=4) == "\n".join(["a" * 10, "a" * 10, "a" * 5])
+    assert wrap("one two three four", 6.7) == "one two\nthree four"
+    assert wrap("a" * 25, 6.7, lines=4) == "\n".join(["a" * 10, "a" * 10, "a" * 5])
 
 
 def test_a_name_that_is_too_long_loses_its_middle_and_keeps_its_end():
-    found = wrapped("word " * 50 + "the end", 10.0)
+    found = wrap("word " * 50 + "the end", 10.0)
     assert found.count("\n") == 2
     assert "\n… " in found
     assert found.endswith("the end")
