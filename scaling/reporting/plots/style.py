@@ -96,11 +96,12 @@ def printable(text: str) -> str:
 
 def wrap(text: str, ems: float, lines: int = 3) -> str:
     """A name on at most so many lines, broken at spaces where there are any; one that is longer loses its middle."""
-    words = printable(text).split(" ")
+    # A number and its percent sign stay on one line.
+    words = printable(text).replace(" %", "\N{NO-BREAK SPACE}%").split(" ")
     broken = _lines(words, ems)
     if len(broken) > lines:
         broken = [*broken[: lines - 1], "… " + _end(" ".join(words), ems - 1.5)]
-    return "\n".join(broken)
+    return "\n".join(broken).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def ems(text: str) -> float:

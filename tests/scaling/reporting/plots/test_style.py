@@ -20,3 +20,7 @@ def test_a_name_that_is_too_long_loses_its_middle_and_keeps_its_end():
 
 def test_what_no_file_can_hold_is_replaced():
     assert printable("a\nb\x00c\ud800 d") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER} d"
+
+
+def test_a_number_and_its_percent_sign_stay_on_one_line():
+    assert wrap("spread 28.6 %, drift -73 %", 15.5) == "spread 28.6 %, drift\n-73 %"
