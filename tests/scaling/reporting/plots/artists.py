@@ -17,21 +17,21 @@ from scaling.results.evaluation import Evaluation
 
 def picture(result: Evaluation, kind: str, target: float | None = None) -> Drawing:
     """The one figure of a kind."""
-    (found,) = draw_figures(result, [kind], target)
-    assert isinstance(found, Drawing), found
-    return found
+    (drawing,) = draw_figures(result, [kind], target)
+    assert isinstance(drawing, Drawing), drawing
+    return drawing
 
 
 def nothing(result: Evaluation, kind: str) -> str:
     """Why there is no figure of a kind."""
-    (found,) = draw_figures(result, [kind])
-    assert isinstance(found, NotDrawn)
-    return found.reason
+    (drawing,) = draw_figures(result, [kind])
+    assert isinstance(drawing, NotDrawn)
+    return drawing.reason
 
 
-def panels(found: Drawing) -> list[Axes]:
+def panels(drawing: Drawing) -> list[Axes]:
     """The panels of a figure."""
-    return found.figure.axes
+    return drawing.figure.axes
 
 
 def mark_lines(axes: Axes) -> list[Line2D]:
@@ -51,12 +51,12 @@ def hollow(axes: Axes) -> set[float]:
 
 def bars(axes: Axes) -> dict[float, tuple[float, float]]:
     """The interval over each count of cores that has one."""
-    found = {}
+    intervals = {}
     for lines in axes.collections:
         if isinstance(lines, LineCollection):
             for segment in lines.get_segments():
-                found[float(segment[0][0])] = float(segment[0][1]), float(segment[1][1])
-    return found
+                intervals[float(segment[0][0])] = float(segment[0][1]), float(segment[1][1])
+    return intervals
 
 
 def behind(axes: Axes) -> int:
@@ -69,9 +69,9 @@ def laws(axes: Axes) -> list[Line2D]:
     return [line for line in axes.lines if line.get_linestyle() != "None" and line.get_linewidth() > 0.9]
 
 
-def legend(found: Drawing) -> list[str]:
+def legend(drawing: Drawing) -> list[str]:
     """What the legend says."""
-    return [text.get_text() for each in found.figure.legends for text in each.get_texts()]
+    return [text.get_text() for one in drawing.figure.legends for text in one.get_texts()]
 
 
 def joined(axes: Axes) -> list[Line2D]:
@@ -83,7 +83,7 @@ def texts(figure: Figure) -> list[Text]:
     """Every text that is seen."""
     with style():
         figure.draw_without_rendering()
-    found = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     shown = {id(label) for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in _shown(axis)}
     hidden = {
         id(label)
@@ -92,7 +92,7 @@ def texts(figure: Figure) -> list[Text]:
         for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]
         for label in (tick.label1, tick.label2)
     } - shown
-    return [text for text in found if id(text) not in hidden]
+    return [text for text in texts if id(text) not in hidden]
 
 
 def _shown(axis):

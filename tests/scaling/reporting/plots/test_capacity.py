@@ -23,8 +23,8 @@ def level(axes):
 
 def test_throughput_is_marked_with_its_interval_and_the_size_at_the_knee(tmp_path):
     understood = result(ALL, tmp_path, serials=[0.1])
-    found = picture(understood, "capacity")
-    (axes,) = panels(found)
+    drawing = picture(understood, "capacity")
+    (axes,) = panels(drawing)
     rates = {point.summary.point.cores: point.summary.rate for point in understood.points}
     assert marks(axes) == pytest.approx({cores: figure.value for cores, figure in rates.items()})
     assert bars(axes).keys() == rates.keys()
@@ -32,7 +32,7 @@ def test_throughput_is_marked_with_its_interval_and_the_size_at_the_knee(tmp_pat
     assert upright(axes) == [understood.limits[0].recommended]
     assert axes.get_title() == f"calibrated\ngive {understood.limits[0].recommended} cores"
     assert axes.figure.get_supylabel() == "throughput, items/s"
-    assert "extrapolated" in legend(found)
+    assert "extrapolated" in legend(drawing)
 
 
 def test_the_curve_is_dashed_beyond_the_cores_measured_and_ends_at_twice_as_many(tmp_path):
@@ -44,8 +44,8 @@ def test_the_curve_is_dashed_beyond_the_cores_measured_and_ends_at_twice_as_many
 @pytest.mark.parametrize("target", [1000.0, 2000.0, 1e9])
 def test_with_a_target_the_size_is_the_one_scaling_capacity_gives(tmp_path, target):
     understood = result(ALL, tmp_path, serials=[0.1])
-    found = picture(understood, "capacity", target)
-    (axes,) = panels(found)
+    drawing = picture(understood, "capacity", target)
+    (axes,) = panels(drawing)
     answered = answer(understood.fits[0], Question(Goal.THROUGHPUT, target), understood.sizes)
     assert upright(axes) == ([answered.offer.cores] if answered.offer else [])
     assert level(axes) == ([target] if answered.offer else [])
@@ -57,7 +57,7 @@ def test_the_lower_edge_of_the_band_reaches_the_target_where_the_size_is_sure_of
     understood = result(ALL, tmp_path, serials=[0.1], noise=0.03)
     (axes,) = panels(picture(understood, "capacity", 2000.0))
     size = answer(understood.fits[0], Question(Goal.THROUGHPUT, 2000.0), understood.sizes).offer.cores
-    (band,) = [each for each in axes.collections if not hasattr(each, "get_segments")]
+    (band,) = [artist for artist in axes.collections if not hasattr(artist, "get_segments")]
     corners = band.get_paths()[0].vertices
     lower = {}
     for cores, rate in corners:
@@ -75,8 +75,8 @@ def test_throughput_is_as_valid_as_its_own_launches_whatever_the_baseline(tmp_pa
 
 
 def test_every_series_has_a_scale_of_its_own(tmp_path):
-    found = picture(result(f"workloads = {list(EIGHT[:3])}\n{ALL}", tmp_path), "capacity")
-    assert len({axes.get_ylim() for axes in panels(found)}) == 3
+    drawing = picture(result(f"workloads = {list(EIGHT[:3])}\n{ALL}", tmp_path), "capacity")
+    assert len({axes.get_ylim() for axes in panels(drawing)}) == 3
 
 
 def test_without_a_law_there_is_nothing_to_say_of_sizes(tmp_path):
@@ -85,5 +85,5 @@ def test_without_a_law_there_is_nothing_to_say_of_sizes(tmp_path):
 
 def test_a_target_changes_no_other_figure(tmp_path):
     understood = result(ALL, tmp_path)
-    with_target = [each.caption for each in draw_figures(understood, ["efficiency"], 5.0)]
-    assert with_target == [each.caption for each in draw_figures(understood, ["efficiency"])]
+    with_target = [drawing.caption for drawing in draw_figures(understood, ["efficiency"], 5.0)]
+    assert with_target == [drawing.caption for drawing in draw_figures(understood, ["efficiency"])]

@@ -29,15 +29,15 @@ def one_point():
 
 def all_failed():
     bad = {"status": "failed", "reason": "no", "step_seconds": ()}
-    return [replace(each, outcome=replace(each.outcome, **bad)) for each in made("")], 8, 1
+    return [replace(measured, outcome=replace(measured.outcome, **bad)) for measured in made("")], 8, 1
 
 
 def no_baseline():
-    return [each for each in made("cores = [1, 2, 4]\nlaunches = 3") if each.run.point.cores > 1], 8, 1
+    return [measured for measured in made("cores = [1, 2, 4]\nlaunches = 3") if measured.run.point.cores > 1], 8, 1
 
 
 def equal_launches():
-    return [row(each.run) for each in made("cores = [1, 2, 4]\nlaunches = 3")], 8, 1
+    return [row(measured.run) for measured in made("cores = [1, 2, 4]\nlaunches = 3")], 8, 1
 
 
 def huge_ratios():
@@ -45,7 +45,11 @@ def huge_ratios():
         return (10.0 ** (5 * run.launch - run.point.cores),) * 4
 
     rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    return [replace(each, outcome=replace(each.outcome, step_seconds=taken(each.run))) for each in rows], 8, 1
+    return (
+        [replace(measured, outcome=replace(measured.outcome, step_seconds=taken(measured.run))) for measured in rows],
+        8,
+        1,
+    )
 
 
 def study(toml, cores=8, smt=1, **making):
@@ -81,10 +85,12 @@ CASES = [*((shape, False) for shape in SHAPES), *((shape, True) for shape in NOT
 
 
 def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
-    found = list(draw_figures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
-    assert tuple(each.kind for each in found) == names("rows")
-    assert all(each.title for each in found)
-    assert all(each.caption if isinstance(each, Drawing) else isinstance(each, NotDrawn) for each in found)
+    drawings = list(draw_figures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
+    assert tuple(drawing.kind for drawing in drawings) == names("rows")
+    assert all(drawing.title for drawing in drawings)
+    assert all(
+        drawing.caption if isinstance(drawing, Drawing) else isinstance(drawing, NotDrawn) for drawing in drawings
+    )
 
 
 @pytest.mark.parametrize(("shape", "include_invalid"), CASES)
@@ -93,46 +99,46 @@ def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upo
 ):
     rows, cores, smt = SHAPES[shape]()
     understood = evaluate(folder_of(rows, tmp_path, cores, smt), include_invalid)
-    for found in draw_figures(understood, target=100.0):
-        if isinstance(found, NotDrawn):
-            assert found.reason
+    for drawing in draw_figures(understood, target=100.0):
+        if isinstance(drawing, NotDrawn):
+            assert drawing.reason
             continue
-        assert not empty_panels(found.figure), found.kind
-        assert not [line for axes in found.figure.axes for line in joined(axes)], found.kind
-        assert not overlaps(found.figure), found.kind
-        assert not outside(found.figure), found.kind
-        assert page_svg(found).startswith("<svg ")
+        assert not empty_panels(drawing.figure), drawing.kind
+        assert not [line for axes in drawing.figure.axes for line in joined(axes)], drawing.kind
+        assert not overlaps(drawing.figure), drawing.kind
+        assert not outside(drawing.figure), drawing.kind
+        assert page_svg(drawing).startswith("<svg ")
 
 
 def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_are_small_to_send(tmp_path):
     sent = 0
-    for found in draw_figures(evaluate(folder_of(eight_by_twenty(), tmp_path, 20))):
-        if isinstance(found, Drawing):
-            assert not empty_panels(found.figure), found.kind
-            assert not overlaps(found.figure), found.kind
-            assert not outside(found.figure), found.kind
-            sent += len(page_svg(found).encode())
+    for drawing in draw_figures(evaluate(folder_of(eight_by_twenty(), tmp_path, 20))):
+        if isinstance(drawing, Drawing):
+            assert not empty_panels(drawing.figure), drawing.kind
+            assert not overlaps(drawing.figure), drawing.kind
+            assert not outside(drawing.figure), drawing.kind
+            sent += len(page_svg(drawing).encode())
     assert sent < 900_000
 
 
 @pytest.mark.parametrize(("name", "include_invalid"), [("sixteen-cores", True), ("sixteen-cores-calibrated", False)])
 def test_the_examples_are_drawn(name, include_invalid):
-    for found in draw_figures(evaluate(read_folder(EXAMPLES / name), include_invalid)):
-        if isinstance(found, Drawing):
-            assert not overlaps(found.figure), found.kind
-            assert not outside(found.figure), found.kind
+    for drawing in draw_figures(evaluate(read_folder(EXAMPLES / name), include_invalid)):
+        if isinstance(drawing, Drawing):
+            assert not overlaps(drawing.figure), drawing.kind
+            assert not outside(drawing.figure), drawing.kind
 
 
 def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path):
     rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    found = {each.kind: each for each in draw_figures(evaluate(folder_of(rows, tmp_path, told=False)))}
-    assert found["placement"].reason == "the folder does not say what its machine is made of"
-    assert isinstance(found["capacity"], Drawing)
+    drawings = {drawing.kind: drawing for drawing in draw_figures(evaluate(folder_of(rows, tmp_path, told=False)))}
+    assert drawings["placement"].reason == "the folder does not say what its machine is made of"
+    assert isinstance(drawings["capacity"], Drawing)
 
 
 def test_nothing_of_our_look_is_left_behind(tmp_path):
     before = dict(matplotlib.rcParams)
-    for found in draw_figures(result("cores = [1, 2]\nlaunches = 3", tmp_path), ["efficiency", "capacity"]):
+    for drawing in draw_figures(result("cores = [1, 2]\nlaunches = 3", tmp_path), ["efficiency", "capacity"]):
         assert dict(matplotlib.rcParams) == before
-        save(found, tmp_path / "figures")
+        save(drawing, tmp_path / "figures")
     assert dict(matplotlib.rcParams) == before

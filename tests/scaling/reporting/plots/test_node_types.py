@@ -25,9 +25,9 @@ FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
 
 
 def picture(kinds: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Drawing:
-    (found,) = draw_node_types(kinds, [name], target)
-    assert isinstance(found, Drawing), found
-    return found
+    (drawing,) = draw_node_types(kinds, [name], target)
+    assert isinstance(drawing, Drawing), drawing
+    return drawing
 
 
 def figures(kinds, name):
@@ -37,7 +37,7 @@ def figures(kinds, name):
         "speedup": lambda point: point.speedup.value,
         "capacity": lambda point: point.summary.rate.value,
     }[name]
-    return [{point.summary.point.cores: pick(point) for point in each.evaluation.points} for each in kinds]
+    return [{point.summary.point.cores: pick(point) for point in node_type.evaluation.points} for node_type in kinds]
 
 
 @pytest.fixture
@@ -47,17 +47,17 @@ def kinds(tmp_path):
 
 @pytest.mark.parametrize("name", names("node types"))
 def test_every_kind_has_its_own_marks_in_its_own_colour_and_marker(kinds, name):
-    found = picture(kinds, name)
-    (axes,) = panels(found)
+    drawing = picture(kinds, name)
+    (axes,) = panels(drawing)
     drawn = mark_lines(axes)
     assert [dict(zip(*line.get_data(), strict=True)) for line in drawn] == [
-        pytest.approx(each) for each in figures(kinds, name)
+        pytest.approx(values) for values in figures(kinds, name)
     ]
     assert [(line.get_color(), line.get_marker()) for line in drawn] == [
-        (colour(place), marker(place)) for place in range(2)
+        (colour(index), marker(index)) for index in range(2)
     ]
     assert not joined(axes)
-    assert legend(found)[:2] == ["quick", "slow"]
+    assert legend(drawing)[:2] == ["quick", "slow"]
     assert axes.get_title() == "calibrated"
 
 
@@ -73,9 +73,9 @@ def test_every_kind_has_its_own_law_through_its_marks(kinds, name):
 def test_programs_have_a_panel_each_and_kinds_look_the_same_in_all(tmp_path):
     both = f"workloads = {list(EIGHT[:2])}\n{FOUR}"
     kinds = [kind("first", tmp_path, both), kind("second", tmp_path, both.replace("alexnet", "speech"))]
-    found = picture(kinds, "efficiency")
-    assert [axes.get_title() for axes in panels(found)] == ["alexnet", "autoenc", "speech"]
-    drawn = [[line.get_color() for line in mark_lines(axes)] for axes in panels(found)]
+    drawing = picture(kinds, "efficiency")
+    assert [axes.get_title() for axes in panels(drawing)] == ["alexnet", "autoenc", "speech"]
+    drawn = [[line.get_color() for line in mark_lines(axes)] for axes in panels(drawing)]
     assert drawn == [[colour(0)], [colour(0), colour(1)], [colour(1)]]
 
 
@@ -86,17 +86,17 @@ def test_a_target_is_marked_where_there_is_throughput(kinds):
 
 def test_marks_of_points_that_are_not_valid_are_hollow(tmp_path):
     kinds = [kind("good", tmp_path, FOUR), kind("few", tmp_path, FOUR.replace("3", "2"))]
-    found = picture(kinds, "efficiency")
-    assert hollow(panels(found)[0]) == {1, 2, 4, 8} - {1}
-    assert "hollow: not valid" in legend(found)
-    assert "few: no law fitted" in panels(found)[0].get_title()
+    drawing = picture(kinds, "efficiency")
+    assert hollow(panels(drawing)[0]) == {1, 2, 4, 8} - {1}
+    assert "hollow: not valid" in legend(drawing)
+    assert "few: no law fitted" in panels(drawing)[0].get_title()
 
 
 def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
     kinds = [kind("a", tmp_path, "cores = [1]\nlaunches = 3")]
-    found = list(draw_node_types(kinds))
-    assert [each.kind for each in found] == list(names("node types"))
-    assert all(isinstance(each, NotDrawn) and "more than one core" in each.reason for each in found)
+    drawings = list(draw_node_types(kinds))
+    assert [drawing.kind for drawing in drawings] == list(names("node types"))
+    assert all(isinstance(drawing, NotDrawn) and "more than one core" in drawing.reason for drawing in drawings)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
 )
 def test_kinds_in_any_number_are_drawn_without_text_upon_text(tmp_path, toml, cores, count):
     kinds = [kind(f"a-kind-with-a-long-name-{number}", tmp_path, toml, cores) for number in range(count)]
-    for found in draw_node_types(kinds, target=100.0):
-        assert not empty_panels(found.figure), found.kind
-        assert not overlaps(found.figure), found.kind
-        assert not outside(found.figure), found.kind
-        assert not [line for axes in found.figure.axes for line in joined(axes)], found.kind
-        assert page_svg(found).startswith("<svg ")
+    for drawing in draw_node_types(kinds, target=100.0):
+        assert not empty_panels(drawing.figure), drawing.kind
+        assert not overlaps(drawing.figure), drawing.kind
+        assert not outside(drawing.figure), drawing.kind
+        assert not [line for axes in drawing.figure.axes for line in joined(axes)], drawing.kind
+        assert page_svg(drawing).startswith("<svg ")

@@ -33,7 +33,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def pictures(result):
-    return {each.kind: each for each in draw_op_figures(result)}
+    return {drawing.kind: drawing for drawing in draw_op_figures(result)}
 
 
 def words(picture: Drawing) -> list[str]:
@@ -42,15 +42,15 @@ def words(picture: Drawing) -> list[str]:
 
 def test_every_kind_is_drawn_with_a_title_and_a_caption(pictures):
     assert tuple(pictures) == names("traces")
-    for each in pictures.values():
-        assert isinstance(each, Drawing), each.reason
-        assert each.title
-        assert each.caption
+    for drawing in pictures.values():
+        assert isinstance(drawing, Drawing), drawing.reason
+        assert drawing.title
+        assert drawing.caption
 
 
 def test_steps_are_marks_around_their_median_one_panel_a_workload(pictures):
     axes = pictures["op-steps"].figure.axes
-    assert [each.get_title().split("\n")[0] for each in axes] == ["alexnet train, 1 thread", "speech train, 1 thread"]
+    assert [panel.get_title().split("\n")[0] for panel in axes] == ["alexnet train, 1 thread", "speech train, 1 thread"]
     marks = axes[0].lines[0]
     assert list(marks.get_ydata()) == pytest.approx([100.0] * 6)
     assert marks.get_linestyle() == "None"
@@ -65,12 +65,12 @@ def test_the_tail_reaches_all_of_op_time_and_names_how_many_types_make_most(pict
 
 
 def test_shares_stand_class_by_class_with_their_numbers(pictures):
-    told = words(pictures["op-shares"])
-    assert {"Conv2DBackpropFilter", "40", "convolution", "NextIteration", "other"} <= set(told)
+    labels = words(pictures["op-shares"])
+    assert {"Conv2DBackpropFilter", "40", "convolution", "NextIteration", "other"} <= set(labels)
 
 
 def test_numbers_on_cells_keep_their_colour_on_a_dark_page(pictures):
-    colours = {each.get_color() for each in pictures["op-shares"].figure.axes[0].texts if each.get_text().isdigit()}
+    colours = {text.get_color() for text in pictures["op-shares"].figure.axes[0].texts if text.get_text().isdigit()}
     assert colours == {DARK, LIGHT}
 
 
@@ -86,15 +86,15 @@ def test_no_distance_is_written_across_a_branch_however_close_two_joins_are():
     canvas = FigureCanvasAgg(picture.figure)
     canvas.draw()
     axes = picture.figure.axes[0]
-    labels = [each.get_window_extent(canvas.get_renderer()) for each in axes.texts]
+    labels = [text.get_window_extent(canvas.get_renderer()) for text in axes.texts]
     branches = [line.get_path().transformed(line.get_transform()) for line in axes.lines]
     assert len(labels) == len(branches) == 7
-    assert not [each for each in labels for branch in branches if branch.intersects_bbox(each, filled=False)]
+    assert not [label for label in labels for branch in branches if branch.intersects_bbox(label, filled=False)]
 
 
 def test_modes_are_stacked_bars_in_percent_of_training(pictures):
     axes = pictures["op-modes"].figure.axes[0]
-    assert [each.get_text() for each in axes.get_yticklabels()] == ["alexnet train", "alexnet infer"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["alexnet train", "alexnet infer"]
     ends = [
         max(bar.get_x() + bar.get_width() for bar in axes.patches if abs(bar.get_y() + 0.4 - y) < 0.1) for y in (0, 1)
     ]
@@ -113,29 +113,29 @@ def test_what_is_lost_is_cut_by_ops_the_largest_first(result, pictures):
     cut = segments(result.scalings[0].losses[-1])
     assert sum(percent for _, _, percent in cut) == pytest.approx(100.0, abs=1.0)
     assert cut[0][:2] == ("ApplyAdam", "optimisation")
-    assert any("% efficient" in each for each in words(pictures["op-losses"]))
+    assert any("% efficient" in text for text in words(pictures["op-losses"]))
 
 
 def test_no_figure_leans_on_a_pattern_that_small_svgs_do_not_keep(pictures):
-    for each in pictures.values():
-        assert "<pattern" not in page_svg(each), each.kind
+    for drawing in pictures.values():
+        assert "<pattern" not in page_svg(drawing), drawing.kind
 
 
 @pytest.mark.parametrize("kind", names("traces"))
 def test_nothing_traced_is_said_in_a_sentence(kind):
-    [found] = draw_op_figures(evaluate_ops([]), [kind])
-    assert isinstance(found, NotDrawn)
-    assert found.reason
+    [drawing] = draw_op_figures(evaluate_ops([]), [kind])
+    assert isinstance(drawing, NotDrawn)
+    assert drawing.reason
 
 
 def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
     name = "net$_^{}<script>&%\n" * 4
-    for found in draw_op_figures(evaluate_ops([trace(step({"Odd$Op": 1.0}), workload=name)])):
-        assert isinstance(found, NotDrawn) or page_svg(found)
+    for drawing in draw_op_figures(evaluate_ops([trace(step({"Odd$Op": 1.0}), workload=name)])):
+        assert isinstance(drawing, NotDrawn) or page_svg(drawing)
 
 
 def test_a_folder_with_traces_has_their_figures_after_its_own():
     kept = evaluate(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
-    kinds = [each.kind for each in draw_figures(kept)]
+    kinds = [drawing.kind for drawing in draw_figures(kept)]
     assert kinds == [*names("rows"), *names("traces")]
-    assert [each.kind for each in draw_figures(kept, ["sections"])] == ["sections"]
+    assert [drawing.kind for drawing in draw_figures(kept, ["sections"])] == ["sections"]

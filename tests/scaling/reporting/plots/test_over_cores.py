@@ -38,9 +38,9 @@ def test_a_mark_is_at_its_efficiency_with_the_interval_of_its_launches(tmp_path)
 
 def test_a_point_with_a_verdict_against_it_is_hollow_and_the_legend_says_so(tmp_path):
     rows = [row for row in made(FOUR) if row.run.point.cores != 4 or row.run.launch < 3]
-    found = picture(evaluate(folder_of(rows, tmp_path)), "efficiency")
-    assert hollow(panels(found)[0]) == {4}
-    assert "hollow: not valid" in legend(found)
+    drawing = picture(evaluate(folder_of(rows, tmp_path)), "efficiency")
+    assert hollow(panels(drawing)[0]) == {4}
+    assert "hollow: not valid" in legend(drawing)
     assert "hollow: not valid" not in legend(picture(result(FOUR, tmp_path), "efficiency"))
 
 
@@ -65,17 +65,17 @@ def test_two_counts_are_not_joined_by_a_law(tmp_path):
 
 
 def test_up_to_four_series_share_a_panel_each_with_a_marker_of_its_own(tmp_path):
-    found = picture(result(f"workloads = {list(EIGHT[:4])}\n{FOUR}", tmp_path), "efficiency")
-    (axes,) = panels(found)
+    drawing = picture(result(f"workloads = {list(EIGHT[:4])}\n{FOUR}", tmp_path), "efficiency")
+    (axes,) = panels(drawing)
     assert [line.get_marker() for line in mark_lines(axes)] == list(MARKERS[:4])
-    assert legend(found)[:4] == list(EIGHT[:4])
+    assert legend(drawing)[:4] == list(EIGHT[:4])
 
 
 def test_more_series_have_a_panel_each_with_the_others_in_grey_behind(tmp_path):
-    found = picture(result(f"workloads = {list(EIGHT[:5])}\n{FOUR}", tmp_path), "efficiency")
-    assert [axes.get_title() for axes in panels(found)] == list(EIGHT[:5])
-    assert [behind(axes) for axes in panels(found)] == [16] * 5
-    assert len({axes.get_ylim() for axes in panels(found)}) == 1
+    drawing = picture(result(f"workloads = {list(EIGHT[:5])}\n{FOUR}", tmp_path), "efficiency")
+    assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT[:5])
+    assert [behind(axes) for axes in panels(drawing)] == [16] * 5
+    assert len({axes.get_ylim() for axes in panels(drawing)}) == 1
 
 
 def test_a_study_of_one_core_has_nothing_to_draw(tmp_path):
@@ -97,26 +97,26 @@ def test_marks_are_at_their_speedup_beside_the_ideal_line(tmp_path):
 
 
 def test_both_laws_are_drawn_with_their_bands_and_named(tmp_path):
-    found = picture(result(DOUBLING, tmp_path, serials=[0.1]), "speedup")
-    (axes,) = panels(found)
+    drawing = picture(result(DOUBLING, tmp_path, serials=[0.1]), "speedup")
+    (axes,) = panels(drawing)
     assert {line.get_linestyle() for line in laws(axes)} == {"-", "-.", "--"}
-    assert len([each for each in axes.collections if not hasattr(each, "get_segments")]) == 2
-    words = " ".join(legend(found))
+    assert len([artist for artist in axes.collections if not hasattr(artist, "get_segments")]) == 2
+    words = " ".join(legend(drawing))
     assert "Amdahl's law with its 95 % band" in words
     assert "universal scalability law" in words
 
 
 def test_the_predicted_largest_count_is_an_open_diamond_beside_the_measured_one(tmp_path):
     understood = result(DOUBLING, tmp_path, serials=[0.1])
-    found = picture(understood, "speedup")
-    (axes,) = panels(found)
+    drawing = picture(understood, "speedup")
+    (axes,) = panels(drawing)
     (diamond,) = [line for line in mark_lines(axes) if line.get_marker() == "D" and line.get_color() == INK]
     ((cores, value),) = zip(*diamond.get_data(), strict=True)
     predicted = understood.fits[0].held_out.predicted
     one_core = understood.points[0].summary.step.value
     assert (cores, value) == pytest.approx((8, one_core / predicted.seconds.value))
     assert diamond.get_markerfacecolor() == "none"
-    assert "predicted from fewer cores" in legend(found)
+    assert "predicted from fewer cores" in legend(drawing)
     assert hollow(axes) == {8}
 
 
@@ -126,21 +126,21 @@ def test_many_counts_with_gaps_are_on_logarithmic_axes(tmp_path):
 
 
 def test_a_panel_says_where_no_law_fits(tmp_path):
-    found = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2]\nlaunches = 3", tmp_path), "speedup")
-    assert [axes.get_title() for axes in panels(found)] == [f"{name}\nnot identifiable" for name in EIGHT[:2]]
+    drawing = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2]\nlaunches = 3", tmp_path), "speedup")
+    assert [axes.get_title() for axes in panels(drawing)] == [f"{name}\nnot identifiable" for name in EIGHT[:2]]
 
 
 def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a_line(tmp_path):
     understood = result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path, serials=[0.1])
-    found = picture(understood, "karp-flatt")
-    (axes,) = panels(found)
+    drawing = picture(understood, "karp-flatt")
+    (axes,) = panels(drawing)
     traced = {point.summary.point.cores: point.karp_flatt for point in understood.points if point.karp_flatt}
     assert marks(axes) == pytest.approx({cores: 100 * figure.value for cores, figure in traced.items()})
     assert bars(axes).keys() == traced.keys()
     assert not joined(axes)
     (fitted,) = laws(axes)
     assert fitted.get_ydata()[0] == pytest.approx(100 * understood.fits[0].law(AMDAHL).figures.contention.value)
-    assert "fitted serial fraction" in " ".join(legend(found))
+    assert "fitted serial fraction" in " ".join(legend(drawing))
     assert axes.figure.get_supylabel() == "Karp–Flatt serial fraction, %"
 
 
@@ -170,11 +170,11 @@ def test_without_second_threads_there_is_no_yield(tmp_path):
 def test_modes_are_drawn_in_one_panel_a_workload_each_with_its_own_marker(tmp_path):
     study = f'workloads = {list(EIGHT[:2])}\nmodes = ["train", "infer"]\n{BOTH}'
     understood = result(study, tmp_path)
-    found = picture(understood, "modes")
-    assert [axes.get_title() for axes in panels(found)] == list(EIGHT[:2])
-    train, infer = mark_lines(panels(found)[0])
+    drawing = picture(understood, "modes")
+    assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT[:2])
+    train, infer = mark_lines(panels(drawing)[0])
     assert train.get_marker() != infer.get_marker()
-    assert legend(found)[:2] == ["train", "infer"]
+    assert legend(drawing)[:2] == ["train", "infer"]
     expected = [
         100 * point.efficiency.value
         for point in understood.points

@@ -56,16 +56,16 @@ def test_a_core_is_cut_across_for_each_of_its_threads():
 
 def filled(axes):
     """How many cells are filled."""
-    found = [
+    patches = [
         patch for patch in axes.patches if to_hex(patch.get_facecolor()) == COLOURS[0] and patch.get_facecolor()[3]
     ]
-    return sum(len(patch.get_path().to_polygons()) for patch in found)
+    return sum(len(patch.get_path().to_polygons()) for patch in patches)
 
 
 def test_a_panel_fills_the_cpus_its_runs_were_given(tmp_path):
     understood = result('cores = [1, 2, 3, 4]\nsmt = "all"\nlaunches = 1', tmp_path, 4, 2)
-    found = picture(understood, "placement")
-    assert [axes.get_title() for axes in panels(found)] == [
+    drawing = picture(understood, "placement")
+    assert [axes.get_title() for axes in panels(drawing)] == [
         "compact, 1 core",
         "compact, 2 cores",
         "compact, 4 cores",
@@ -73,14 +73,14 @@ def test_a_panel_fills_the_cpus_its_runs_were_given(tmp_path):
         "compact, 2 cores, 2 threads each",
         "compact, 4 cores, 2 threads each",
     ]
-    assert [filled(axes) for axes in panels(found)] == [1, 2, 4, 2, 4, 8]
-    assert {text.get_text() for text in panels(found)[0].texts} == {str(cpu) for cpu in range(8)}
-    assert legend(found)[:3] == ["used", "not used", "socket"]
+    assert [filled(axes) for axes in panels(drawing)] == [1, 2, 4, 2, 4, 8]
+    assert {text.get_text() for text in panels(drawing)[0].texts} == {str(cpu) for cpu in range(8)}
+    assert legend(drawing)[:3] == ["used", "not used", "socket"]
     assert {used.cores: len(used.cpus) for used in used_of(understood) if used.smt == 2} == {1: 2, 2: 4, 3: 6, 4: 8}
 
 
 def test_cpus_that_may_not_be_used_are_told_apart(tmp_path):
     understood = result("cores = [1, 2]\nlaunches = 1", tmp_path, 4)
     machine = replace(understood.folder.machine, allowed=(0, 1))
-    found = picture(replace(understood, folder=replace(understood.folder, machine=machine)), "placement")
-    assert "not allowed" in legend(found)
+    drawing = picture(replace(understood, folder=replace(understood.folder, machine=machine)), "placement")
+    assert "not allowed" in legend(drawing)

@@ -16,24 +16,24 @@ TOML = f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4, 8]\nlaunches = 3"
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     understood = result(TOML, tmp_path_factory.mktemp("drawn"), renamed=HOSTILE)
-    return [each for each in draw_figures(understood) if isinstance(each, Drawing)]
+    return [drawing for drawing in draw_figures(understood) if isinstance(drawing, Drawing)]
 
 
 def test_a_page_gets_an_element_that_scales_and_says_what_it_shows(drawn):
-    for each in drawn:
-        svg = page_svg(each)
+    for drawing in drawn:
+        svg = page_svg(drawing)
         root = ElementTree.fromstring(svg)
         assert svg.startswith("<svg ")
         assert root.get("role") == "img"
         assert root.get("viewBox")
         assert root.get("width") is root.get("height") is None
-        assert root.find(f"{SVG}title").text == each.title
-        assert root.find(f"{SVG}desc").text == each.caption
+        assert root.find(f"{SVG}title").text == drawing.title
+        assert root.find(f"{SVG}desc").text == drawing.caption
 
 
 def test_names_from_the_results_are_text_and_nothing_else(drawn):
-    for each in drawn:
-        root = ElementTree.fromstring(page_svg(each))
+    for drawing in drawn:
+        root = ElementTree.fromstring(page_svg(drawing))
         tags = {element.tag.removeprefix(SVG) for element in root.iter()}
         assert tags <= {"svg", "title", "desc", "g", "path", "defs", "use", "text", "clipPath", "rect", "tspan"}
     titles = "".join(text for text in ElementTree.fromstring(page_svg(drawn[1])).itertext())
@@ -42,42 +42,42 @@ def test_names_from_the_results_are_text_and_nothing_else(drawn):
 
 
 def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawn, tmp_path):
-    for each in drawn:
-        page = page_svg(each)
+    for drawing in drawn:
+        page = page_svg(drawing)
         styles = " ".join(element.get("style", "") for element in ElementTree.fromstring(page).iter())
         assert INK not in styles
         assert "currentColor" in styles
-        (path,) = save(each, tmp_path, ["svg"])
+        (path,) = save(drawing, tmp_path, ["svg"])
         assert "currentColor" not in path.read_text()
         assert ElementTree.parse(path).getroot().find(f"{SVG}rect").get("fill") == "#ffffff"
 
 
 def test_ids_belong_to_the_picture_and_every_reference_is_answered(drawn):
     seen = set()
-    for each in drawn:
-        elements = list(ElementTree.fromstring(page_svg(each)).iter())
+    for drawing in drawn:
+        elements = list(ElementTree.fromstring(page_svg(drawing)).iter())
         ids = [element.get("id") for element in elements if element.get("id")]
         assert len(ids) == len(set(ids))
-        assert all(name.startswith(f"{each.kind}-") for name in ids)
+        assert all(name.startswith(f"{drawing.kind}-") for name in ids)
         assert not seen & set(ids)
         seen |= set(ids)
         used = {element.get("href", "#")[1:] for element in elements}
         used |= {element.get("clip-path", "url(#)")[5:-1] for element in elements}
         assert used - {""} <= set(ids)
-        assert any(element.tag == f"{SVG}clipPath" for element in elements) or each.kind == "placement"
+        assert any(element.tag == f"{SVG}clipPath" for element in elements) or drawing.kind == "placement"
 
 
 def test_nothing_is_loaded_from_elsewhere_and_no_style_reaches_out(drawn):
-    for each in drawn:
-        page = page_svg(each).replace('xmlns="http://www.w3.org/2000/svg"', "")
+    for drawing in drawn:
+        page = page_svg(drawing).replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert "http" not in page
         assert "<style" not in page
         assert "data:" not in page
 
 
 def test_files_are_written_in_every_format_and_are_the_same_every_time(tmp_path):
-    for place in ("one", "other"):
-        save(picture(result(TOML, tmp_path), "efficiency"), tmp_path / place)
+    for folder in ("one", "other"):
+        save(picture(result(TOML, tmp_path), "efficiency"), tmp_path / folder)
     for name in ("efficiency.png", "efficiency.svg", "efficiency.pdf"):
         first = (tmp_path / "one" / name).read_bytes()
         assert len(first) > 1000

@@ -9,8 +9,8 @@ from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
 
 def test_every_bar_is_a_whole_run_with_its_seconds_at_the_end(tmp_path):
-    found = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2, 4]\nlaunches = 3", tmp_path), "sections")
-    (axes,) = panels(found)
+    drawing = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2, 4]\nlaunches = 3", tmp_path), "sections")
+    (axes,) = panels(drawing)
     assert [label.get_text() for label in axes.get_yticklabels()] == [
         "alexnet, 1 core",
         "alexnet, 4 cores",
@@ -21,16 +21,16 @@ def test_every_bar_is_a_whole_run_with_its_seconds_at_the_end(tmp_path):
     ends = {round(bar.get_y(), 6): bar.get_x() + bar.get_width() for bar in axes.patches}
     assert list(ends.values()) == pytest.approx([100.0] * 4)
     assert sum(text.get_text().endswith(" s") for text in axes.texts) == 4
-    assert legend(found) == list(NAMES)
+    assert legend(drawing) == list(NAMES)
     assert axes.get_xlabel() == "share of a run's wall time, %"
 
 
 def test_the_first_step_is_part_of_setup_and_what_is_not_told_of_the_rest():
-    told = Sections(spawn=1.0, imports=1.0, init=1.0, setup=3.0, first_step=2.0, run=3.0, main=7.0, wall=10.0)
-    assert shares_of(told) == pytest.approx((0.2, 0.1, 0.3, 0.3, 0.1))
+    sections = Sections(spawn=1.0, imports=1.0, init=1.0, setup=3.0, first_step=2.0, run=3.0, main=7.0, wall=10.0)
+    assert shares_of(sections) == pytest.approx((0.2, 0.1, 0.3, 0.3, 0.1))
     assert shares_of(Sections(run=4.0, wall=10.0)) == pytest.approx((0.0, 0.0, 0.0, 0.4, 0.6))
 
 
 def test_runs_that_do_not_tell_have_nothing_to_draw(tmp_path):
-    rows = [row(each.run) for each in made("cores = [1, 2]\nlaunches = 3")]
+    rows = [row(measured.run) for measured in made("cores = [1, 2]\nlaunches = 3")]
     assert "where its time went" in nothing(evaluate(folder_of(rows, tmp_path)), "sections")

@@ -12,14 +12,14 @@ from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
 def dashes(axes, colour):
     """How many dashes of a colour there are, and their heights."""
-    (line,) = [each for each in axes.lines if each.get_color() == colour]
+    (line,) = [artist for artist in axes.lines if artist.get_color() == colour]
     heights = np.asarray(line.get_ydata(), dtype=float)[::3]
     return heights[np.isfinite(heights)]
 
 
 def test_every_launch_of_the_fewest_and_the_most_cores_is_a_column_of_its_steps(tmp_path):
-    found = picture(result("cores = [1, 2, 4]\nlaunches = 3", tmp_path, steps=40), "steps")
-    (axes,) = panels(found)
+    drawing = picture(result("cores = [1, 2, 4]\nlaunches = 3", tmp_path, steps=40), "steps")
+    (axes,) = panels(drawing)
     launches = 4 + 3  # one core is measured once more at the end
     assert len(dashes(axes, INK)) == launches
     assert len(dashes(axes, COLOURS[0])) == launches * 40
@@ -48,9 +48,9 @@ def test_thinning_keeps_the_ends_and_the_shape():
 
 
 def test_there_is_a_panel_a_series_and_the_marks_are_explained(tmp_path):
-    found = picture(result(f"workloads = {list(EIGHT)}\ncores = [1, 2]\nlaunches = 3", tmp_path, 2), "steps")
-    assert [axes.get_title() for axes in panels(found)] == list(EIGHT)
-    assert legend(found)[:2] == ["a steady step", "median of a launch"]
+    drawing = picture(result(f"workloads = {list(EIGHT)}\ncores = [1, 2]\nlaunches = 3", tmp_path, 2), "steps")
+    assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT)
+    assert legend(drawing)[:2] == ["a steady step", "median of a launch"]
 
 
 def test_where_every_launch_failed_there_is_nothing_to_draw(tmp_path):

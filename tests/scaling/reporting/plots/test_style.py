@@ -11,11 +11,11 @@ def test_a_long_name_is_broken_at_spaces_and_where_there_are_none_anywhere():
 
 
 def test_a_name_that_is_too_long_loses_its_middle_and_keeps_its_end():
-    found = wrap("word " * 50 + "the end", 10.0)
-    assert found.count("\n") == 2
-    assert "\n… " in found
-    assert found.endswith("the end")
-    assert all(ems(line) <= 10.0 for line in found.split("\n"))
+    text = wrap("word " * 50 + "the end", 10.0)
+    assert text.count("\n") == 2
+    assert "\n… " in text
+    assert text.endswith("the end")
+    assert all(ems(line) <= 10.0 for line in text.split("\n"))
 
 
 def test_what_no_file_can_hold_is_replaced():

@@ -12,8 +12,8 @@ def cells(axes):
 def test_every_setting_is_a_cell_in_percent_of_the_best_on_the_same_cores(tmp_path):
     study = f"workloads = {list(EIGHT[:2])}\ncores = [1, 4]\nlaunches = 3\nintra = [1, 2, 4]\ninter = [1, 2]"
     understood = result(study, tmp_path, 4)
-    found = picture(understood, "threads")
-    drawn = panels(found)[:-1]  # the last one is the bar of colours
+    drawing = picture(understood, "threads")
+    drawn = panels(drawing)[:-1]  # the last one is the bar of colours
     assert [axes.get_title() for axes in drawn] == [
         "alexnet, 1 core",
         "alexnet, 4 cores",
@@ -32,10 +32,10 @@ def test_every_setting_is_a_cell_in_percent_of_the_best_on_the_same_cores(tmp_pa
 
 
 def test_a_setting_with_a_verdict_against_it_is_in_brackets_and_one_not_measured_is_empty(tmp_path):
-    found = picture(result("cores = [2]\nlaunches = 2\nintra = [1, 2]", tmp_path, 2), "threads")
-    two_cores = next(axes for axes in panels(found) if axes.get_title() == "calibrated, 2 cores")
+    drawing = picture(result("cores = [2]\nlaunches = 2\nintra = [1, 2]", tmp_path, 2), "threads")
+    two_cores = next(axes for axes in panels(drawing) if axes.get_title() == "calibrated, 2 cores")
     assert all(text.startswith("(") and text.endswith(")") for text in cells(two_cores))
-    assert "in brackets" in found.caption
+    assert "in brackets" in drawing.caption
 
 
 def test_one_setting_of_threads_is_nothing_to_compare(tmp_path):
@@ -44,6 +44,6 @@ def test_one_setting_of_threads_is_nothing_to_compare(tmp_path):
 
 @pytest.mark.parametrize("axis", ["intra", "inter"])
 def test_words_come_after_numbers(tmp_path, axis):
-    found = picture(result(f'cores = [1]\nlaunches = 3\n{axis} = ["auto", 4, 1]', tmp_path, 2), "threads")
-    labels = panels(found)[0].get_xticklabels() if axis == "intra" else panels(found)[0].get_yticklabels()
+    drawing = picture(result(f'cores = [1]\nlaunches = 3\n{axis} = ["auto", 4, 1]', tmp_path, 2), "threads")
+    labels = panels(drawing)[0].get_xticklabels() if axis == "intra" else panels(drawing)[0].get_yticklabels()
     assert [label.get_text() for label in labels] == ["1", "4", "auto"]
