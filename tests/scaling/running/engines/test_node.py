@@ -84,7 +84,7 @@ def test_a_run_is_made_under_the_nodes_name_and_left_in_the_spool(tmp_path):
 
 def test_a_run_that_was_interrupted_is_told_and_not_left_in_the_spool(tmp_path, monkeypatch):
     interrupted = row_to_json(row(status="interrupted", reason="ended by SIGTERM", step_seconds=()))
-    monkeypatch.setattr(node, "_make", lambda wanted: NodeRow("n7", "42", interrupted))
+    monkeypatch.setattr(node, "_execute", lambda wanted: NodeRow("n7", "42", interrupted))
     reply = made(request(described(), spool=str(tmp_path / "epyc.k.1.json")))
     assert row_from_json(reply.row).outcome.status == "interrupted"
     assert not list(tmp_path.iterdir())
