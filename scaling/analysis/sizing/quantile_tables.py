@@ -1,6 +1,6 @@
 """Answers to sizing questions as quantiles per available size, for readers without the bootstrap draws. Pure.
 
-Quantiles of the predictive distribution (a mixture of normal distributions, one per draw) are found by Newton's method
+Quantiles of the predictive distribution (a mixture of normal distributions, one per draw) are found by Halley's method
 on the probit scale, where a mixture is almost linear, with a bracket to fall back on. Whoever has the quantiles gets
 the chance of any time by interpolation, exact at the levels of `ASSURANCES`.
 """
@@ -27,7 +27,8 @@ INTERVAL = (0.5, 0.025, 0.975)
 # Log seconds of what takes no time at all: a law without a limit.
 NO_TIME = -1e3
 _STEPS = 60
-_CONVERGED = 1e-4  # of the standard deviation, before the last step, which squares it
+_CONVERGED = 1e-3  # in probits and in standard deviations, before the last step, which cubes it
+_BLOCK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +59,87 @@ class SizeTable:
     efficiencies: StepTable
 
 
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A mixture of normal distributions, one per draw: its mean, standard deviation (`noise`) and share."""
+
+    means: Floats
+    noise: Floats
+    share: Floats
+
+    @property
+    def mean(self) -> float:
+        """The mean of the mixture."""
+        return float(self.share @ self.means)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the mixture."""
+        return float(np.sqrt(self.share @ ((self.means - self.mean) ** 2 + self.noise**2)))
+
+
+def launch_mixture(draws: Draws, cores: int, threads: int = 1) -> Mixture:
+    """Log seconds of one launch on a size."""
+    at = np.array([float(cores)])
+    logs = draws.log_time(at, float(cores * (threads - 1)))[:, 0]
+    noise = np.maximum(draws.launch_noise(at)[:, 0], 1e-15)
+    return Mixture(logs, noise, draws.share / draws.share.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Quantiles in standard deviations from the mean, and how they changed last: where to start the next mixture."""
+
+    standard: Floats
+    change: Floats | float = 0.0
+
+    def start(self, mixture: Mixture) -> Floats:
+        """The quantiles of a mixture, if its shape goes on changing as it did."""
+        return mixture.mean + (self.standard + self.change) * mixture.deviation
+
+    def after(self, mixture: Mixture, quantiles: Floats) -> "Shape":
+        """The shape with the quantiles of the next mixture."""
+        standard = (quantiles - mixture.mean) / mixture.deviation
+        return Shape(standard, standard - self.standard)
+
+
 def size_tables(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> tuple[SizeTable, ...]:
-    """The quantiles of every size, one thread per core."""
+    """The quantiles of every size, one thread per core; each size starts from the shape of the one before."""
     kept = efficiencies_kept(fit, draws, counts)
-    return tuple(
-        _size_table(fit, draws, count, 1, kept[:, column], replicas=True) for column, count in enumerate(counts)
-    )
+    shape, tables = Shape(PROBITS), []
+    for column, cores in enumerate(counts):
+        mixture = launch_mixture(draws, cores)
+        log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
+        shape = shape.after(mixture, log_seconds)
+        replicas = _replicas(mixture, log_seconds[list(ASSURANCE_PROBITS)])
+        tables.append(_size_table(fit, draws, cores, 1, log_seconds, kept[:, column], replicas))
+    return tuple(tables)
 
 
 def all_threads_table(fit: SeriesFit, draws: Draws, cores: int, threads: int) -> SizeTable:
     """The quantiles of a size of which every hardware thread is used."""
-    kept = efficiencies_kept(fit, draws, (cores,))[:, 0]
-    return _size_table(fit, draws, cores, threads, kept, replicas=False)
+    log_seconds = mixture_quantiles(launch_mixture(draws, cores, threads), PROBITS)
+    return _size_table(fit, draws, cores, threads, log_seconds, efficiencies_kept(fit, draws, (cores,))[:, 0], ())
 
 
-def _size_table(fit: SeriesFit, draws: Draws, cores: int, threads: int, kept: Floats, *, replicas: bool) -> SizeTable:
-    logs = draws.log_time(np.array([float(cores)]), float(cores * (threads - 1)))[:, 0]
-    noise = np.maximum(draws.launch_noise(np.array([float(cores)]))[:, 0], 1e-15)
-    share = draws.share / draws.share.sum()
+def _size_table(
+    fit: SeriesFit,
+    draws: Draws,
+    cores: int,
+    threads: int,
+    log_seconds: Floats,
+    kept: Floats,
+    replicas: tuple[tuple[float, ...], ...],
+) -> SizeTable:
+    logs = launch_mixture(draws, cores, threads).means
     efficiency = np.exp(draws.log_time(np.ones(1))[:, 0] - logs - np.log(cores))
     return SizeTable(
         cores=cores,
         threads=threads,
         rate=quantiles(fit.series.work * np.exp(-logs), draws.share, INTERVAL),
         efficiency=quantiles(efficiency, draws.share, INTERVAL),
-        log_seconds=tuple(mixture_quantiles(logs, noise, share, PROBITS).tolist()),
-        replicas=_replicas(logs, noise, share) if replicas else (),
+        log_seconds=tuple(log_seconds.tolist()),
+        replicas=replicas,
         efficiencies=_step_table(kept, draws.share),
     )
 
@@ -113,44 +169,64 @@ def efficiencies_kept(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> Fl
     return lowest
 
 
-def mixture_quantiles(
-    logs: Floats, noise: Floats, share: Floats, probits: Floats, start: Floats | None = None
-) -> Floats:
-    """Where a mixture of normal distributions reaches levels, given as probits; by Newton's method with a bracket."""
-    deviation = _deviation(logs, noise, share)
-    at = share @ logs + probits * deviation if start is None else start
-    low = np.full(len(probits), logs.min() - 9.0 * noise.max())
-    high = np.full(len(probits), logs.max() + 9.0 * noise.max())
+def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = None) -> Floats:
+    """Where a mixture reaches levels, given as probits; by Halley's method with a bracket, level by level."""
+    at = mixture.mean + probits * mixture.deviation if start is None else start.copy()
+    reach = 9.0 * mixture.noise.max()
+    low = np.full(len(probits), mixture.means.min() - reach)
+    high = np.full(len(probits), mixture.means.max() + reach)
+    unsolved = np.arange(len(probits))
     for _ in range(_STEPS):
-        standard = (at[:, None] - logs) / noise
-        reached = ndtri(np.clip(ndtr(standard) @ share, 1e-300, 1.0 - 1e-16))
-        density = np.exp(-0.5 * standard**2) @ (share / noise)
-        low, high = np.where(reached < probits, at, low), np.where(reached > probits, at, high)
-        step = (reached - probits) * np.exp(-0.5 * reached**2) / np.maximum(density, 1e-300)
-        close = np.abs(step) < _CONVERGED * deviation
-        inside = (at - step > low) & (at - step < high)
-        at = np.where(close | inside, at - step, (low + high) / 2.0)
-        if close.all():
+        here = at[unsolved]
+        reached, slope, bend = _probit_derivatives(mixture, here)
+        missing = probits[unsolved] - reached
+        below = low[unsolved] = np.where(missing > 0.0, here, low[unsolved])
+        above = high[unsolved] = np.where(missing < 0.0, here, high[unsolved])
+        step = missing / slope / np.clip(1.0 + missing * bend / 2.0, 0.5, 1.5)
+        close = np.maximum(np.abs(missing), np.abs(step) / mixture.deviation) < _CONVERGED
+        inside = (here + step > below) & (here + step < above)
+        halved = np.where(inside, here + step, (below + above) / 2.0)
+        at[unsolved] = np.where(close, np.clip(here + step, below, above), halved)
+        unsolved = unsolved[~close]
+        if not unsolved.size:
             break
     return at
 
 
-def _replicas(logs: Floats, noise: Floats, share: Floats) -> tuple[tuple[float, ...], ...]:
-    """Quantiles of the mean of more and more launches, for every assurance; each begins at the one before, scaled."""
-    probits, mean = ndtri(ASSURANCES), share @ logs
-    at = mixture_quantiles(logs, noise, share, probits)
-    columns = [at]
+def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, Floats]:
+    """The probit of the chance of no more than each value, its derivative, and the second over the first squared.
+
+    A few values at a time and in place, because fresh large arrays cost more than the arithmetic.
+    """
+    sums, inverse = np.empty((3, len(at))), 1.0 / mixture.noise
+    weight = mixture.share * inverse
+    for first in range(0, len(at), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        standard = at[block, None] - mixture.means
+        standard *= inverse
+        density = standard * standard
+        density *= -0.5
+        np.exp(density, out=density)
+        sums[1, block] = density @ weight
+        density *= standard
+        sums[2, block] = density @ (weight * inverse)
+        sums[0, block] = ndtr(standard, out=standard) @ mixture.share
+    reached: Floats = ndtri(np.clip(sums[0], 1e-300, 1.0 - 1e-16))
+    height = np.exp(-0.5 * reached**2)
+    slope = np.maximum(sums[1], 1e-100) / height
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number halves the bracket
+        return reached, slope, reached - sums[2] / height / slope**2
+
+
+def _replicas(mixture: Mixture, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
+    """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
+    probits, columns = ndtri(ASSURANCES), [one_launch]
+    shape = Shape(probits).after(mixture, one_launch)
     for doubling in range(1, DOUBLINGS + 1):
-        before, now = (_deviation(logs, noise / 2.0 ** (power / 2.0), share) for power in (doubling - 1, doubling))
-        start = mean + (at - mean) * now / before
-        at = mixture_quantiles(logs, noise / 2.0 ** (doubling / 2.0), share, probits, start)
-        columns.append(at)
+        mean_of_launches = Mixture(mixture.means, mixture.noise / 2.0 ** (doubling / 2.0), mixture.share)
+        columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
+        shape = shape.after(mean_of_launches, columns[-1])
     return tuple(map(tuple, np.array(columns).T.tolist()))
-
-
-def _deviation(logs: Floats, noise: Floats, share: Floats) -> float:
-    """The standard deviation of the mixture."""
-    return float(np.sqrt(share @ ((logs - share @ logs) ** 2 + noise**2)))
 
 
 def _step_table(values: Floats, share: Floats, unmet: bool = False) -> StepTable:

@@ -9,6 +9,7 @@ from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,
     PROBITS,
+    Mixture,
     _step_table,
     mixture_quantiles,
 )
@@ -26,7 +27,7 @@ MIXTURES = {
 def test_quantiles_of_a_mixture_are_those_found_by_bisection(name):
     logs, noise = MIXTURES[name]
     share = np.full(len(logs), 1.0 / len(logs))
-    quantiles = mixture_quantiles(logs, noise, share, PROBITS)
+    quantiles = mixture_quantiles(Mixture(logs, noise, share), PROBITS)
     assert np.all(np.diff(quantiles) > -1e-9)
     for probit, value in zip(PROBITS[::5], quantiles[::5], strict=True):
         expected = predictive_quantile(logs, noise, share, float(ndtr(probit)))
