@@ -119,12 +119,12 @@ def write_reports(
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
     source = results.sources[0]
-    found = _written(draw_figures(source.evaluation), figures, on_file)
+    found = _write_all(draw_figures(source.evaluation), figures, on_file)
     text = page(source.evaluation, found, include_invalid=source.include_invalid)
     return [_write_page(output or results.path / REPORT, text)]
 
 
-def _written(figures: Iterable[Drawn], folder: Path | None, on_file: OnFile) -> Iterable[Drawn]:
+def _write_all(figures: Iterable[Drawn], folder: Path | None, on_file: OnFile) -> Iterable[Drawn]:
     return write_figures(figures, folder, on_file=on_file) if folder else figures
 
 
@@ -138,14 +138,14 @@ def _write_node_type_reports(
         for one in node_types
     }
     for one in node_types:
-        found = _written(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
+        found = _write_all(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
         _write_page(pages[one.name], page(one.evaluation, found, include_invalid=include_invalid))
     text = node_types_page(
         results.path.resolve().name,
         read_study_toml(results.path),
         node_types,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in pages.items()},
-        _written(draw_side_by_side(node_types, target=target), figures, on_file),
+        _write_all(draw_side_by_side(node_types, target=target), figures, on_file),
         unmeasured=unmeasured_node_types(results.path),
         target=target,
         include_invalid=include_invalid,

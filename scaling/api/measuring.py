@@ -160,7 +160,7 @@ def prepare(
 def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) -> Results:
     """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
     _refuse_another_study(job)
-    with _locked(f"study '{job.study.name}'", wait, monitor) as lock_fd:
+    with _hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd:
         store = Store(job.folder)
         try:
             _refuse_another_study(job)
@@ -180,13 +180,13 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor) -> None:
         monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
         return
 
-    def kept() -> str:
+    def stored_runs() -> str:
         """Read from the disk: a row may have been stored and not yet been counted."""
         return f"{sum(1 for _ in read_rows(job.folder))} of {schedule.total} runs are kept in {job.folder}"
 
     with (
-        interruptible(kept) as check,
-        _watched(monitor, schedule),
+        interruptible(stored_runs) as check,
+        _watch(monitor, schedule),
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
@@ -281,7 +281,7 @@ def prepare_profile(
 def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
     """Trace what the folder of a job lacks; all of its runs."""
     _refuse_another_machine(job)
-    with _locked(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
+    with _hold_lock(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
         store = TraceStore(job.folder)
         try:
             _refuse_another_machine(job)
@@ -313,7 +313,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 
     with (
         interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
-        _watched(monitor, schedule),
+        _watch(monitor, schedule),
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
         loop.trace(schedule, engine, store, on_row, check)
@@ -346,7 +346,7 @@ def _from_an_interrupt(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def _locked(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
+def _hold_lock(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
     lock = MachineLock(purpose, wait, monitor.note)
     try:
         yield lock.fd
@@ -355,7 +355,7 @@ def _locked(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
 
 
 @contextmanager
-def _watched(monitor: Monitor, schedule: Schedule) -> Iterator[None]:
+def _watch(monitor: Monitor, schedule: Schedule) -> Iterator[None]:
     monitor.start(schedule)
     try:
         yield

@@ -70,12 +70,12 @@ class Results:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """One row per run: its settings, step times, and what was observed beside it."""
-        return self._joined([self._rows_of(source) for source in self.sources])
+        return self._concatenate([self._rows_of(source) for source in self.sources])
 
     @cached_property
     def points(self) -> pd.DataFrame:
         """One row per point: settings, step time, speedup and efficiency with low and high, verdict and reasons."""
-        return self._joined([_table_points(one) if one.is_table else _points(one) for one in self.sources])
+        return self._concatenate([_table_points(one) if one.is_table else _points(one) for one in self.sources])
 
     @cached_property
     def fits(self) -> Fits:
@@ -153,7 +153,7 @@ class Results:
     def _rows_of(self, source: Source) -> pd.DataFrame:
         return pd.read_csv(source.path) if source.is_table else rows_frame(source.rows())
 
-    def _joined(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    def _concatenate(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         """The frames of all sources, those of a cluster with a first column that names the node type."""
         if not self.is_cluster:
             return frames[0]

@@ -207,7 +207,7 @@ def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
     """The question answered for every series; on a node type at the price of its cores."""
     fits, notes = _sized_fits(sources)
-    answers = [(source, answer(fit, _priced(question, source), source.sizes)) for source, fit in fits]
+    answers = [(source, answer(fit, _with_price(question, source), source.sizes)) for source, fit in fits]
     node_types = [
         NodeTypeAnswer(source.node_type, one.fit.series.own_name, one)
         for source, one in answers
@@ -238,7 +238,7 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
     return [(source, fit) for source, found in fits for fit in found], [*notes, *map(str, complaints)]
 
 
-def _priced(question: Question, source: Source) -> Question:
+def _with_price(question: Question, source: Source) -> Question:
     """A question at the price of a node type's cores, where the cluster file has one."""
     if source.core_hour is None:
         return question

@@ -78,7 +78,7 @@ def profile(
     if stored is not None:
         _print(list(read_traced_rows(stored)), as_json, predicted)
         return
-    given = {"modes": _listed(mode), "size": size, "cores": threads, "items": items, "launches": launches}
+    given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}
     settings = {"inter": inter} | {key: value for key, value in given.items() if value is not None}
     job = prepare_profile(workloads, output, settings, steps, reproducible_to)
     print_notes(job.notes)
@@ -96,7 +96,7 @@ def _stored_folder(names: Sequence[str]) -> Path | None:
     return Path(names[0]) if is_folder else None
 
 
-def _listed(text: str | None) -> list[str] | None:
+def _split(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",")]
 
 

@@ -29,7 +29,8 @@ def status(
     ledger = Ledger(read_journal(folder))
     running = is_being_written(folder)
     standings = [
-        Standing(kind.name, _tally(folder, kind, ledger, running), _pilots(kind, ledger)) for kind in cluster.node_types
+        Standing(node_type.name, _progress(folder, node_type, ledger, running), _pilots(node_type, ledger))
+        for node_type in cluster.node_types
     ]
     if as_json:
         print_json(standing_facts(standings, running))
@@ -43,17 +44,19 @@ def status(
         print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
 
 
-def _tally(folder: Path, kind: NodeType, ledger: Ledger, running: bool) -> Progress:
-    """How far a kind has come: the rows say what is done, since failed ones may have been set aside; and what a driver
-    had under way when it was killed is under way no more."""
-    told = ledger.progress(kind.name)
-    return replace(told, done=count_rows(folder / kind.name), running=told.running if running else 0)
+def _progress(folder: Path, node_type: NodeType, ledger: Ledger, running: bool) -> Progress:
+    """The progress of a node type.
+
+    The rows say what is done, since failed ones may have been set aside; without a driver nothing is under way.
+    """
+    progress = ledger.progress(node_type.name)
+    return replace(progress, done=count_rows(folder / node_type.name), running=progress.running if running else 0)
 
 
-def _pilots(kind: NodeType, ledger: Ledger) -> tuple[Pilot, ...] | None:
-    """The pilots of a kind that have not ended; None where the scheduler cannot be asked."""
+def _pilots(node_type: NodeType, ledger: Ledger) -> tuple[Pilot, ...] | None:
+    """The pilots of a node type that have not ended; None where the scheduler does not answer."""
     try:
-        jobs = read_jobs(kind.scheduler, ledger.jobs(kind.name))
+        jobs = read_jobs(node_type.scheduler, ledger.jobs(node_type.name))
     except ClusterError as error:
         print_note(str(error))
         return None

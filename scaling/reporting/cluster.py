@@ -74,8 +74,8 @@ def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
         least, fewest = cheapest(offers), fewest_cores(offers)
         cost = f"{figure(offers[least].cost_per_million)} per million"
         sentences.append(
-            f"{labels[series]}: cheapest on {least}, {cost} with {_given(offers[least])}; "
-            f"fewest {counted(offers)} on {' and '.join(fewest)}, {size_words(offers[fewest[0]])}"
+            f"{labels[series]}: cheapest on {least}, {cost} with {_cores_words(offers[least])}; "
+            f"fewest {size_unit(offers)} on {' and '.join(fewest)}, {size_words(offers[fewest[0]])}"
         )
     return sentences
 
@@ -112,12 +112,12 @@ def side_by_side_facts(answers: Sequence[NodeTypeAnswer]) -> list[dict[str, obje
     ]
 
 
-def counted(offers: Mapping[str, Offer]) -> str:
+def size_unit(offers: Mapping[str, Offer]) -> str:
     """What sizes are compared by: cores, or hardware threads where a size uses more than one of a core."""
     return "cores" if all(offer.threads == 1 for offer in offers.values()) else "hardware threads"
 
 
-def _given(offer: Offer) -> str:
+def _cores_words(offer: Offer) -> str:
     return count(offer.cores, "core") if offer.threads == 1 else f"{size_words(offer)} hardware threads"
 
 
@@ -139,6 +139,6 @@ def between_table(found: Sequence[Between]) -> Table:
 def between_facts(each: Between) -> dict[str, object]:
     """The same for scripts."""
     machines = [{"host": host, "launches": launches, "seconds": mean} for host, launches, mean in each.machines]
-    told = {"workload": each.point.workload, "mode": each.point.mode, "cores": each.point.cores, "smt": each.point.smt}
-    told |= {"placement": each.point.placement, "point": point_words(each.point)}
-    return {**told, "machines": machines, "apart": each.apart, "between": each.between, "within": each.within}
+    facts = {"workload": each.point.workload, "mode": each.point.mode, "cores": each.point.cores, "smt": each.point.smt}
+    facts |= {"placement": each.point.placement, "point": point_words(each.point)}
+    return {**facts, "machines": machines, "apart": each.apart, "between": each.between, "within": each.within}

@@ -76,15 +76,15 @@ def headline(findings: Sequence[Finding]) -> str:
     spoilers, cautions, unseen = (_names(findings, state) for state in ("spoiler", "caution", "not available"))
     nothing = "Nothing that can be seen" if unseen else "Nothing"
     things = {0: nothing, 1: "1 thing"}.get(len(spoilers), f"{len(spoilers)} things")
-    answer = f"{things} here would spoil a measurement{_listed(spoilers)}."
-    answer += f" {len(cautions)} to know about{_listed(cautions)}." if cautions else ""
+    answer = f"{things} here would spoil a measurement{_colon_list(spoilers)}."
+    answer += f" {len(cautions)} to know about{_colon_list(cautions)}." if cautions else ""
     return answer + (f" {len(unseen)} of {len(findings)} cannot be seen." if unseen else "")
 
 
 def examination_lines(findings: Sequence[Finding], width: int) -> list[str]:
     """Every finding, the worst first: a block each where there is something to do, a line each where not."""
     ordered = worst_first(findings)
-    lines = _wrapped("", headline(findings), width)
+    lines = _wrap("", headline(findings), width)
     for finding in ordered:
         if finding.remedy is not None:
             lines += ["", *_block(finding, finding.remedy, width)]
@@ -93,9 +93,9 @@ def examination_lines(findings: Sequence[Finding], width: int) -> list[str]:
 
 def _block(finding: Finding, remedy: str, width: int) -> list[str]:
     return [
-        *_wrapped(f"{finding.state}  ", f"{finding.name}: {finding.value}", width),
-        *_wrapped("    why     ", finding.why, width),
-        *_wrapped("    remedy  ", remedy, width),
+        *_wrap(f"{finding.state}  ", f"{finding.name}: {finding.value}", width),
+        *_wrap("    why     ", finding.why, width),
+        *_wrap("    remedy  ", remedy, width),
     ]
 
 
@@ -105,10 +105,10 @@ def _brief(findings: Sequence[Finding], width: int) -> Iterator[str]:
         for texts in ([finding.state for finding in findings], [finding.name for finding in findings])
     )
     for finding in findings:
-        yield from _wrapped(f"{finding.state:<{states}}  {finding.name:<{names}}  ", finding.value, width)
+        yield from _wrap(f"{finding.state:<{states}}  {finding.name:<{names}}  ", finding.value, width)
 
 
-def _wrapped(label: str, text: str, width: int) -> list[str]:
+def _wrap(label: str, text: str, width: int) -> list[str]:
     """A text beside its label. Commands and paths in it stay whole, so that they can be copied."""
     return wrap(
         text,
@@ -124,5 +124,5 @@ def _names(findings: Sequence[Finding], state: str) -> list[str]:
     return [finding.name for finding in findings if finding.state == state]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _colon_list(names: Sequence[str]) -> str:
     return f": {', '.join(names)}" if names else ""

@@ -135,10 +135,12 @@ def loss_sentence(name: str, found: Loss) -> str:
             "little, to say which ops lost it"
         )
     named = [part for part in found.parts if part.share.value >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
-    told = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
+    shares = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
     rest = 1.0 - sum(part.share.value for part in named)
     others = f", {percent(rest)} all others" if rest >= LEAST_LOSS_SHARE else ""
-    return f"what limits {name} at {at}{foretold}: efficiency {share(found.efficiency)}; of what is lost {told}{others}"
+    return (
+        f"what limits {name} at {at}{foretold}: efficiency {share(found.efficiency)}; of what is lost {shares}{others}"
+    )
 
 
 def _loss_share(part: Estimate) -> str:
@@ -203,7 +205,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
     lone = [each.name for each in result.scalings if each.laws.times.of_steps]
     if lone:
         yield (
-            f"{_listed(lone)}: one launch a number of threads, so intervals are of its steps, and how launches differ "
+            f"{_few(lone)}: one launch a number of threads, so intervals are of its steps, and how launches differ "
             "is not in them; give --launches 3"
         )
     for scaling in result.scalings:
@@ -215,7 +217,7 @@ def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterat
     drifts = [100 * each.drift for each in launches if each.drift is not None and not each.stationary]
     if drifts:
         yield (
-            f"{_named(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
+            f"{_title(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
             f"{some_of(drifts, launches)}; trace more --steps"
         )
 
@@ -226,12 +228,12 @@ def _launch_remarks(profile: Profile) -> Iterator[str]:
     if farthest is not None and farthest.unsure >= MOST_UNSURE:
         shares = span([100 * farthest.least, 100 * farthest.most], ".1f")
         yield (
-            f"{_named(profile)}: the share of {farthest.type} is {shares} % in its {profile.launches} launches; give "
+            f"{_title(profile)}: the share of {farthest.type} is {shares} % in its {profile.launches} launches; give "
             "--reproducible-to 2 to trace as many as it takes"
         )
 
 
-def _named(profile: Profile) -> str:
+def _title(profile: Profile) -> str:
     return f"{profile.point.workload} {profile.point.mode}, {count(profile.threads, 'thread')}"
 
 
@@ -247,10 +249,10 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
             "nothing checks that the laws hold so far"
         )
     if by_ops.unsure:
-        told = [f"{part.name} {_ends(part.seconds)}" for part in by_ops.unsure]
+        ranges = [f"{part.name} {_ends(part.seconds)}" for part in by_ops.unsure]
         yield (
             f"{scaling.name}: the serial part of some ops is not told well; on {count(by_ops.threads, 'thread')} these "
-            f"may take: {_listed(told)}"
+            f"may take: {_few(ranges)}"
         )
 
 
@@ -258,7 +260,7 @@ def _ends(seconds: Estimate) -> str:
     return f"{duration(seconds.low or 0.0)} to {duration(seconds.high or 0.0)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _few(names: Sequence[str]) -> str:
     """Names, the first few of them where they are many."""
     few = names[:MOST_NAMED]
     return ", ".join(few) + (f" and {len(names) - len(few)} more" if len(names) > len(few) else "")

@@ -19,10 +19,10 @@ def text_lines(table: Table) -> list[str]:
     rows = [tuple(header.removeprefix(">") for header in table.headers), *table.rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     right = [header.startswith(">") for header in table.headers]
-    lines = ["  ".join(map(_padded, row, widths, right)).rstrip() for row in rows]
+    lines = ["  ".join(map(_pad, row, widths, right)).rstrip() for row in rows]
     return lines if any(table.headers) else lines[1:]
 
 
-def _padded(cell: str, width: int, right: bool) -> str:
+def _pad(cell: str, width: int, right: bool) -> str:
     space = " " * (width - cell_len(cell))
     return space + cell if right else cell + space

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scaling.analysis.sizing.question import Answer, Offer
 from scaling.reporting.capacity import limits_facts, size_words, sizing_reasons_sentence, spread_words
-from scaling.reporting.cluster import between_facts, between_table, counted, side_by_side, side_by_side_facts
+from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
 from scaling.reporting.page.answers import AnswerLine, Words, answer_line, apart
@@ -128,7 +128,7 @@ def asked(work: SameWork) -> list[Asked]:
     """What every kind answers when all are asked for the same."""
     offers = offers_by_series(work.answers).get(work.series, {})
     first = (
-        {"cheapest": [cheapest(offers)], f"fewest {counted(offers)}": fewest_cores(offers)} if len(offers) > 1 else {}
+        {"cheapest": [cheapest(offers)], f"fewest {size_unit(offers)}": fewest_cores(offers)} if len(offers) > 1 else {}
     )
     return [
         Asked(
