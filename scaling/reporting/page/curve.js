@@ -1,10 +1,7 @@
 // A small figure of the planner: median and 95 % band over the available sizes, the target, and the size given.
 
-const WIDEST = 640;
-const NARROWEST = 280;
 const HEIGHT = 230;
 const EDGE = { left: 58, right: 14, top: 26, bottom: 36 };
-const MOST_POINTS = 48;
 
 function svg(name, attributes, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -13,67 +10,54 @@ function svg(name, attributes, text = "") {
   return element;
 }
 
-// The sizes to draw: all, or evenly chosen ones where they are many; the first, the last and the one given among them.
-function drawnSizes(sizes, given) {
-  const step = Math.max(1, (sizes.length - 1) / (MOST_POINTS - 1));
-  const chosen = new Set(Array.from({ length: Math.min(sizes.length, MOST_POINTS) }, (_, index) => Math.round(index * step)));
-  return sizes.filter((size, index) => chosen.has(index) || size.cores === given);
-}
-
-// A round number of steps that cover a range.
+// Round numbers that cover a range in about so many steps.
 function ticks(most, wanted) {
-  const rough = most / wanted;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const power = 10 ** Math.floor(Math.log10(most / wanted));
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= most / wanted);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
-const CURVES = {
-  throughput: { axis: (unit) => `${unit}/s`, words: figure, estimate: (size) => size.rate },
-  latency: {
-    axis: (unit) => (unit === "items" ? "seconds per step" : "seconds per run"),
-    words: figure,
-    estimate: ({ rate }, work) => ({ value: work / rate.value, low: work / rate.high, high: work / rate.low }),
-  },
-  efficiency: { axis: () => "efficiency", words: percent, estimate: (size) => size.efficiency },
-};
+// What is drawn for a question: the name of the axis, how its numbers are written, and the estimate for a size.
+function axis(goal, { unit, work }) {
+  if (goal === "efficiency") return { name: "efficiency", words: percent, estimate: (size) => size.efficiency };
+  if (goal !== "latency") return { name: `${unit}/s`, words: figure, estimate: (size) => size.rate };
+  const seconds = ({ rate }) => ({ value: work / rate.value, low: work / rate.high, high: work / rate.low });
+  return { name: unit === "items" ? "seconds per step" : "seconds per run", words: figure, estimate: seconds };
+}
 
 // Drawn for a width, so that its letters keep their size on a small screen.
-function curve(series, question, offer, room) {
-  const width = Math.max(NARROWEST, Math.min(WIDEST, room || WIDEST));
-  const shown = CURVES[question.goal] ? question.goal : "throughput";
-  const given = offer && offer.threads === 1 ? offer.cores : null;
-  const points = drawnSizes(series.sizes, given).map((size) => ({ cores: size.cores, ...CURVES[shown].estimate(size, series.work) }));
-  const wanted = question.goal === shown ? question.target : null;
+function curve(series, { goal, target }, offer, room) {
+  const width = Math.max(280, Math.min(640, room || 640));
+  const [right, bottom] = [width - EDGE.right, HEIGHT - EDGE.bottom];
+  const { name, words, estimate } = axis(goal, series);
+  const points = series.sizes.map((size) => ({ cores: size.cores, ...estimate(size) }));
+  const wanted = goal === "hourly-budget" || goal === "cheapest" ? Infinity : target;
   const tallest = Math.max(...points.map((point) => point.high));
-  const top = Math.max(tallest, wanted !== null && wanted < 2 * tallest ? wanted : 0) * 1.05;
+  const top = 1.05 * (wanted < 2 * tallest ? Math.max(tallest, wanted) : tallest);
   const last = points[points.length - 1].cores;
-  const x = (cores) => EDGE.left + ((cores - 1) / Math.max(1, last - 1)) * (width - EDGE.left - EDGE.right);
-  const y = (value) => HEIGHT - EDGE.bottom - (Math.min(value, top) / top) * (HEIGHT - EDGE.top - EDGE.bottom);
-  const at = (point, name) => `${x(point.cores).toFixed(1)},${y(point[name]).toFixed(1)}`;
+  const x = (cores) => EDGE.left + ((cores - 1) / Math.max(1, last - 1)) * (right - EDGE.left);
+  const y = (value) => bottom - (value / top) * (bottom - EDGE.top);
+  const line = (some, bound) => some.map((point) => `${x(point.cores).toFixed(1)},${y(point[bound]).toFixed(1)}`);
+  const across = (value, className) => svg("line", { class: className, x1: EDGE.left, x2: right, y1: y(value), y2: y(value) });
 
-  const label = `${series.label}: ${CURVES[shown].axis(series.unit)} over cores, with its 95 % band`;
+  const label = `${series.label}: ${name} over cores, with its 95 % band`;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
   for (const tick of ticks(top, 4)) {
-    picture.append(svg("line", { class: "axis", x1: EDGE.left, x2: width - EDGE.right, y1: y(tick), y2: y(tick) }));
-    picture.append(svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, CURVES[shown].words(tick)));
+    picture.append(across(tick, "axis"), svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, words(tick)));
   }
-  for (const tick of [1, ...ticks(last, width / 80).filter((each) => each > 1 && Number.isInteger(each))]) {
-    picture.append(svg("text", { x: x(tick), y: HEIGHT - EDGE.bottom + 18, "text-anchor": "middle" }, String(tick)));
+  for (const tick of [1, ...ticks(last, width / 80).filter((cores) => cores > 1 && Number.isInteger(cores))]) {
+    picture.append(svg("text", { x: x(tick), y: bottom + 18, "text-anchor": "middle" }, String(tick)));
   }
-  picture.append(svg("text", { x: 4, y: 12 }, CURVES[shown].axis(series.unit)));
-  picture.append(svg("text", { x: width - EDGE.right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"));
-  const outline = [...points.map((each) => at(each, "high")), ...points.map((each) => at(each, "low")).reverse()];
-  picture.append(svg("polygon", { class: "band", points: outline.join(" ") }));
-  const within = points.filter((each) => each.cores <= series.most_measured);
-  const beyond = points.filter((each) => each.cores >= (within.length ? within[within.length - 1].cores : 0));
-  const line = (some) => some.map((each) => at(each, "value")).join(" ");
-  picture.append(svg("polyline", { class: "middle", points: line(within) }));
-  if (beyond.length > 1) picture.append(svg("polyline", { class: "middle beyond", points: line(beyond) }));
-  if (wanted !== null && wanted <= top) {
-    picture.append(svg("line", { class: "goal", x1: EDGE.left, x2: width - EDGE.right, y1: y(wanted), y2: y(wanted) }));
-  }
-  const marked = points.find((each) => each.cores === given);
-  if (marked) picture.append(svg("circle", { class: "given", cx: x(marked.cores), cy: y(marked.value), r: 6 }));
+  const inside = points.filter((point) => point.cores <= series.most_measured);
+  picture.append(
+    svg("text", { x: 4, y: 12 }, name),
+    svg("text", { x: right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"),
+    svg("polygon", { class: "band", points: [...line(points, "high"), ...line(points, "low").reverse()].join(" ") }),
+    svg("polyline", { class: "middle", points: line(inside, "value").join(" ") }),
+    svg("polyline", { class: "middle beyond", points: line(points.slice(Math.max(0, inside.length - 1)), "value").join(" ") }),
+  );
+  if (wanted <= top) picture.append(across(wanted, "goal"));
+  const given = offer && offer.threads === 1 && points.find((point) => point.cores === offer.cores);
+  if (given) picture.append(svg("circle", { class: "given", cx: x(given.cores), cy: y(given.value), r: 6 }));
   return picture;
 }

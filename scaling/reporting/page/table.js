@@ -1,64 +1,53 @@
 // The table of points: sorted by its headers, filtered by text and by validity. Without this it is a plain table.
 
-const sorting = (() => {
+{
   const table = document.getElementById("points-table");
-  const body = table.tBodies[0];
-  const rows = Array.from(body.rows);
+  const rows = Array.from(table.tBodies[0].rows);
   const headers = Array.from(table.tHead.rows[0].cells);
-  const sieve = document.getElementById("sieve");
-  const text = document.getElementById("sieve-text");
-  const validOnly = document.getElementById("sieve-valid");
-  const counted = document.getElementById("sieve-count");
+  const form = document.getElementById("filter");
+  const text = document.getElementById("filter-text");
+  const validOnly = document.getElementById("filter-valid");
   const natural = new Intl.Collator("en", { numeric: true });
 
   // A cell that stands for a number is compared by it, others as text; what was not measured comes last either way.
   function key(row, column) {
-    const cell = row.cells[column];
-    if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
-    const words = cell.textContent.trim();
-    return words === "-" || words === "" ? null : words;
+    const { dataset, textContent } = row.cells[column];
+    if (dataset.value !== undefined) return Number(dataset.value);
+    return ["-", ""].includes(textContent.trim()) ? null : textContent.trim();
   }
 
-  function compared(one, other, down) {
+  function compare(one, other, down) {
     if (one === null || other === null) return (one === null) - (other === null);
     const order = typeof one === "number" && typeof other === "number" ? one - other : natural.compare(one, other);
     return down ? -order : order;
   }
 
   function sort(column) {
-    const header = headers[column];
-    const down = header.getAttribute("aria-sort") === "ascending";
-    headers.forEach((each) => each.setAttribute("aria-sort", "none"));
-    header.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const keyed = rows.map((row, place) => [key(row, column), place, row]);
-    keyed.sort((one, other) => compared(one[0], other[0], down) || one[1] - other[1]);
-    body.append(...keyed.map((each) => each[2]));
+    const down = headers[column].getAttribute("aria-sort") === "ascending";
+    headers.forEach((header) => header.setAttribute("aria-sort", "none"));
+    headers[column].setAttribute("aria-sort", down ? "descending" : "ascending");
+    const ordered = [...rows].sort((one, other) => compare(key(one, column), key(other, column), down));
+    table.tBodies[0].append(...ordered);
   }
 
   function filter() {
-    const wanted = text.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
+    const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const row of rows) {
-      const said = row.textContent.toLowerCase();
-      const kept = wanted.every((word) => said.includes(word)) && (!validOnly.checked || row.dataset.valid === "yes");
-      row.hidden = !kept;
-      shown += kept;
+      const content = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => content.includes(word)) || (validOnly.checked && row.dataset.valid !== "yes");
     }
-    counted.textContent = `${shown} of ${rows.length} rows`;
+    document.getElementById("filter-count").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
   }
 
   headers.forEach((header, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
+    const button = Object.assign(document.createElement("button"), { type: "button" });
     button.append(...header.childNodes);
     button.addEventListener("click", () => sort(column));
     header.append(button);
     header.setAttribute("aria-sort", "none");
   });
-  sieve.addEventListener("submit", (event) => event.preventDefault());
-  text.addEventListener("input", filter);
-  validOnly.addEventListener("change", filter);
-  sieve.hidden = false;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", filter);
+  form.hidden = false;
   filter();
-  return { sort, filter };
-})();
+}

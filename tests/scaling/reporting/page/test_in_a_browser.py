@@ -115,16 +115,16 @@ def test_headers_can_be_reached_and_used_by_keyboard(shown, key):
 
 def test_rows_are_filtered_by_text_and_by_validity_and_counted(shown):
     total = len(column(shown, "workload"))
-    assert shown.texts("#sieve-count") == [f"{total} of {total} rows"]
-    shown.driver.find_element(By.ID, "sieve-text").send_keys("USL")
+    assert shown.texts("#filter-count") == [f"{total} of {total} rows"]
+    shown.driver.find_element(By.ID, "filter-text").send_keys("USL")
     assert set(column(shown, "workload")) == {"usl"}
-    shown.driver.find_element(By.ID, "sieve-valid").click()
+    shown.driver.find_element(By.ID, "filter-valid").click()
     verdicts = column(shown, "verdict")
     assert all(verdict.startswith("valid") for verdict in verdicts)
-    assert shown.texts("#sieve-count") == [f"{len(verdicts)} of {total} rows"]
+    assert shown.texts("#filter-count") == [f"{len(verdicts)} of {total} rows"]
     assert 0 < len(verdicts) < total
-    shown.driver.find_element(By.ID, "sieve-text").send_keys(" only 2 launches")
-    assert shown.texts("#sieve-count") == [f"0 of {total} rows"]
+    shown.driver.find_element(By.ID, "filter-text").send_keys(" only 2 launches")
+    assert shown.texts("#filter-count") == [f"0 of {total} rows"]
 
 
 def test_the_first_key_leads_past_the_menu_and_focus_can_be_seen(shown):
@@ -276,7 +276,7 @@ def test_without_script_the_table_is_a_table_and_the_planner_names_the_command(b
         browser.driver.get(path.as_uri())
         assert "scaling capacity" in browser.driver.find_element(By.CSS_SELECTOR, "#planner noscript").text
         assert not browser.driver.find_element(By.ID, "planner-form").is_displayed()
-        assert not browser.driver.find_element(By.ID, "sieve").is_displayed()
+        assert not browser.driver.find_element(By.ID, "filter").is_displayed()
         assert browser.driver.find_element(By.ID, "points-table").is_displayed()
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
