@@ -7,11 +7,10 @@ from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
-from scaling.reporting.page.answers import answer_lines
-from scaling.reporting.page.machine_layout import boxes, layout_words
 from scaling.reporting.page.planner import planner_facts
-from scaling.reporting.page.point_rows import point_columns, point_rows
+from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.reporting.page.svg import embed_figures
+from scaling.reporting.page.tables import answer_lines, point_columns, point_rows
 from scaling.reporting.page.template import render_page
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.points import evaluation_notes, point_facts

@@ -1,4 +1,4 @@
-from scaling.reporting.page.machine_layout import boxes, layout_words
+from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.results.machine_file import MachineFile
 
 
