@@ -53,7 +53,7 @@ def node_types_page(
     study_toml: str | None,
     kinds: Sequence[NodeTypeEvaluation],
     pages: Mapping[str, str],
-    found: Iterable[Drawing | NotDrawn] | None = None,
+    drawings: Iterable[Drawing | NotDrawn] | None = None,
     *,
     unmeasured: Sequence[str] = (),
     target: float | None = None,
@@ -65,7 +65,7 @@ def node_types_page(
     """
     study = provenance.study_of(study_toml, name)
     works = same_work(kinds, target)
-    figures, undrawn = embed_figures(draw_node_types(kinds, target=target) if found is None else found)
+    figures, undrawn = embed_figures(draw_node_types(kinds, target=target) if drawings is None else drawings)
     rows = [row for kind in kinds for row in kind.evaluation.folder.rows]
     machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.evaluation.folder.rows}
     return render_page(

@@ -27,13 +27,13 @@ LARGE = 32
 
 
 def page(
-    result: Evaluation, found: Iterable[Drawing | NotDrawn] | None = None, *, include_invalid: bool = False
+    result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None, *, include_invalid: bool = False
 ) -> str:
     """The whole page, with these figures of the result, or else with every kind there is."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
-    figures, undrawn = embed_figures(draw_figures(result) if found is None else found)
+    figures, undrawn = embed_figures(draw_figures(result) if drawings is None else drawings)
     return render_page(
         "page.html",
         SCRIPTS,
@@ -96,4 +96,4 @@ def invalid_points_note(result: Evaluation) -> list[str]:
     measured = [point.summary for point in result.points if point.summary.step is not None]
     invalid = sum(not summary.valid for summary in measured)
     points = f"{invalid} of {count(len(measured), 'point')}"
-    return [f"{points} are not valid by their own launches, and were taken in all the same"] if invalid else []
+    return [f"{points} are not valid by their own launches but are included"] if invalid else []

@@ -78,7 +78,7 @@ def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:
     machines = [row.machine for row in rows]
     return [
         ("host", _all(each.host for each in machines)),
-        ("processor", _all(each.cpu_model or "not told" for each in machines)),
+        ("processor", _all(each.cpu_model or "unknown" for each in machines)),
         ("architecture", _all(each.arch for each in machines)),
         ("kernel", _all(each.kernel for each in machines)),
         ("fingerprint", _all(each.fingerprint for each in machines)),
@@ -91,9 +91,9 @@ def layout(machine: MachineFile) -> list[tuple[str, str]]:
     quota = machine.quota_cpus
     return [
         ("cores", ", ".join(f"{number} with {count(width, 'thread')}" for width, number in sorted(widths.items()))),
-        ("sockets", str(len(machine.sockets)) if machine.sockets else "not told"),
-        ("NUMA nodes", str(len(machine.nodes)) if machine.nodes else "not told"),
-        ("shared L3 caches", str(len(machine.l3s)) if machine.l3s else "not told"),
+        ("sockets", str(len(machine.sockets)) if machine.sockets else "unknown"),
+        ("NUMA nodes", str(len(machine.nodes)) if machine.nodes else "unknown"),
+        ("shared L3 caches", str(len(machine.l3s)) if machine.l3s else "unknown"),
         ("allowed CPUs", format_list(machine.allowed)),
         ("isolated CPUs", format_list(machine.isolated) or "none"),
         ("CPU quota", "none" if quota is None else f"{quota:g} CPUs’ worth of time"),
@@ -102,20 +102,20 @@ def layout(machine: MachineFile) -> list[tuple[str, str]]:
 
 def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """What the runs were made with; several versions where they differ."""
-    return _gathered(row.versions for row in rows)
+    return _distinct_values(row.versions for row in rows)
 
 
 def environment(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """The variables runs were given; several values where they differ."""
-    return _gathered(row.environment for row in rows)
+    return _distinct_values(row.environment for row in rows)
 
 
-def _gathered(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
-    found: dict[str, dict[str, None]] = {}
+def _distinct_values(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
+    values: dict[str, dict[str, None]] = {}
     for each in pairs:
         for name, value in each:
-            found.setdefault(name, {})[value] = None
-    return [(name, _all(values)) for name, values in sorted(found.items())]
+            values.setdefault(name, {})[value] = None
+    return [(name, _all(distinct)) for name, distinct in sorted(values.items())]
 
 
 def _all(values: Iterable[str]) -> str:
@@ -171,17 +171,17 @@ class Box:
 
 
 def boxes(machine: MachineFile) -> tuple[Box, ...]:
-    """The sockets of a machine; a level that the machine does not tell of is left out."""
+    """The sockets of a machine; unknown levels are left out."""
     levels = (("socket", machine.sockets), ("node", machine.nodes), ("L3", machine.l3s))
-    told = [(name, groups) for name, groups in levels if groups]
-    return _inside(machine, machine.cores, told)
+    known = [(name, groups) for name, groups in levels if groups]
+    return _inside(machine, machine.cores, known)
 
 
 def layout_words(machine: MachineFile) -> str:
     """The picture in words, for those who do not see it."""
     parts = [(machine.sockets, "socket"), (machine.nodes, "NUMA node"), (machine.l3s, "shared cache")]
-    told = [count(len(groups), noun) for groups, noun in parts if groups]
-    return ", ".join([*told, count(len(machine.cores), "core"), count(sum(map(len, machine.cores)), "CPU")])
+    known = [count(len(groups), noun) for groups, noun in parts if groups]
+    return ", ".join([*known, count(len(machine.cores), "core"), count(sum(map(len, machine.cores)), "CPU")])
 
 
 def _inside(
@@ -191,13 +191,13 @@ def _inside(
     if not levels:
         return (Box("", cores=tuple(_core(machine, core) for core in cores)),)
     (name, groups), *inner = levels
-    found, left = [], list(cores)
+    parts, left = [], list(cores)
     for number, group in enumerate(groups):
         held = [core for core in left if core[0] in group]
         left = [core for core in left if core[0] not in group]
         if held:
-            found.append(_box(f"{name} {number}", machine, held, inner))
-    return (*found, *((_box("elsewhere", machine, left, inner),) if left else ()))
+            parts.append(_box(f"{name} {number}", machine, held, inner))
+    return (*parts, *((_box("elsewhere", machine, left, inner),) if left else ()))
 
 
 def _box(name: str, machine: MachineFile, cores: Sequence[Cpus], inner: Sequence[tuple[str, Sequence[Cpus]]]) -> Box:

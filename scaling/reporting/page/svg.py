@@ -13,7 +13,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class EmbeddedFigure:
     """A figure with its words; `svg` is markup that has escaped every text in it."""
 
     kind: str
@@ -22,15 +22,19 @@ class Drawn:
     svg: Markup
 
 
-def embed_figures(found: Iterable[Drawing | NotDrawn]) -> tuple[list[Drawn], list[NotDrawn]]:
+def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
     """Pictures as a page carries them, and those that are none."""
-    drawn, undrawn = [], []
-    for each in found:
-        if isinstance(each, Drawing):
-            drawn.append(Drawn(each.kind, each.title, each.caption, Markup(styles_to_attributes(page_svg(each)))))
+    embedded, undrawn = [], []
+    for drawing in drawings:
+        if isinstance(drawing, Drawing):
+            embedded.append(
+                EmbeddedFigure(
+                    drawing.kind, drawing.title, drawing.caption, Markup(styles_to_attributes(page_svg(drawing)))
+                )
+            )
         else:
-            undrawn.append(each)
-    return drawn, undrawn
+            undrawn.append(drawing)
+    return embedded, undrawn
 
 
 def styles_to_attributes(svg: str) -> str:

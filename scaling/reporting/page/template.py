@@ -1,4 +1,4 @@
-"""What every page of ours is written on: one HTML file that opens offline, and runs no script but its own.
+"""Renders a page from a template: one HTML file that opens offline, and runs no script but its own.
 
 Whatever is given to a template is text to it, and is escaped; the only markup let through is our own files and the
 figures, which have escaped theirs. A content security policy names script and style by digest and forbids all else.
@@ -19,8 +19,8 @@ STYLES = ("page.css", "print.css")
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def render_page(template: str, scripts: Iterable[str], facts: object, **told: object) -> str:
-    """A page from one of our templates, with these scripts of ours, facts to carry, and whatever else it is told."""
+def render_page(template: str, scripts: Iterable[str], facts: object, **context: object) -> str:
+    """A page from one of our templates, with these scripts of ours, facts as JSON, and further variables."""
     script, style = _scope(scripts), _joined(STYLES)
     environment = Environment(
         loader=PackageLoader("scaling.reporting.page", "."),
@@ -34,7 +34,7 @@ def render_page(template: str, scripts: Iterable[str], facts: object, **told: ob
         script=Markup(script),
         style=Markup(style),
         facts=Markup(script_json(facts)),
-        **told,
+        **context,
     )
 
 

@@ -145,11 +145,11 @@ DEGENERATE = {
 SENTENCES = {
     "one point": "No law could be fitted, so no size can be named",
     "all failed": "no launch went well yet",
-    "one workload": "Nobody looked",
+    "one workload": "The machine was not examined",
     "two counts": "not settled",
     "a hundred and twenty-eight cores": "1 socket, 1 NUMA node, 1 shared cache, 128 cores, 256 CPUs",
     "long names": LONG,
-    "no machine": "What the machine is made of was not kept with these results",
+    "no machine": "These results contain no description of the machine",
     "a study that is none": "cores = = 1",
     "no clock on the wall": "yesterday UTC",
 }
@@ -188,12 +188,10 @@ def test_findings_come_worst_first_with_their_remedies(tmp_path):
 def test_a_page_that_rests_on_points_that_are_not_valid_says_so(tmp_path):
     folder = folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path)
     text = page(evaluate(folder, include_invalid=True), include_invalid=True)
-    assert "3 of 4 points are not valid by their own launches, and were taken in all the same" in text_of(
-        text, "answers"
-    )
-    assert "taken in all the same" not in page(evaluate(folder))
+    assert "3 of 4 points are not valid by their own launches but are included" in text_of(text, "answers")
+    assert "by their own launches" not in page(evaluate(folder))
 
 
 def test_an_examination_of_nothing_is_a_sentence(tmp_path):
     folder: Folder = replace(folder_of([row()], tmp_path), findings=())
-    assert "found nothing to report" in text_of(page(evaluate(folder)), "machine")
+    assert "had nothing to report" in text_of(page(evaluate(folder)), "machine")
