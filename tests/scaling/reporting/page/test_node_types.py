@@ -117,7 +117,7 @@ def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
         assert [one["recommended_cores"] for one in told["limits"]] == [
             one.recommended for one in each.evaluation.limits
         ]
-        assert [one["chosen"] for one in told["series"]] == [one.choice.law for one in each.evaluation.fits]
+        assert [one["chosen"] for one in told["series"]] == [one.choice.law.name for one in each.evaluation.fits]
     for told, work in zip(facts["same_work"], same_work(kinds), strict=True):
         offers = {each.node_type: each.answer.offer for each in work.answers}
         assert (told["target"], told["cheapest"], told["fewest_cores"]) == (work.target, "cheap", "quick")
@@ -150,10 +150,10 @@ def test_kinds_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
     assert "Not drawn, and why" in text_of(text, "figures")
 
 
-def test_points_that_were_taken_in_all_the_same_are_said(tmp_path):
+def test_points_that_are_included_though_not_valid_are_named(tmp_path):
     few = kind("few", tmp_path, "cores = [1, 2, 4, 8]\nlaunches = 2", include_invalid=True)
     text = page_of([few], include_invalid=True)
-    assert "few: 3 of 4 points are not valid by their own launches, and were taken in" in text_of(text, "answers")
+    assert "few: 3 of 4 points are not valid by their own launches but are included" in text_of(text, "answers")
     assert "scaling report swept --include-invalid" in text_of(text, "origin")
 
 
