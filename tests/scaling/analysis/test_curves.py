@@ -17,7 +17,7 @@ SERIAL = 0.1
 def sweep():
     """A fit of a pretend sweep on 1 to 16 cores, and its measured one core."""
     runs = plan(study('cores = "doubling"\nlaunches = 5'), machine(16)).runs
-    launches = [launch_of(row) for row in AmdahlMachine(SERIAL, noise=1e-3).make(runs)]
+    launches = [launch_of(row) for row in AmdahlMachine(SERIAL, noise=1e-3).execute(runs)]
     (series,) = series_of(launches)
     return fit(series), speedups(summarize(launches))[0]
 

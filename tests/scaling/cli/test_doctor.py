@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scaling.cli import doctor
 from scaling.cli.main import app
+from scaling.machine.doctor import procfs
 from tests.scaling.cli.scaling import scaling
 from tests.scaling.machine.doctor.examined import EVERYTHING, PLANTED, Fault, examine, plant
 
@@ -60,7 +60,7 @@ def test_the_page_about_it_lists_everything_that_is_looked_at():
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_this_machine_can_be_examined(monkeypatch, form):
-    monkeypatch.setattr(doctor, "SECONDS_BETWEEN_READINGS", 0)
+    monkeypatch.setattr(procfs, "SECONDS_BETWEEN_READINGS", 0)
     answer = CliRunner().invoke(app, ["doctor", *form])
     assert answer.exit_code in (0, 1)
     assert "load" in answer.stdout

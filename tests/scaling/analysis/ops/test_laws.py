@@ -44,17 +44,17 @@ def test_a_plain_step_is_foretold_by_how_much_tracing_stretches_one():
 
 
 def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
-    lost = loss(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
+    loss_on_eight = loss(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
     lost = {name: one / 1e3 * serial * 7 / 8 for name, (one, serial, _) in CONVOLUTIONAL.items()}
     total = sum(lost.values()) + (0.002 + 0.0005) * 7 / 8
-    shares = {part.name: part.share.value for part in lost.parts}
+    shares = {part.name: part.share.value for part in loss_on_eight.parts}
     for name, seconds in lost.items():
         assert shares[ONE_NAME.get(name, name)] == pytest.approx(seconds / total, rel=1e-4)
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert lost.parts[0].name == "ApplyAdam"
-    assert lost.efficiency == pytest.approx(seconds_on(1) / 8 / seconds_on(8))
-    assert lost.significant
-    assert not lost.measured
+    assert loss_on_eight.parts[0].name == "ApplyAdam"
+    assert loss_on_eight.efficiency == pytest.approx(seconds_on(1) / 8 / seconds_on(8))
+    assert loss_on_eight.significant
+    assert not loss_on_eight.measured
 
 
 def test_a_loss_that_was_measured_is_not_foretold():

@@ -3,6 +3,7 @@ from numpy import interp
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.sizing.question import Goal, Question
+from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.plots.capacity import TARGET_COLOUR
 from scaling.reporting.plots.compile import SIZE_COLOUR
 from scaling.reporting.plots.drawing import draw_figures
@@ -50,7 +51,7 @@ def test_with_a_target_the_size_is_the_one_scaling_capacity_gives(tmp_path, targ
     assert upright(axes) == ([answered.offer.cores] if answered.offer else [])
     assert level(axes) == ([target] if answered.offer else [])
     if not answered.offer:
-        assert axes.get_title().endswith(f"no size: {answered.status}")
+        assert axes.get_title().endswith(f"no size: {STATUS_WORDS[answered.status]}")
 
 
 def test_the_lower_edge_of_the_band_reaches_the_target_where_the_size_is_sure_of_it(tmp_path):
