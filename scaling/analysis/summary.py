@@ -13,12 +13,16 @@ from statistics import median
 from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
+from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Point
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One run of a point as the analysis sees it; without seconds it failed, for the reason given."""
+    """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
+
+    A run that took turns with the other points of its series has a `cohort`, which they share.
+    """
 
     point: Point
     number: int
@@ -31,6 +35,8 @@ class Launch:
     run_seconds: float | None = None
     mhz: float | None = None
     doubts: tuple[Doubt, ...] = ()
+    turns: tuple[TurnTimes, ...] = ()
+    cohort: str | None = None
 
     @property
     def spoiled(self) -> bool:

@@ -5,10 +5,21 @@ process takes one turn, in random order, so that what the machine does to one po
 A run that had the machine to itself from its first step to its last (`design = "apart"`) has no turns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import median
 
 WARMUP_ROUND = 0
+
+# A turn is quiet where others took no more than this many CPU-seconds per second, summed over the CPUs in use.
+QUIET = 0.10
+# Busy and stolen time are counted in ticks of a hundredth of a second; what n CPUs gain or lose at the ends adds up as
+# chance does.
+SLACK_SECONDS = 0.01
+
+# The two speeds of a CPU that has neighbours last from a tenth of a second on: within a window there is one of them.
+WINDOW_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +58,58 @@ def counted_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[
             split.append((turn, tuple(step_seconds[start + turn.unsettled : end])))
         start = end
     return split
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTimes:
+    """A turn as the analysis sees it: the median of its steps, the medians of its windows, and how disturbed it was.
+
+    `disturbance` is what others took, in CPU-seconds per second over all CPUs in use; None where nothing is reported.
+    """
+
+    round: int
+    seconds: float
+    windows: tuple[float, ...]
+    disturbance: float | None = None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nobody is known to have taken CPU time from it."""
+        return self.disturbance is None or self.disturbance <= QUIET
+
+
+def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:
+    """Every turn with counted steps, from the steps of a run on so many CPUs."""
+    counted = [(turn, steps) for turn, steps in counted_steps(step_seconds, turns) if steps and turn.seconds > 0]
+    usual_wait = min((turn.wait_seconds / turn.seconds for turn, _ in counted if turn.wait_seconds), default=0.0)
+    return tuple(
+        TurnTimes(turn.round, median(steps), tuple(_windows(steps)), _disturbance(turn, cpus, usual_wait))
+        for turn, steps in counted
+    )
+
+
+def _disturbance(turn: Turn, cpus: int, usual_wait: float) -> float | None:
+    """Stolen and foreign CPU time and waiting, per second; threads that wait for each other do so in every turn."""
+    waited = None if turn.wait_seconds is None else turn.wait_seconds - usual_wait * turn.seconds
+    known = [value for value in (turn.steal_seconds, turn.foreign_seconds, waited) if value is not None]
+    return max(0.0, sum(known) - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if known else None
+
+
+def _windows(steps: Sequence[float]) -> Iterator[float]:
+    """Medians of successive stretches of a quarter of a second; a step that is longer is a window by itself."""
+    window: list[float] = []
+    elapsed = 0.0
+    for seconds in steps:
+        window.append(seconds)
+        elapsed += seconds
+        if elapsed >= WINDOW_SECONDS:
+            yield median(window)
+            window, elapsed = [], 0.0
+    if window and elapsed >= WINDOW_SECONDS / 2:
+        yield median(window)
+
+
+def launch_level(turns: Sequence[TurnTimes]) -> float | None:
+    """The undisturbed step time of a launch: the median of its quiet turns, or of all where none was quiet."""
+    used = [turn for turn in turns if turn.quiet] or turns
+    return median(turn.seconds for turn in used) if used else None
