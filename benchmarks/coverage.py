@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.simulated import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
+from benchmarks.shared.launches import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
 from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.shared.fathom import COLUMNS, FIGURE_3
 from scaling.analysis.operations import loss_share, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES, op_class
 from scaling.analysis.ops.profile import Profile
@@ -15,7 +16,6 @@ from scaling.reporting.operations import loss_sentence
 from scaling.reporting.words import duration, share
 from scaling.results.op_evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
-from tests.fathom import COLUMNS, FIGURE_3
 
 
 def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

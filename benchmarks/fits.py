@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.bootstrap import both_laws, fit_resamples, resample_means
 from scaling.analysis.fits.least_squares import fit_problem

@@ -21,6 +21,7 @@ from math import exp
 from pathlib import Path
 from statistics import median
 
+from benchmarks.shared import machines
 from scaling.machine.identity import Machine
 from scaling.results.journal import Journal, read_journal
 from scaling.results.ledger import run_key
@@ -159,9 +160,8 @@ def measured(folder: Path, costs: Costs = TIMED) -> Costs:
 
 
 def _example_row() -> Row:
-    from tests.pretend import first_run, row
-
-    return replace(row(first_run(), step_seconds=(0.1,) * 60), machine=Machine("n1", "a processor", "x86_64", "6", "f"))
+    host = Machine("n1", "a processor", "x86_64", "6", "f")
+    return replace(machines.row(machines.first_run(), step_seconds=(0.1,) * 60), machine=host)
 
 
 HEADERS = (

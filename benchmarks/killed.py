@@ -2,153 +2,16 @@
 
     python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn]
 
-A round is one kill at a random time: of the sweep (parent), of its current run (child), of both at once, and of the
-server that runs are forked from, in turn. Rounds continue in one results folder until its study is complete, then in a
-new one. After every kill the file must parse and no process may remain; a complete folder must contain every planned
-run exactly once.
+`benchmarks/shared/kills.py` says who is killed and what must hold afterwards.
 """
 
 import argparse
-import fcntl
-import os
-import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from scaling.machine.sysfs import read_topology
-from scaling.results.store import read_rows
-from scaling.study.planning import plan
-from scaling.study.spec import study_from_toml
-
-WORKLOAD = """
-class Brief:
-    items_per_step = 1
-    def prepare(self): pass
-    def step(self): sum(range(2000))
-
-def build(setting):
-    return Brief()
-"""
-STUDY = """
-workloads = ["{path}:build"]
-modes = ["train", "infer"]
-cores = "all"
-launches = 6
-max_seconds = 0.02
-start = "{start}"
-"""
-VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
-
-# Once a sweep is up, a run takes about a tenth of a second; the first kills fall while it is still starting.
-LONGEST_WAIT_SECONDS = 1.5
-
-
-@dataclass(slots=True)
-class Tally:
-    """What the kills came to."""
-
-    kills: Counter[str] = field(default_factory=Counter)
-    folders: int = 0
-    rows: int = 0
-    failed_rows: int = 0
-    torn_lines: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
-def kill_and_resume(rounds: int, seed: int, folder: Path, start: str = "spawn") -> Tally:
-    """Kill and resume so many times, finishing each folder that was begun."""
-    chance = random.Random(seed)
-    tally = Tally()
-    while tally.kills.total() < rounds:
-        _one_folder(folder / str(tally.folders), chance, rounds, start, tally)
-        tally.folders += 1
-    return tally
-
-
-def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, tally: Tally) -> None:
-    folder.mkdir(parents=True)
-    (folder / "brief.py").write_text(WORKLOAD)
-    (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py", start=start))
-    complete = False
-    while not complete:
-        kills = tally.kills.total()
-        victim = VICTIMS[start][kills % len(VICTIMS[start])] if kills < rounds else None
-        complete = _one_sweep(folder, victim, chance.uniform(0, LONGEST_WAIT_SECONDS), tally)
-        tally.problems += _look(folder)
-    tally.problems += _complete(folder)
-    rows = list(read_rows(folder / "results"))
-    tally.rows += len(rows)
-    tally.failed_rows += sum(row.outcome.status != "ok" for row in rows)
-    torn = folder / "results/rows.torn"
-    tally.torn_lines += len(torn.read_bytes().splitlines()) if torn.exists() else 0
-
-
-def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Tally) -> bool:
-    """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
-    # Everything a sweep starts has its TMPDIR, and is known by it.
-    environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
-    command = [str(Path(sys.executable).with_name("scaling")), "sweep", "--no-report", str(folder / "study.toml")]
-    with subprocess.Popen([*command, "-o", str(folder / "results")], env=environment, **_QUIET) as sweep:
-        if victim is not None:
-            with suppress(subprocess.TimeoutExpired):
-                sweep.wait(after_seconds)
-            if sweep.poll() is None:
-                tally.kills[victim] += 1
-                _kill(sweep.pid, victim, folder)
-    # The reaper shares the lock: once we have it, everything that will be ended has been.
-    with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return sweep.returncode == 0
-
-
-_QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-
-
-def _kill(sweep: int, victim: str, folder: Path) -> None:
-    spawned = [pid for pid, command in _processes(folder) if b"scaling.running.worker" in command]
-    # The server is there before its children, and looks like them.
-    server, *forked = [pid for pid, command in _processes(folder) if b"scaling.running.forkserver" in command] or [None]
-    victims = {"parent": [sweep], "child": spawned + forked, "server": [server], "both": [sweep, *spawned, *forked]}
-    for pid in filter(None, victims[victim]):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
-    """Processes of this folder's sweep, the oldest first, and their command lines."""
-    for pid in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
-        with suppress(OSError):
-            if f"TMPDIR={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                yield pid, Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
-def _look(folder: Path) -> list[str]:
-    """What is wrong after a kill: a file that does not parse, a run twice, a process left."""
-    problems = []
-    rows = folder / "results/rows.jsonl"
-    if rows.exists():
-        counts = Counter(row.run.key for row in read_rows(folder / "results"))
-        problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
-    return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
-
-
-def _complete(folder: Path) -> list[str]:
-    study = study_from_toml((folder / "study.toml").read_text(), str(folder / "study.toml"))
-    planned = {run.key for run in plan(study, read_topology()).runs}
-    stored = {row.run.key for row in read_rows(folder / "results")}
-    return (
-        []
-        if stored == planned
-        else [f"{folder}: {len(planned - stored)} runs missing, {len(stored - planned)} too many"]
-    )
+from benchmarks.shared.kills import VICTIMS, kill_and_resume
 
 
 def main() -> None:

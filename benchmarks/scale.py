@@ -13,16 +13,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.shared.machines import AmdahlMachine, machine
 from scaling.results.rows import row_to_json
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
-from tests.pretend import AmdahlMachine, machine
 
 SCALING = str(Path(sys.executable).with_name("scaling"))
 PLAN = """
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
-from tests.pretend import machine
+from benchmarks.shared.machines import machine
 print(len(plan(study_from_toml({toml!r}, "large"), machine(100)).runs))
 """
 

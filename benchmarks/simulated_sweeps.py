@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean
 
+from benchmarks.shared.machines import machine
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, launch_seconds, summarize
 from scaling.analysis.warmup import warmup_steps
 from scaling.running.worker import Limits, next_check, stop_reason
 from scaling.study.planning import Point, plan
 from scaling.study.spec import study_from_toml
-from tests.pretend import machine
 
 LAUNCH_NOISE, STEP_NOISE, CORRELATION = 0.02, 0.01, 0.3
 OUTLIERS, OUTLIER, WARMUP, WARMUP_STEPS = 0.01, 1.5, 1.2, 10

@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Iterable
 
+from benchmarks.shared.machines import study
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row
 from scaling.results.traces import TracedRow
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan, traced_plan
-from tests.pretend import study
 
 
 def rows_of(

@@ -82,6 +82,21 @@ def test_no_workload_knows_the_engine():
     ]
 
 
+def test_benchmarks_import_nothing_from_tests():
+    assert not [
+        path for path in ROOT.glob("benchmarks/**/*.py") if "tests" in {n.split(".")[0] for n in imported(path)}
+    ]
+
+
+def test_tests_import_from_benchmarks_only_what_is_shared_and_what_they_test():
+    importers = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.glob("tests/**/*.py")
+        if any(n.startswith("benchmarks.") and not n.startswith("benchmarks.shared") for n in imported(path))
+    }
+    assert {str(Path(path).parent) for path in importers} == {"tests/benchmarks"}, sorted(importers)
+
+
 @pytest.mark.parametrize("code", ["import scaling", "from scaling.cli.main import app"])
 def test_starting_up_imports_no_heavy_library(code):
     heavy = (

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp
 
+from benchmarks.shared.machines import first_run
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.study.planning import Point
-from tests.pretend import first_run
 
 # Milliseconds an op takes on one thread, the share of them no thread can help with, and executions a step.
 CONVOLUTIONAL = {

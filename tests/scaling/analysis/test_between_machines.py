@@ -4,10 +4,10 @@ from statistics import fmean
 
 import pytest
 
+from benchmarks.shared.machines import first_run, machine, row, study
 from scaling.analysis.between_machines import between, several_machines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.pretend import first_run, machine, row, study
 
 POINT = first_run().point
 

@@ -4,7 +4,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from benchmarks.simulated import TO_16, Truth, launches, series
+from benchmarks.shared.launches import TO_16, Truth, launches, series
 from scaling.analysis.capacity import answer, offer_of, scaling_limits
 from scaling.analysis.fits.prediction import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict

@@ -4,12 +4,12 @@ from math import exp
 
 import pytest
 
+from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.comparison import Change, SideDoubt, compare
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.study.planning import Point, plan
-from tests.pretend import machine, study
 
 POINTS = sorted({run.point for run in plan(study('cores = "all"'), machine(16)).runs}, key=lambda point: point.cores)
 

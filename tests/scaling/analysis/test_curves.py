@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.curves import Curve, curve_counts, launch_curve, most_fitted, predicted_speedup, speedup_curve
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import series_of
@@ -8,7 +9,6 @@ from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 
 SERIAL = 0.1
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.shared.fathom import FIGURE_3
 from scaling.analysis.operations import cumulative_shares, loss_share, outside_ops, types_for
 from scaling.analysis.ops.profile import Profile, irreproducible, profile, profiles
 from scaling.analysis.ops.similarity import LINKAGES, is_group, merges, shares_in, shares_of
 from scaling.analysis.ops.traces import Trace
 from scaling.results.traces import read_traces
-from tests.fathom import FIGURE_3
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 SMALL, PUBLISHED, ONCE, TWICE = "profiles-small", "profiles-sixteen", "profiles-once", "profiles-twice"

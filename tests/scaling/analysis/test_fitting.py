@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.fits.cautions import ClockUnknown, OneCoreNotMeasured, OneLaunchPerCount, SmtYieldUnknown
 from scaling.analysis.fits.verdict import TooFewCounts, Verdict
 from scaling.analysis.fitting import fit
@@ -10,7 +11,6 @@ from scaling.analysis.series import Observation, Series, series_of, threads_on
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 from tests.published import CARPENTRY, CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP, rates, times
 
 

@@ -3,10 +3,10 @@ from math import exp, sqrt
 
 import pytest
 
+from benchmarks.shared.machines import machine, study
 from scaling.analysis.sample_size import steps_per_launch, wants_more
 from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import plan
-from tests.pretend import machine, study
 
 POINT = next(run.point for run in plan(study(), machine(1)).runs)
 

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis import rules
 from scaling.analysis.fitting import fit
 from scaling.analysis.rules import Doubt
@@ -10,7 +11,6 @@ from scaling.analysis.summary import select_valid, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 
 
 def launches(toml="", cores=4, smt=1, **keys):

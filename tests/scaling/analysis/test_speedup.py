@@ -2,10 +2,10 @@ from math import exp
 
 import pytest
 
+from benchmarks.shared.machines import machine, study
 from scaling.analysis.speedup import drift, speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import Point, plan
-from tests.pretend import machine, study
 
 ABOUT = (0.995, 1.0, 1.005, 1.0)
 

@@ -3,11 +3,11 @@ from math import sqrt
 
 import pytest
 
+from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, launch_seconds, summarize
 from scaling.study.planning import plan
-from tests.pretend import machine, study
 
 POINT = next(run.point for run in plan(study(), machine(1)).runs)
 LOAD = Doubt(rules.FOREIGN_LOAD, 0.3)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.machine.cpulist import parse_list
 from scaling.results.store import Store
 from scaling.study.planning import plan
-from tests.pretend import HOST, AmdahlMachine, machine, study
 from tests.scaling.machine.invented import HYBRID, POWER9, files, write
 
 

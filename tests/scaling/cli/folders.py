@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.results.rows import Row, row_to_json
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 
 
 def folder_of(path: Path, rows: Iterable[Row | str]) -> Path:

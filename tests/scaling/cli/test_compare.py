@@ -1,8 +1,8 @@
 import json
 from dataclasses import replace
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program

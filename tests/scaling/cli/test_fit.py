@@ -1,8 +1,8 @@
 import pytest
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.results.store import Store
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 from tests.published import CARPENTRY, RAYTRACER
 from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.cli.scaling import complaint

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.api.results import load
 from scaling.cli import sweep
 from scaling.results.journal import Journal
 from scaling.results.ledger import run_key
 from scaling.results.store import Store
 from scaling.study.planning import plan
-from tests.pretend import HOST, AmdahlMachine, machine, study
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
 

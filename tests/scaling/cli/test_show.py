@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.shared.machines import first_run, row
 from scaling.results.rows import row_to_json
-from tests.pretend import first_run, row
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program

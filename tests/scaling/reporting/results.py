@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import exp
 from pathlib import Path
 
+from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.results.evaluation import Evaluation, evaluate
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Row, Sections, row_to_json
 from scaling.results.store import ROWS, Folder, Store
 from scaling.study.planning import Run, plan
-from tests.pretend import HOST, machine, row, study
 
 EIGHT = ("alexnet", "autoenc", "deepq", "memnet", "residual", "seq2seq", "speech", "vgg")
 

@@ -5,7 +5,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from benchmarks.simulated import TO_16, Truth, series
+from benchmarks.shared.launches import TO_16, Truth, series
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.verdict import TooFewCores, Verdict

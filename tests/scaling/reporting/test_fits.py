@@ -4,7 +4,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.cautions import (
     Caution,

@@ -1,10 +1,10 @@
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.reporting.points import BARS, sparklines_table
 from scaling.reporting.tables import text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 
 
 def lines(toml, serial=0.1, keep=lambda row: True):

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import first_run, row
 from scaling.analysis.ops.profile import profile
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.reporting.tables import text_lines
 from scaling.reporting.traces import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.results.traces import TracedRow, trace_of
-from tests.pretend import first_run, row
 
 STEP = TracedStep(0.010, (OpTime("Add", 0.00004, 7), OpTime("MatMul", 0.006, 2), OpTime("Mul", 0.00196, 5)), 0.0015)
 RUN = replace(first_run('workloads = ["memnet"]\nintra = "cores"\ninter = 1\ncores = 1'), traced=4)

@@ -1,9 +1,9 @@
+from benchmarks.shared.machines import HOST, AmdahlMachine, machine, row, study
 from scaling.reporting.points import evaluation_notes
 from scaling.results.evaluation import evaluate
 from scaling.results.machine_file import read_machine_file
 from scaling.results.store import Folder, Store
 from scaling.study.planning import plan
-from tests.pretend import HOST, AmdahlMachine, machine, row, study
 
 
 def folder(rows, tmp_path, cores=8, smt=1):

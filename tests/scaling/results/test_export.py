@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmarks.shared.machines import machine, row, study
 from scaling.errors import StoreError
 from scaling.results import export
 from scaling.results.export import is_export, read_export, write_export
 from scaling.results.store import read_rows
 from scaling.study.planning import plan
-from tests.pretend import machine, row, study
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 ROWS = [row(run) for run in plan(study("smt = 2"), machine(2, smt=2)).runs]

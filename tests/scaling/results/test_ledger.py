@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.shared.machines import machine, study
 from scaling.errors import StoreError
 from scaling.results.ledger import Entry, Ledger, entry_from_json, entry_to_json, run_key
 from scaling.study.planning import plan
-from tests.pretend import machine, study
 
 
 def entry(event: str, key: str = "k", attempt: int = 1, **details: object) -> Entry:

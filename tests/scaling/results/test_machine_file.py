@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import HOST, machine
 from scaling.errors import StoreError
 from scaling.results.machine_file import (
     machine_differences,
@@ -11,7 +12,6 @@ from scaling.results.machine_file import (
     read_machine_file,
     write_machine_facts,
 )
-from tests.pretend import HOST, machine
 
 
 def written(folder, topology, **facts):

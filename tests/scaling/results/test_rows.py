@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.shared.machines import first_run, row
 from scaling.errors import StoreError
 from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json, run_from_json, run_to_json
-from tests.pretend import first_run, row
 
 times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
 

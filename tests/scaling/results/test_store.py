@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.results.rows import row_to_json
 from scaling.results.store import FINDINGS, Store, read_folder, read_rows
 from scaling.study.planning import plan
 from tests.conftest import need
-from tests.pretend import HOST, machine, row, study
 
 ROWS = [row(run) for run in plan(study(), machine(4)).runs]
 

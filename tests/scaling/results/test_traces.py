@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.shared.machines import HOST, first_run, machine, row
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.results.store import Store, read_rows
@@ -17,7 +18,6 @@ from scaling.results.traces import (
     traced_row_from_json,
     traced_row_to_json,
 )
-from tests.pretend import HOST, first_run, machine, row
 
 STEPS = (
     TracedStep(1.0, (OpTime("Add", 0.25, 3), OpTime("MatMul", 0.5, 1)), 0.125),

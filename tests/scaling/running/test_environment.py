@@ -1,8 +1,8 @@
 import sys
 
+from benchmarks.shared.machines import first_run, machine, study
 from scaling.running.environment import environment, recorded
 from scaling.study.planning import plan
-from tests.pretend import first_run, machine, study
 from tests.runs import row_of
 
 SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND": "x", "LD_PRELOAD": "/evil.so"}

@@ -1,5 +1,6 @@
 import pytest
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.results.rows import launch_of
@@ -7,7 +8,6 @@ from scaling.results.store import Store, read_rows
 from scaling.running.loop import measure
 from scaling.running.schedule import Schedule
 from scaling.study.planning import plan
-from tests.pretend import AmdahlMachine, machine, study
 
 
 def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.killed import VICTIMS, kill_and_resume
+from benchmarks.shared.kills import VICTIMS, kill_and_resume
 from scaling.running.reaper import Reaper
 
 

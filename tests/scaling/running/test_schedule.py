@@ -3,10 +3,10 @@ from itertools import groupby
 
 import pytest
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.results.rows import launch_of
 from scaling.running.schedule import Schedule
 from scaling.study.planning import Run, plan
-from tests.pretend import AmdahlMachine, machine, study
 
 STUDY = study("cores = [1, 2]\nlaunches = 4\nprecision = 0.01")
 PLANNED = plan(STUDY, machine(2)).runs

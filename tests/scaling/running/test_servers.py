@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.shared.machines import study
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.running import processes, servers
@@ -15,7 +16,6 @@ from scaling.running.engines import local
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import plan
 from tests.conftest import need
-from tests.pretend import study
 from tests.runs import row_of, rows_of
 
 FAULTY = Path(__file__).with_name("faulty.py")

@@ -2,6 +2,7 @@ from importlib.resources import files
 
 import pytest
 
+from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
 from scaling.study import catalogue as catalogue_module
 from scaling.study.catalogue import (
@@ -16,7 +17,6 @@ from scaling.study.catalogue import (
 )
 from scaling.study.planning import PROFILE_DEFAULTS, plan
 from scaling.study.spec import study_from_toml
-from tests.pretend import machine, study
 
 
 @pytest.mark.parametrize("name", sorted(ready_made()))

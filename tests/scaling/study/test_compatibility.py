@@ -1,8 +1,8 @@
 import pytest
 
+from benchmarks.shared.machines import machine, study
 from scaling.study.compatibility import incompatibility, incompatibility_anywhere
 from scaling.study.planning import plan
-from tests.pretend import machine, study
 
 
 def obstacle(old: str, new: str) -> str | None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
 from scaling.study.planning import PLAIN_STEPS, START_UP_SECONDS, estimated_seconds, plan, traced_plan
-from tests.pretend import machine, study
 
 
 def core_counts(toml: str, **shape: float) -> list[int]:

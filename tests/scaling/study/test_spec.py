@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import study
 from scaling.errors import StudyError
 from scaling.study.spec import Study, study_from_toml, study_to_toml
-from tests.pretend import study
 
 
 def refusal(toml: str, *settings: str) -> str:

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import study
 from scaling.errors import StudyError
 from scaling.study.catalogue import check_workloads, read_catalogue
 from scaling.study.workload import Command, Named, OwnFile, workload
-from tests.pretend import study
 
 
 def test_a_name_is_followed_by_its_parameters():

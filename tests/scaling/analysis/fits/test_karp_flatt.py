@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.karp_flatt import Noise, karp_flatt_series
 from scaling.analysis.fits.observations import counts, pure_error
 from scaling.analysis.series import Observation, Series

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.laws import AMDAHL, USL

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.observations import counts, noise_slope, pure_error, variance_at, weights
 from scaling.analysis.series import Observation, Series
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq, minimize_scalar
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import (

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.simulated import Truth, series
+from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.selection import akaike, choose, coherency_p, has_replicates, left_out_error, only

@@ -1,8 +1,8 @@
 import pytest
 
+from benchmarks.shared.fathom import FIGURE_3
 from scaling.analysis.ops.profile import profile
 from scaling.analysis.ops.similarity import is_group, merges, shares_in, shares_of
-from tests.fathom import FIGURE_3
 from tests.traced import step, trace
 
 CONVOLUTIONAL = {"alexnet", "vgg", "residual", "deepq"}

@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.simulated import TO_16, Truth, series
+from benchmarks.shared.launches import TO_16, Truth, series
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fitting import fit

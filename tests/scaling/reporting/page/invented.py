@@ -5,10 +5,10 @@ from dataclasses import replace
 from math import exp
 from pathlib import Path
 
+from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.results.rows import Row, row_to_json
 from scaling.results.store import ROWS, STUDY, Store
 from scaling.study.planning import Run, plan
-from tests.pretend import HOST, machine, row, study
 
 TOML = """name = "pretend"
 question = "How do they scale?"

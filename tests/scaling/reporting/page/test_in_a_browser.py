@@ -8,12 +8,12 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from benchmarks.shared.machines import HOST
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
 from scaling.results.store import read_folder
-from tests.pretend import HOST
 from tests.scaling.reporting.page.invented import kept, laws
 from tests.scaling.reporting.page.test_page import DEGENERATE
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result

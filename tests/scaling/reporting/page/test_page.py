@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 
+from benchmarks.shared.machines import row
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
@@ -15,7 +16,6 @@ from scaling.reporting.points import point_facts, points_table
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
 from scaling.results.store import Folder, read_folder
-from tests.pretend import row
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import kept, laws
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result

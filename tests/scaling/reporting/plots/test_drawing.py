@@ -4,12 +4,12 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from benchmarks.shared.machines import row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg, save
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
-from tests.pretend import row
 from tests.scaling.reporting.plots.artists import empty_panels, joined, outside, overlaps
 from tests.scaling.reporting.results import EIGHT, eight_by_twenty, folder_of, made, result
 

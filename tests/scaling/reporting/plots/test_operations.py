@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from benchmarks.shared.fathom import FIGURE_3
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_op_figures
 from scaling.reporting.plots.operation_scaling import heaviest, segments
 from scaling.reporting.plots.operations import leaf_order
@@ -13,7 +14,6 @@ from scaling.reporting.plots.style import DARK, LIGHT
 from scaling.results.evaluation import evaluate
 from scaling.results.op_evaluation import evaluate_ops
 from scaling.results.store import read_folder
-from tests.fathom import FIGURE_3
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}

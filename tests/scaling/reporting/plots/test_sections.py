@@ -1,9 +1,9 @@
 import pytest
 
+from benchmarks.shared.machines import row
 from scaling.reporting.plots.sections import NAMES, shares_of
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Sections
-from tests.pretend import row
 from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 

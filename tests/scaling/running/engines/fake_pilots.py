@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from benchmarks.shared.machines import row
 from scaling.results.rows import row_to_json, run_from_json
 from scaling.running.engines.schedulers import Job
 from scaling.running.messages import DescribeRequest, NodeRefusal, NodeRow, NodeRunRequest, decode, encode
-from tests.pretend import row
 
 Request = DescribeRequest | NodeRunRequest
 

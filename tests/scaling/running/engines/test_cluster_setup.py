@@ -2,12 +2,12 @@
 
 import pytest
 
+from benchmarks.shared.machines import study
 from scaling.errors import StoreError
 from scaling.running.engines import cluster_setup
 from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
 from scaling.running.engines.parsl import StudyText
 from scaling.study.cluster import cluster_from_toml
-from tests.pretend import study
 
 BEGUN = 'workloads = ["calibrated"]\nseed = 1\n'
 NODE_TYPES = '[[node_types]]\nname = "epyc"\n'

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import HOST, machine, study
 from scaling.errors import ClusterError, StoreError
 from scaling.results.journal import Journal
 from scaling.results.machine_file import read_machine_facts
@@ -23,7 +24,6 @@ from scaling.running.messages import DescribeRequest, NodeDescription, encode
 from scaling.running.signals import StopRequests
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
-from tests.pretend import HOST, machine, study
 from tests.scaling.running.engines.fake_pilots import FakePilots, Request, refusal, row_reply
 
 STUDY = study(launches="2")

@@ -6,11 +6,11 @@ import tempfile
 
 import pytest
 
+from benchmarks.shared.machines import study
 from scaling.machine.identity import read_machine
 from scaling.machine.sysfs import read_topology
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan
-from tests.pretend import study
 
 LITTERS = f'command: {sys.executable} -c "import tempfile; tempfile.mkdtemp()"'
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.shared.machines import row
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import row_from_json, row_to_json, run_from_json
 from scaling.running.engines import node
@@ -21,7 +22,6 @@ from scaling.running.messages import (
 )
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
-from tests.pretend import row
 
 FAULTY = Path(__file__).parents[1] / "faulty.py"
 STUDY = f'workloads = ["{FAULTY}:brief"]\ncores = [1]\nlaunches = 1\nmax_seconds = 0.05\ntimeout_seconds = 60\n'

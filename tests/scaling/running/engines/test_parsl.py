@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.machines import HOST, machine, study
 from scaling.results.cluster_folder import spool_path
 from scaling.results.journal import Journal, read_journal
 from scaling.results.ledger import run_key
@@ -14,7 +15,6 @@ from scaling.running.engines.watch import NodeTypeError, Watch
 from scaling.running.messages import NodeDescription, encode
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
-from tests.pretend import HOST, machine, study
 from tests.scaling.running.engines.fake_pilots import FakePilots, refusal, row_reply
 
 RUNS = plan(study(launches="2"), machine(4)).runs

@@ -1,0 +1,1 @@
+"""What benchmarks and tests both use: simulated machines and launches, a loop that kills sweeps, published figures."""
