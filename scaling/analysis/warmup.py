@@ -1,4 +1,8 @@
-"""Which steps of a launch were warm-up, and whether the rest are steady. Pure."""
+"""Which steps of a launch were warm-up, and whether the rest are steady. Pure.
+
+Warm-up is slower than what follows, so only slower steps at the start are set aside. Faster ones are what the program
+can do: others came later and slowed it down.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,7 +11,7 @@ from statistics import fmean, median
 
 from scaling.analysis.rules import UNSTEADY
 
-# A step belongs to the steady state when it and the next few agree with the second half of the launch.
+# A step belongs to the steady state when it and the next few are no slower than the second half of the launch.
 WINDOW = 3
 
 # Agreement: within three robust standard errors of a window's median, and never stricter than half a percent.
@@ -20,7 +24,7 @@ LEAST_TO_JUDGE = 8
 
 
 def warmup_steps(step_seconds: Sequence[float]) -> int:
-    """How many steps at the start are not yet steady; at most half of them, so that something is left."""
+    """How many steps at the start are slower than the rest; at most half of them, so that something is left."""
     cap = len(step_seconds) // 2
     settled = step_seconds[cap:]
     if not settled:
@@ -28,7 +32,7 @@ def warmup_steps(step_seconds: Sequence[float]) -> int:
     level = median(settled)
     tolerance = max(STANDARD_ERRORS * deviation(settled) / WINDOW**0.5, LEAST_TOLERANCE * level)
     for start in range(cap):
-        if abs(median(step_seconds[start : start + WINDOW]) - level) <= tolerance:
+        if median(step_seconds[start : start + WINDOW]) - level <= tolerance:
             return start
     return cap
 
