@@ -11,6 +11,7 @@ A host has CPUs whose state is known every hundredth of a second. Its noise is o
   its slowest CPU.
 - drift: everything is a few percent slower or faster over minutes.
 - stalls: seconds in which everything takes longer, and single steps that do.
+- wander: a process by itself is now a little slower, now a little faster, for a second or so.
 
 A process has its own speed besides (memory layout), which lasts as long as it does: the launch effect. With the design
 `Turns` the processes of a launch take turns in random rounds; with `Apart` each has the machine from its first step to
@@ -54,6 +55,7 @@ class Host:
     drift: float = 0.0
     stalls: float = 0.0
     step_outliers: float = 0.005
+    wander: float = 0.0
     launch_effect: float = 0.02
     cpus: int = 16
 
@@ -67,6 +69,7 @@ HOSTS = {
     "drift": Host(drift=0.05),
     "outliers": Host(stalls=0.05, step_outliers=0.03),
     "launches": Host(launch_effect=0.04),
+    "rough": Host(own_neighbours=0.03, common_neighbours=0.3, wander=0.04, launch_effect=0.03),
 }
 
 
@@ -215,6 +218,7 @@ class _Process:
     def take_turn(self, index: int, seconds: float, unsettled_seconds: float) -> None:
         """Take steps for so many seconds; a step ends when the work done since it began is a step's."""
         slower, stolen = self.history.slowdown(round(seconds / TICK), self.cpus)
+        slower *= self._wander(len(slower))
         work = np.concatenate([[0.0], np.cumsum(TICK / slower / self.seconds)])
         ends = np.interp(np.arange(int(work[-1]) + 1), work, np.arange(len(work)) * TICK)
         steps = np.maximum(np.diff(ends) * self._step_noise(len(ends) - 1), 1e-6)
@@ -235,6 +239,13 @@ class _Process:
         """The process as the analysis sees it."""
         turns = turn_times(self.step_seconds, self.turns, self.cores)
         return Launch(point(self.cores), number, launch_level(turns), items=1, turns=turns, cohort=cohort)
+
+    def _wander(self, ticks: int) -> Floats:
+        """Speeds that last about a second each, normal on the logarithm."""
+        seconds = int(ticks * TICK) + 2
+        levels = self.history.chance.normal(0.0, self.history.host.wander, seconds)
+        starts = np.arange(ticks) * TICK + self.history.chance.random()
+        return np.asarray(np.exp(levels[starts.astype(int)]))
 
     def _step_noise(self, count: int) -> Floats:
         chance = self.history.chance
