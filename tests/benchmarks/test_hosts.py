@@ -5,7 +5,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from benchmarks.hosts import HOSTS, Apart, Curve, Host, Turns, simulate
+from benchmarks.shared.hosts import HOSTS, Apart, Curve, Host, Turns, simulate
 
 CURVE = Curve(counts=(1, 4))
 SHORT = Turns(launches=3, rounds=4, turn_seconds=1.0)
