@@ -33,6 +33,10 @@ class Estimate:
         """Half the interval as a ratio of the value: 0.01 is ± 1 %."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2 / self.value
 
+    def contains(self, value: float) -> bool | None:
+        """Whether a value lies inside the interval; None where there is none."""
+        return None if self.low is None or self.high is None else self.low <= value <= self.high
+
     def map(self, function: Callable[[float], float]) -> "Estimate":
         """The estimate of a rising or falling function of this one; its standard error is not known."""
         if self.low is None or self.high is None:

@@ -33,6 +33,7 @@ from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_
 from scaling.analysis.fits.verdict import Verdict, VerdictReason, verdict
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Series
+from scaling.analysis.truth import TruthCheck
 from scaling.errors import FitError
 
 
@@ -114,6 +115,12 @@ class SeriesFit:
     def figures(self) -> tuple[LawFigures, ...]:
         """The figures of every law fitted."""
         return tuple(law.figures for law in self.laws)
+
+    @property
+    def truth(self) -> TruthCheck | None:
+        """Whether the serial fraction that the workload states is inside its interval; None where it states none."""
+        stated = self.series.expected_serial_fraction
+        return None if stated is None else TruthCheck(stated, self.chosen.figures.contention.contains(stated))
 
     def law(self, law: Law) -> LawFit:
         """One of the laws fitted."""

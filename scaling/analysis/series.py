@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
 from math import fsum
+from statistics import fmean
 
 from scaling.analysis.summary import Launch, Summary
+from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.study.planning import Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
@@ -47,13 +49,15 @@ class Observation:
     """The launches at one count: seconds for the series' work, each launch once.
 
     `cores` are physical cores in use and `siblings` the further hardware threads in use on them; a plain table of other
-    people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded.
+    people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded, and `truth` what
+    the workload states of itself.
     """
 
     cores: float
     launch_seconds: tuple[float, ...]
     siblings: float = 0.0
     mhz: float | None = None
+    truth: StatedTruth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,20 @@ class Series:
     def launches(self) -> tuple[int, ...]:
         """How many launches each count has."""
         return tuple(len(observation.launch_seconds) for observation in self.observations)
+
+    @property
+    def expected_serial_fraction(self) -> float | None:
+        """The serial fraction that its workload states; None where it states none, or as for threads that share cores.
+
+        Threads of a core that are only ever used together are no cores, so that series has another serial fraction.
+        """
+        physical = self.without_siblings().observations
+        if self.key.smt[:1] not in ((), (1,)) or combine([each.truth for each in self.observations]) is None:
+            return None
+        one, most = physical[0], physical[-1]
+        if one.cores != 1.0 or most.cores == 1.0 or one.truth is None or most.truth is None:
+            return None
+        return expected_serial_fraction(fmean(one.launch_seconds), one.truth, most.cores, most.truth)
 
     def without_siblings(self) -> "Series":
         """The observations that use one thread per core."""
@@ -211,6 +229,7 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
             launch_seconds=tuple((launch.seconds or 0.0) / (launch.items or 1) * work for launch in timed),
             siblings=float(siblings),
             mhz=_mean_mhz(timed),
+            truth=combine([launch.truth for launch in timed]),
         )
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )

@@ -13,6 +13,7 @@ from statistics import median
 from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
+from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Point
 
@@ -34,6 +35,7 @@ class Launch:
     step_noise: float = 0.0
     run_seconds: float | None = None
     mhz: float | None = None
+    truth: StatedTruth | None = None
     doubts: tuple[Doubt, ...] = ()
     turns: tuple[TurnTimes, ...] = ()
     cohort: str | None = None

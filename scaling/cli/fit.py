@@ -8,7 +8,7 @@ from scaling.analysis.laws import BEST, LAW_CHOICES
 from scaling.api.results import load
 from scaling.cli.options import IncludeInvalid, Json, Physical, Source
 from scaling.cli.printing import print_json, print_notes, print_table
-from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, trace_lines
+from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, trace_lines, truth_lines
 
 
 def fit(
@@ -32,7 +32,7 @@ def fit(
         return
     print(*map(fit_sentence, fits.series_fits), "", sep="\n")
     print_table(fits_table(fits.series_fits))
-    traces = [line for one in fits.series_fits for line in trace_lines(one)]
+    traces = [line for one in fits.series_fits for line in (*trace_lines(one), *truth_lines(one))]
     if traces:
         print("", *traces, sep="\n")
     print_notes(caution_lines(fits.series_fits))

@@ -234,6 +234,18 @@ def trace_lines(fit: SeriesFit) -> list[str]:
     return [f"{fit.series.label}: Karp-Flatt {values}{trend}{p if trend else ''}"]
 
 
+def truth_lines(fit: SeriesFit) -> list[str]:
+    """Whether the serial fraction that a workload states of itself was recovered; nothing where it states none."""
+    check = fit.truth
+    if check is None:
+        return []
+    stated = f"{fit.series.label}: stated serial fraction {percent(check.serial_fraction)}"
+    if check.inside is None:
+        return [f"{stated}; no interval to compare it with"]
+    interval = with_interval(fit.chosen.figures.contention, percent)
+    return [f"{stated}, {'inside' if check.inside else 'outside'} the interval of {interval}"]
+
+
 def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     """What to be careful about, each caution once, with the series it is about unless it is about all."""
     about: dict[str, list[str]] = {}
@@ -277,6 +289,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         ],
         "karp_flatt_trend": {"trend": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
         "held_out": _held_out(fit),
+        "truth": _truth(fit),
     }
 
 
@@ -313,6 +326,11 @@ def _interval(interval: Estimate) -> dict[str, object]:
         "stderr": interval.stderr,
         "on_bound": interval.on_bound,
     }
+
+
+def _truth(fit: SeriesFit) -> dict[str, object] | None:
+    check = fit.truth
+    return None if check is None else {"serial_fraction": check.serial_fraction, "inside": check.inside}
 
 
 def _held_out(fit: SeriesFit) -> dict[str, object] | None:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Literal
 
 import pandas as pd
 
+from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
 from scaling.machine.identity import Machine
@@ -21,7 +22,7 @@ from scaling.study.planning import Point
 Format = Literal["csv", "parquet"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
-NOT_IN_A_TABLE = ("sections", "stdout_tail", "stderr_tail", "items_per_step")
+NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step")
 
 # Columns by which our own CSV is told from one of another tool's making.
 OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_seconds", "machine_fingerprint"}
@@ -124,6 +125,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "median_seconds": launch_of(row).seconds,
         **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
         **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
+        **{f"truth_{field.name}": getattr(outcome.truth, field.name, None) for field in fields(StatedTruth)},
         **_values(row.witness),
         **{f"machine_{name}": value for name, value in _values(row.machine).items()},
         **{f"version_{name}": value for name, value in row.versions},
@@ -137,6 +139,7 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
     asked = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
     sections = {field.name: flat.get(f"{field.name}_seconds") for field in fields(Sections)}
+    truth = {field.name: flat.get(f"truth_{field.name}") for field in fields(StatedTruth)}
     return {
         "schema": 1,
         "run": {
@@ -151,6 +154,7 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
             "cautions": json.loads(flat["cautions"]),
             "items_per_step": flat["items"],
             "sections": {"import" if name == "imports" else name: seconds for name, seconds in sections.items()},
+            "truth": truth if any(truth.values()) else None,
             "stdout_tail": None,
             "stderr_tail": None,
         },

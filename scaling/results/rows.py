@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, launch_seconds
+from scaling.analysis.truth import StatedTruth
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
@@ -57,6 +58,7 @@ class Outcome:
     last_loss: FiniteFloat | None = None
     cautions: tuple[str, ...] = ()
     sections: Sections = Sections()
+    truth: StatedTruth | None = None
     stdout_tail: str | None = None
     stderr_tail: str | None = None
 
@@ -209,6 +211,7 @@ def launch_of(row: Row) -> Launch:
         step_noise=step_noise(steady),
         run_seconds=outcome.sections.run,
         mhz=row.witness.mhz,
+        truth=outcome.truth,
         doubts=tuple(_doubts(row, steady)) if steady else (),
     )
 

@@ -244,6 +244,7 @@ def _completed(child: _Child, result: RunResult, parent_cpu: float) -> LaunchRes
         first_loss=result.first_loss,
         last_loss=result.last_loss,
         cautions=result.cautions,
+        truth=result.truth,
         sections=Sections(
             spawn=result.started_ns / 1e9 - child.started,
             imports=sections.imports,

@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 
@@ -92,6 +93,7 @@ class RunResult:
     first_loss: float | None
     last_loss: float | None
     cautions: tuple[str, ...]
+    truth: StatedTruth | None
     sections: RunSections
     witness: Witness
     versions: Mapping[str, str]

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import witness
@@ -107,6 +108,7 @@ def measure(request: RunRequest, started_ns: int) -> RunResult:
         first_loss=losses[0],
         last_loss=losses[-1],
         cautions=tuple(framework.cautions()) if framework else (),
+        truth=_stated_truth(workload),
         sections=RunSections(
             imports=(imported - started_ns) / 1e9,
             init=(built - imported) / 1e9,
@@ -189,6 +191,12 @@ def _item_count(items: Any) -> int:
     if count != items or count < 1:
         raise ValueError(f"the items_per_step of a workload must be a whole number above 0, not {items!r}")
     return count
+
+
+def _stated_truth(workload: Any) -> StatedTruth | None:
+    """What a workload states to be true of itself, if anything."""
+    truth = getattr(workload, "truth", None)
+    return None if truth is None else StatedTruth(**truth)
 
 
 def _program_counters(workload: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from scaling.analysis.fits.verdict import (
 )
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import Observation, Series
+from scaling.analysis.truth import StatedTruth
 from scaling.reporting.fits import (
     VERDICT_WORDS,
     caution_lines,
@@ -39,6 +40,7 @@ from scaling.reporting.fits import (
     peak_words,
     reason_sentence,
     trace_lines,
+    truth_lines,
 )
 from scaling.reporting.tables import text_lines
 from scaling.reporting.words import figure, percent, with_interval
@@ -68,6 +70,21 @@ def test_two_cores_show_their_karp_flatt_value():
     sentence = fit_sentence(fitted(two))
     assert "not identifiable: only 2 core counts were measured" in sentence
     assert "the time on 2 cores means a serial fraction of 0.102 (0.0" in sentence
+
+
+@pytest.mark.parametrize(("serial", "where"), [(0.1, "inside"), (0.2, "outside")])
+def test_a_stated_truth_is_held_against_the_interval(serial, where):
+    truth = StatedTruth(serial, 0.0)
+    observations = (Observation(n, (0.1 + 0.9 / n, 0.101 + 0.9 / n), truth=truth) for n in (1.0, 2.0, 4.0, 8.0))
+    checked = fitted(Series("mine", tuple(observations)))
+    (line,) = truth_lines(checked)
+    assert line.startswith(f"mine: stated serial fraction {percent(serial)}, {where} the interval of 10")
+    assert fit_facts(checked)["truth"] == {"serial_fraction": pytest.approx(serial), "inside": where == "inside"}
+
+
+def test_a_series_that_states_nothing_has_no_line_about_it():
+    assert truth_lines(fitted(rates("rays", RAYTRACER))) == []
+    assert fit_facts(fitted(rates("rays", RAYTRACER)))["truth"] is None
 
 
 def test_a_ceiling_that_is_not_known_leaves_what_is():

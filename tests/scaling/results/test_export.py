@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.shared.machines import machine, row, study
+from scaling.analysis.truth import StatedTruth
 from scaling.errors import StoreError
 from scaling.results import export
 from scaling.results.export import is_export, read_export, write_export
@@ -47,7 +48,7 @@ def as_exported(row):
 
 
 def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
-    rows = [*ROWS, row(ROWS[1].run, cautions=("one, two", 'a "third"'), first_loss=0.5)]
+    rows = [*ROWS, row(ROWS[1].run, cautions=("one, two", 'a "third"'), first_loss=0.5, truth=StatedTruth(0.0, 2e-6))]
     write_export(rows, "csv", tmp_path / "rows.csv")
     assert is_export(tmp_path / "rows.csv")
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]

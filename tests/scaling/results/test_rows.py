@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import first_run, row
+from scaling.analysis.truth import StatedTruth
 from scaling.errors import StoreError
 from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json, run_from_json, run_to_json
 
@@ -53,6 +54,13 @@ def test_what_is_not_known_is_null():
     facts = json.loads(row_to_json(row()))
     assert facts["witness"]["mhz"] is None
     assert facts["witness"]["energy_joules"] is None
+
+
+def test_a_row_keeps_what_its_workload_states_of_itself():
+    stated = row(truth=StatedTruth(0.1, 2e-6))
+    assert json.loads(row_to_json(stated))["outcome"]["truth"] == {"serial_fraction": 0.1, "overhead_seconds": 2e-6}
+    assert row_from_json(row_to_json(stated)) == stated
+    assert launch_of(stated).truth == stated.outcome.truth
 
 
 def test_no_row_can_hold_a_nan():

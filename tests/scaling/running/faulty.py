@@ -26,6 +26,12 @@ def brief(setting):
     return Steps(lambda: sum(range(2000)))
 
 
+def states_a_truth(setting, serial_fraction):
+    workload = brief(setting)
+    workload.truth = {"serial_fraction": serial_fraction, "overhead_seconds": 0.0}
+    return workload
+
+
 def leaves_with(setting, status):
     return Steps(lambda: os._exit(status))
 

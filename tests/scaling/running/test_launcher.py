@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from scaling.analysis.truth import StatedTruth
 from scaling.machine.sysfs import read_topology
 from scaling.running import memory, processes
 from scaling.running.witness import memory_policy
@@ -45,6 +46,11 @@ def test_a_run_is_timed_and_its_sections_add_up(row_of):
     assert sections.spawn + sections.imports + sections.main <= sections.wall
     assert sections.init + sections.setup + sections.run == pytest.approx(sections.main)
     assert sum(row.outcome.step_seconds) <= sections.run
+
+
+def test_what_a_workload_states_of_itself_is_in_its_row(row_of):
+    assert row_of(faulty("states_a_truth serial_fraction=0.25")).outcome.truth == StatedTruth(0.25, 0.0)
+    assert row_of(faulty("brief")).outcome.truth is None
 
 
 @pytest.mark.parametrize("cpu", sorted(read_topology().allowed)[-2:])

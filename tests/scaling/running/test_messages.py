@@ -5,6 +5,7 @@ import json
 import pytest
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 from scaling.running import messages
@@ -31,6 +32,7 @@ RESULT = messages.RunResult(
     first_loss=None,
     last_loss=2.5,
     cautions=("a caution",),
+    truth=StatedTruth(0.1, 2e-6),
     sections=messages.RunSections(0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
     witness=Witness(cpus_at_start="0-1", threads=2, cpu_seconds=0.5),
     versions={"numpy": "2.0"},
