@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from scaling.api.results import Results, achieved_in
+from scaling.api.roofline import achieved_in
+from scaling.api.sources import Sources
 from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page
@@ -32,7 +33,7 @@ Drawn = Drawing | NotDrawn
 OnFile = Callable[[Path], None]
 
 
-def draw_one(results: Results, name: str, target: float | None = None) -> Figure:
+def draw_one(results: Sources, name: str, target: float | None = None) -> Figure:
     """One figure by its kind: of a cluster with node types as its series."""
     known = names("node types") if results.is_cluster else names()
     check_kinds([name], known)
@@ -44,7 +45,7 @@ def draw_one(results: Results, name: str, target: float | None = None) -> Figure
 
 
 def draw(
-    results: Results, kinds: Sequence[str] | None = None, target: float | None = None, ceilings: Path | None = None
+    results: Sources, kinds: Sequence[str] | None = None, target: float | None = None, ceilings: Path | None = None
 ) -> Iterator[Drawn]:
     """The figures of one machine's results: the kinds asked for, or all that its folder has data for."""
     folder = results.path
@@ -59,7 +60,7 @@ def draw(
 
 
 def draw_node_types(
-    results: Results, kinds: Sequence[str] | None = None, target: float | None = None
+    results: Sources, kinds: Sequence[str] | None = None, target: float | None = None
 ) -> Iterator[Drawn]:
     """The figures asked for that have the node types of a cluster as their series."""
     chosen = [kind for kind in names("node types") if not kinds or kind in kinds]
@@ -67,7 +68,7 @@ def draw_node_types(
         yield from draw_side_by_side([source.as_node_type() for source in results.sources], chosen, target)
 
 
-def needs_evaluation(results: Results, kinds: Sequence[str] | None) -> bool:
+def needs_evaluation(results: Sources, kinds: Sequence[str] | None) -> bool:
     """Whether any of these figures shows points, whose notes are then worth reading."""
     return bool(set(kinds or _usual_kinds(results.path)) & set(names("rows")))
 
@@ -106,7 +107,7 @@ def write_figures(
 
 
 def write_reports(
-    results: Results,
+    results: Sources,
     output: Path | None = None,
     target: float | None = None,
     figures: Path | None = None,
@@ -129,7 +130,7 @@ def _write_all(figures: Iterable[Drawn], folder: Path | None, on_file: OnFile) -
 
 
 def _write_node_type_reports(
-    results: Results, output: Path | None, target: float | None, figures: Path | None, on_file: OnFile
+    results: Sources, output: Path | None, target: float | None, figures: Path | None, on_file: OnFile
 ) -> list[Path]:
     node_types, path = [source.as_node_type() for source in results.sources], output or results.path / REPORT
     include_invalid = results.sources[0].include_invalid

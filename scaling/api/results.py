@@ -11,10 +11,8 @@ import pandas as pd
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
 from scaling.analysis.laws import BEST, laws_named
-from scaling.analysis.ops.roofline import RooflinePoint, StepCounts, ceilings_of, counts_key, roofline_points
 from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import ASSURANCE, Question
-from scaling.analysis.summary import summarize
 from scaling.api.sizing import (
     Answers,
     Fits,
@@ -24,15 +22,12 @@ from scaling.api.sizing import (
     limits_of_sources,
     sizing_question,
 )
-from scaling.api.sources import Source, open_sources
+from scaling.api.sources import Source, Sources, open_sources
 from scaling.errors import StoreError
 from scaling.reporting.points import point_facts
-from scaling.results.cluster_folder import is_cluster_folder, refuse_cluster_folder
+from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.export import Format, rows_frame, write_export
-from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
-from scaling.running.workload_counts import pass_counts
-from scaling.study.catalogue import read_catalogue
 
 if TYPE_CHECKING:
     from scaling.reporting.plots.drawing import Figure
@@ -48,19 +43,11 @@ def load(path: str | Path, *, include_invalid: bool = False, physical: int | Non
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(Sources):
     """What was measured, and what follows from it; computed when it is first asked for."""
-
-    path: Path
-    sources: tuple[Source, ...]
 
     def __repr__(self) -> str:
         return f"<scaling.Results of {self.path}>"
-
-    @property
-    def is_cluster(self) -> bool:
-        """Whether they are of a cluster's node types."""
-        return is_cluster_folder(self.path)
 
     @property
     def node_types(self) -> dict[str, "Results"]:
@@ -188,26 +175,3 @@ def _one_machine(results: Results) -> tuple[Source, set[str]]:
         for row in read_rows(results.path)
     }
     return results.sources[0], machines
-
-
-def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
-    """What the networks of results folders achieved, against the ceilings these folders have."""
-    rows = [row for folder in folders for row in read_rows(folder)]
-    machines = {row.machine.fingerprint for row in rows}
-    if len(machines) > 1:
-        raise StoreError(
-            f"the rows of {', '.join(map(str, folders))} come from {len(machines)} machines; a ceiling holds for one, "
-            "so give folders of one machine"
-        )
-    points = summarize(map(launch_of, rows))
-    networks = [name for name, entry in read_catalogue().items() if entry.layers]
-    wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
-    if not wanted:
-        raise StoreError(f"no network was measured in {', '.join(map(str, folders))}; there are {', '.join(networks)}")
-    step_counts = {}
-    for size, mode in sorted({(size, mode) for _, size, mode in wanted}):
-        names = sorted(name for name, *rest in wanted if rest == [size, mode])
-        for name, numbers in pass_counts(names, size, mode).items():
-            gmacs = numbers.pop("gmacs_per_item")
-            step_counts[name, size, mode] = StepCounts(flops_per_item=2e9 * gmacs, **numbers)
-    return roofline_points(points, step_counts, ceilings_of(points))

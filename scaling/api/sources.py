@@ -104,6 +104,19 @@ class Source:
         return series_of(selection.launches, selection.left_out), [note] if note else []
 
 
+@dataclass(frozen=True)
+class Sources:
+    """A path and the sources it holds: one, or of a cluster one per node type."""
+
+    path: Path
+    sources: tuple[Source, ...]
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether they are of a cluster's node types."""
+        return is_cluster_folder(self.path)
+
+
 def open_sources(path: Path, include_invalid: bool = False, physical: int | None = None) -> tuple[Source, ...]:
     """The node types of a cluster's folder, or the one machine or CSV that a path is."""
     if not is_cluster_folder(path):

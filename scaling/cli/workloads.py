@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.ops.roofline import RooflinePoint
-from scaling.api.results import achieved_in
+from scaling.api.roofline import achieved_in
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.reporting.workloads import ceiling_sentences, model_facts, model_table, workloads_table
