@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,11 @@ def test_a_package_imports_only_from_packages_below_it(path):
     assert packages - {package} <= MAY_IMPORT.get(package, set())
 
 
+def test_no_module_imports_itself_through_others():
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
+    TopologicalSorter({name: imported(path) & {*modules} for name, path in modules.items()}).prepare()
+
+
 @pytest.mark.parametrize("module", PURE)
 def test_a_pure_module_imports_nothing_that_touches_the_outside(module):
     assert not {name.split(".")[0] for name in imported(ROOT / "scaling" / f"{module}.py")} & OUTSIDE
@@ -62,7 +68,7 @@ def test_a_pure_module_imports_nothing_that_touches_the_outside(module):
 
 def test_only_children_import_workloads():
     importers = {path.name for path in sources() if any(n.startswith("scaling.workloads") for n in imported(path))}
-    assert importers == {"worker.py", "workload_counts.py"}
+    assert importers == {"worker.py", "counting.py"}
 
 
 def test_only_figures_import_matplotlib_or_seaborn():

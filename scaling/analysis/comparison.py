@@ -15,6 +15,7 @@ from typing import Literal
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.permutation import permutation_test
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Summary
 from scaling.study.planning import Point
@@ -118,9 +119,6 @@ def _difference(first: Summary, second: Summary) -> Difference:
     reach = estimates.student_t(freedom) * error
     difference = Estimate(apart, apart - reach, apart + reach)
     probability = estimates.student_p(apart / error, freedom)
-    # NumPy takes a moment to import, and most commands never compare.
-    from scaling.analysis.permutation import permutation_test
-
     permuted = permutation_test(before, after)
     if permuted:
         difference = permuted.difference

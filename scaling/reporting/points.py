@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from itertools import groupby
 
 from scaling.analysis.comparison import Change, Comparison, Difference
 from scaling.analysis.estimates import Estimate
@@ -12,12 +13,8 @@ from scaling.analysis.speedup import Scaled
 from scaling.analysis.summary import PointSelection
 from scaling.reporting.tables import Table
 from scaling.reporting.words import count, duration, point_words, share
+from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
-
-if TYPE_CHECKING:
-    from scaling.results.evaluation import Evaluation
-from dataclasses import asdict, replace
-from itertools import groupby
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
@@ -57,7 +54,7 @@ def point_remarks(points: Iterable[Scaled]) -> list[str]:
     return remarks
 
 
-def evaluation_notes(evaluation: "Evaluation") -> list[str]:
+def evaluation_notes(evaluation: Evaluation) -> list[str]:
     """What the fits of an evaluation leave out, and why."""
     return [*filter(None, [left_out_sentence(evaluation.selection)]), *map(str, evaluation.complaints)]
 

@@ -20,7 +20,7 @@ from scaling.running.environment import QUIET_CPU
 from scaling.running.processes import ending
 from scaling.study.catalogue import is_installed, missing_extra_sentence
 
-CODE = "from scaling.running.workload_counts import {0}; {0}()"
+CODE = "from scaling.running.frameworks.counting import {0}; {0}()"
 
 Counts = dict[str, dict[str, Any]]
 
@@ -70,60 +70,3 @@ def _cache_path(subject: str) -> Path:
             digest.update(source.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "cpu-scaling", f"{subject}-{digest.hexdigest()[:16]}.json")
-
-
-def count_networks() -> None:
-    """In the child: count the networks named on the command line and print them as one line of JSON."""
-    from scaling.running.frameworks.counting import inference
-
-    counted = {}
-    for name in sys.argv[1:]:
-        network, inputs, _ = _network(name, "published", "infer", items=1)
-        counted[name] = {**_size(network), "gmacs_per_item": inference(network, inputs).multiply_adds / 1e9}
-    print(json.dumps(counted))
-
-
-def count_steps() -> None:
-    """In the child: the same for steps of a size and mode, from a batch of one item and a batch of two."""
-    from scaling.running.frameworks.counting import inference, training
-
-    size, mode, *names = sys.argv[1:]
-    counted = {}
-    for name in names:
-        passes = []
-        for items in (1, 2):
-            network, inputs, targets = _network(name, size, mode, items)
-            passes.append(training(network, inputs, targets) if mode == "train" else inference(network, inputs))
-        one, two = passes
-        counted[name] = {
-            **_size(network),
-            "gmacs_per_item": (two.multiply_adds - one.multiply_adds) / 1e9,
-            "traffic_bytes_per_item": two.traffic_bytes - one.traffic_bytes,
-            "traffic_bytes_per_step": 2 * one.traffic_bytes - two.traffic_bytes,
-        }
-    print(json.dumps(counted))
-
-
-def _network(name: str, size: str, mode: str, items: int) -> tuple[Any, Any, Any]:
-    """A network, its inputs and its targets."""
-    from importlib import import_module
-
-    from scaling.workloads.base import Setting
-
-    setting = Setting(mode, size, items=items, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
-    network = import_module(f"scaling.workloads.{name}").build(setting)
-    return network, *network.data()
-
-
-def _size(network: Any) -> dict[str, int]:
-    return {
-        "parameters": sum(_elements(variable) for variable in network.model.trainable_variables),
-        "weights_bytes": sum(4 * _elements(variable) for variable in network.model.variables),
-    }
-
-
-def _elements(variable: Any) -> int:
-    count = 1
-    for length in variable.shape:
-        count *= length
-    return count

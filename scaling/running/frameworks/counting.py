@@ -1,13 +1,18 @@
 """Counts the multiply-adds and memory traffic of a step by watching every operation TensorFlow carries out."""
 
+import json
 import math
+import sys
 from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 # Private to TensorFlow, but its only way to see each operation with its shapes, inside loops too.
 from tensorflow.python.framework import op_callbacks
+
+from scaling.workloads.base import Setting
 
 # Operations that hand a tensor on, or look at nothing but its shape.
 MOVES_NOTHING = {
@@ -119,3 +124,49 @@ PRODUCTS: dict[str, Callable[[Sequence[Any], Sequence[Any], dict[str, Any]], int
     "Conv2DBackpropInput": _to_input,
     "Conv2DBackpropFilter": _to_filter,
 }
+
+
+def count_networks() -> None:
+    """In the child: count the networks named on the command line and print them as one line of JSON."""
+    counted = {}
+    for name in sys.argv[1:]:
+        network, inputs, _ = _network(name, "published", "infer", items=1)
+        counted[name] = {**_size(network), "gmacs_per_item": inference(network, inputs).multiply_adds / 1e9}
+    print(json.dumps(counted))
+
+
+def count_steps() -> None:
+    """In the child: the same for steps of a size and mode, from a batch of one item and a batch of two."""
+    size, mode, *names = sys.argv[1:]
+    counted = {}
+    for name in names:
+        passes = []
+        for items in (1, 2):
+            network, inputs, targets = _network(name, size, mode, items)
+            passes.append(training(network, inputs, targets) if mode == "train" else inference(network, inputs))
+        one, two = passes
+        counted[name] = {
+            **_size(network),
+            "gmacs_per_item": (two.multiply_adds - one.multiply_adds) / 1e9,
+            "traffic_bytes_per_item": two.traffic_bytes - one.traffic_bytes,
+            "traffic_bytes_per_step": 2 * one.traffic_bytes - two.traffic_bytes,
+        }
+    print(json.dumps(counted))
+
+
+def _network(name: str, size: str, mode: str, items: int) -> tuple[Any, Any, Any]:
+    """A network, its inputs and its targets."""
+    setting = Setting(mode, size, items=items, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
+    network = import_module(f"scaling.workloads.{name}").build(setting)
+    return network, *network.data()
+
+
+def _size(network: Any) -> dict[str, int]:
+    return {
+        "parameters": sum(_elements(variable) for variable in network.model.trainable_variables),
+        "weights_bytes": sum(4 * _elements(variable) for variable in network.model.variables),
+    }
+
+
+def _elements(variable: Any) -> int:
+    return math.prod(variable.shape)
