@@ -26,9 +26,8 @@ from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
 from scaling.analysis.estimates import mean
 from scaling.analysis.sample_size import wants_more
 from scaling.analysis.summary import summarize
-from scaling.machine.identity import Machine, read_machine
-from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import Topology
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Row, launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan

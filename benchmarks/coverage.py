@@ -17,12 +17,9 @@ from benchmarks.shared.launches import TO_8, TO_16, TO_128, Truth, launches, ser
 from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import expanded_interval, fit_resamples, resample_means
-from scaling.analysis.fits.cautions import ClockUnknown
+from scaling.analysis.fits.bootstrap import chance_within, draws, expanded_interval, fit_resamples, resample_means
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
-from scaling.analysis.fits.parametric_bootstrap import draws
-from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
     contention_interval,
@@ -30,7 +27,7 @@ from scaling.analysis.fits.profile_likelihood import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import STEADY_CLOCK, choose
-from scaling.analysis.fits.verdict import Verdict
+from scaling.analysis.fits.verdict import ClockUnknown, Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Observation, Series

@@ -23,9 +23,8 @@ from pyperf._cli import format_checks
 
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.machine.identity import Machine, read_machine
-from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import Topology
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan

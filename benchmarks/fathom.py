@@ -14,7 +14,7 @@ from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
 from scaling.reporting.operations import loss_sentence
 from scaling.reporting.words import duration, share
-from scaling.results.op_evaluation import OpEvaluation, evaluate_ops
+from scaling.results.evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
 
 

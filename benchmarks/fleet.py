@@ -22,8 +22,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.shared import machines
-from scaling.machine.identity import Machine
-from scaling.results.journal import Journal, read_journal
+from scaling.machine.topology import Machine
+from scaling.results.cluster_folder import Journal, read_journal
 from scaling.results.ledger import run_key
 from scaling.results.rows import Row, row_from_json, row_to_json, run_from_json, run_to_json
 from scaling.results.store import Store, read_rows

@@ -18,8 +18,7 @@ import subprocess
 import sys
 from statistics import median
 
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import plan

@@ -18,8 +18,7 @@ from pyperf._utils import is_significant
 
 from scaling.analysis.comparison import compare
 from scaling.analysis.summary import Launch, summarize
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Point, Run, plan

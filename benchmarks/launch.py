@@ -14,8 +14,7 @@ import sys
 import time
 from statistics import median
 
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml

@@ -12,8 +12,7 @@ import time
 from dataclasses import replace
 from statistics import median
 
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row, launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.catalogue import read_catalogue

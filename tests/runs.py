@@ -5,8 +5,7 @@ import os
 from collections.abc import Iterable
 
 from benchmarks.shared.machines import study
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
 from scaling.results.traces import TracedRow
 from scaling.running.engines.local import LocalEngine

@@ -24,7 +24,6 @@ MAY_IMPORT = {
 PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
 PURE += [f"machine/doctor/{name}" for name in ("readings", "findings", "checks")]
 PURE += [
-    "study/compatibility",
     "study/cluster",
     "results/rows",
     "results/ledger",

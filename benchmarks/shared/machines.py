@@ -7,8 +7,7 @@ from math import exp
 
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list
-from scaling.machine.identity import Machine
-from scaling.machine.topology import CpuMasks, Topology, topology
+from scaling.machine.topology import CpuMasks, Machine, Topology, topology
 from scaling.results.rows import Outcome, Row, Sections
 from scaling.study.planning import Run, plan
 from scaling.study.spec import Study, study_from_toml

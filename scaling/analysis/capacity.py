@@ -4,17 +4,21 @@ A question is put to each draw of a fit, never to the point estimate alone. The 
 whose chance of keeping the promise, launch noise included, is the assurance asked for. Beyond the most cores measured
 an answer is marked, beyond twice as many there is none; where no law fits, or only what was measured can be known, no
 number is made up.
+
+For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
+runs that had it to themselves; on machines of their own their launches are independent, so the mean of r of them has a
+noise √r times smaller than one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isinf
+from math import floor, inf, isinf
 
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT, Draws, chance_within, quantiles
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
-from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, chance_within
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import (
@@ -25,31 +29,37 @@ from scaling.analysis.sizing.inverses import (
     peak_cores,
     speedup_limit,
 )
-from scaling.analysis.sizing.price import Price, cpu_hours_per_million
-from scaling.analysis.sizing.question import CORE_HOURS, Answer, Goal, Offer, Question, ScalingLimits, Status
-from scaling.analysis.sizing.reasons import (
+from scaling.analysis.sizing.question import (
+    CORE_HOURS,
+    Answer,
     BeyondExtrapolation,
     ExtrapolationEnds,
+    Goal,
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
     NoiseUnknown,
     NoLaw,
+    Offer,
     OnlyMeasured,
     OverBudget,
+    Question,
     Refusal,
+    Replicas,
+    ScalingLimits,
     SimilarCost,
+    Status,
     TooFew,
     WholeMachineKeeps,
 )
-from scaling.analysis.sizing.replicas import cheapest_replicas
-from scaling.analysis.sizing.sizes import Sizes, plain_sizes
+from scaling.analysis.sizing.sizes import Price, Sizes, cpu_hours_per_million, plain_sizes
 
 DRAWS = 2000
 # Sizes whose price is within this share of the lowest are as good.
 AS_CHEAP = 0.05
 # Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order of summing.
 ROUNDING = 1e-12
+MOST_REPLICAS = 10**6
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:
@@ -341,3 +351,36 @@ def _first_crossing(grid: Floats, above: Floats) -> Floats:
         share = np.where(first > 0, left / (left - right), 1.0)
     cores = np.exp(np.log(grid[before]) + share * (np.log(grid[first]) - np.log(grid[before])))
     return np.where(below.any(axis=1), np.where(first == 0, grid[0], cores), np.nan)
+
+
+def cheapest_replicas(
+    drawn: Draws, seconds: float, counts: Sequence[int], price: Price, assurance: float
+) -> Replicas | None:
+    """The cheapest replicas that together do a work in so many seconds; of equal ones the fewest.
+
+    None where no size is as sure as asked for.
+    """
+    offers = [_fewest_replicas(drawn, seconds, count, price, assurance) for count in counts]
+    return min(filter(None, offers), key=lambda offer: (offer.hourly_cost, offer.replicas), default=None)
+
+
+def _fewest_replicas(drawn: Draws, seconds: float, cores: int, price: Price, assurance: float) -> Replicas | None:
+    """The fewest replicas of a size that are sure enough, counted up from what the middle of the laws asks for."""
+    log_time = quantiles(drawn.log_time(np.array([float(cores)]))[:, 0], drawn.share, [0.5])[0]
+    most = max(1, floor(np.exp(log_time) / seconds)) - 1  # so many are too few
+    step = 1
+    while most + step <= MOST_REPLICAS and _chance(drawn, seconds, cores, most + step) < assurance:
+        most, step = most + step, 2 * step
+    if most + step > MOST_REPLICAS:
+        return None
+    enough = most + step
+    while enough - most > 1:
+        middle = (most + enough) // 2
+        sure = _chance(drawn, seconds, cores, middle) >= assurance
+        most, enough = (most, middle) if sure else (middle, enough)
+    return Replicas(enough, cores, float(enough * price.hourly(cores)), _chance(drawn, seconds, cores, enough))
+
+
+def _chance(drawn: Draws, seconds: float, cores: int, replicas: int) -> float:
+    """How likely the replicas together are fast enough: each has so many times as long for the work."""
+    return float(chance_within(drawn, seconds * replicas, np.array([float(cores)]), launches=replicas)[0])

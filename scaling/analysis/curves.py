@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.bootstrap import Draws, chance_within, draws, quantiles
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.parametric_bootstrap import Draws, draws, quantiles
-from scaling.analysis.fits.prediction import chance_within
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.speedup import Scaled
 

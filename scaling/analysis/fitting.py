@@ -14,14 +14,23 @@ from math import exp, inf
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import RESAMPLES, expanded_interval, fit_resamples, resample_means
-from scaling.analysis.fits.cautions import Caution, SmtYieldUnknown, cautions
+from scaling.analysis.fits.bootstrap import (
+    DRAWS,
+    EXTRAPOLATION_LIMIT,
+    RESAMPLES,
+    Draws,
+    HeldOut,
+    draws,
+    expanded_interval,
+    fit_resamples,
+    mix,
+    predict,
+    resample_means,
+)
 from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import Counts, Floats, counts
-from scaling.analysis.fits.parametric_bootstrap import DRAWS, Draws, draws, mix
-from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT, HeldOut, predict
 from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
     contention_interval,
@@ -30,7 +39,7 @@ from scaling.analysis.fits.profile_likelihood import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_clock
-from scaling.analysis.fits.verdict import Verdict, VerdictReason, verdict
+from scaling.analysis.fits.verdict import Caution, SmtYieldUnknown, Verdict, VerdictReason, cautions, verdict
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Series
 from scaling.analysis.truth import TruthCheck

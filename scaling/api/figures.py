@@ -9,20 +9,13 @@ from scaling.api.sources import Sources
 from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page
-from scaling.reporting.plots.drawing import (
-    Drawing,
-    Figure,
-    NotDrawn,
-    draw_figures,
-    draw_op_figures,
-    draw_roofline,
-)
+from scaling.reporting.plots.drawing import Drawing, Figure, NotDrawn, draw_figures, draw_op_figures, draw_roofline
 from scaling.reporting.plots.drawing import draw_node_types as draw_side_by_side
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
 from scaling.results.cluster_folder import unmeasured_node_types
+from scaling.results.evaluation import evaluate_ops
 from scaling.results.jsonl import replace_file
-from scaling.results.op_evaluation import evaluate_ops
 from scaling.results.store import ROWS, read_study_toml
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean

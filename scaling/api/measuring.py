@@ -17,9 +17,8 @@ from scaling.analysis.sample_size import wants_more
 from scaling.api.results import Results, load
 from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
 from scaling.machine.doctor.procfs import examine
-from scaling.machine.identity import Machine, read_machine
-from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import Topology
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.machine.topology import Machine, Topology
 from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.jsonl import Lines
@@ -35,7 +34,6 @@ from scaling.running.engines.parsl import StudyText
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
-from scaling.study import compatibility
 from scaling.study.catalogue import (
     check_can_be_traced,
     check_extras,
@@ -47,8 +45,8 @@ from scaling.study.catalogue import (
     ready_made,
 )
 from scaling.study.cluster import cluster_from_toml
-from scaling.study.durations import parse_duration
-from scaling.study.planning import PROFILE_DEFAULTS, Plan, Point, plan, traced_plan
+from scaling.study.keys import parse_duration
+from scaling.study.planning import PROFILE_DEFAULTS, Plan, Point, incompatibility, plan, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 from scaling.study.workload import check_workload
 
@@ -406,7 +404,7 @@ def _refuse_another_study(job: Job) -> None:
         raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / "study.toml"))
-        why = compatibility.incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
+        why = incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
     _refuse_another_machine(job)

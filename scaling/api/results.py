@@ -11,8 +11,8 @@ import pandas as pd
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
 from scaling.analysis.laws import BEST, laws_named
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import ASSURANCE, Question
+from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
     Answers,
     Fits,

@@ -11,8 +11,8 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import LawFigures, SeriesFit, fit_each
 from scaling.analysis.laws import Law
 from scaling.analysis.series import without_parts
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
+from scaling.analysis.sizing.sizes import Price
 from scaling.api.sources import Source, read_each
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Status
+from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import load
 from scaling.api.sizing import Answers, Limits, sizing_question
 from scaling.cli.options import IncludeInvalid, Json, Physical, Source

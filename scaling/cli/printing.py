@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
-from scaling.reporting.tables import Table, text_lines
+from scaling.reporting.words import Table, text_lines
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20

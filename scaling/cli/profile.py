@@ -16,7 +16,7 @@ from scaling.errors import StudyError
 from scaling.reporting import operations
 from scaling.reporting.traces import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.reporting.words import point_words
-from scaling.results.op_evaluation import evaluate_ops
+from scaling.results.evaluation import evaluate_ops
 from scaling.results.traces import TracedRow, read_traced_rows, trace_of
 from scaling.study.catalogue import read_catalogue
 

@@ -10,8 +10,7 @@ from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table
 from scaling.errors import ClusterError
 from scaling.reporting.cluster import Pilot, Standing, pilots_table, standing_facts, standing_table
-from scaling.results.cluster_folder import count_rows, read_cluster
-from scaling.results.journal import is_being_written, read_journal
+from scaling.results.cluster_folder import count_rows, is_being_written, read_cluster, read_journal
 from scaling.results.ledger import Ledger, Progress
 from scaling.running.engines.schedulers import read_jobs
 from scaling.study.cluster import NodeType

@@ -1,8 +1,11 @@
 """Reads a machine's CPUs from sysfs and procfs, below any root folder: '/' for this machine, a dump for another.
 
-Text in, masks out; what they mean is topology's business.
+Text in, masks out; what they mean is topology's business. The fingerprint that tells machines apart is made here too.
 """
 
+import hashlib
+import json
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +14,7 @@ from scaling.errors import MachineError
 from scaling.machine import cgroups
 from scaling.machine.cpulist import CpuSet, parse_list, parse_mask
 from scaling.machine.files import numbered_folders, read_text
-from scaling.machine.topology import CpuMasks, Topology, topology
+from scaling.machine.topology import CpuMasks, Machine, Topology, topology
 
 HERE = Path("/")
 
@@ -23,6 +26,8 @@ HYBRID_CORE_TYPES = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lo
 
 # The line of /proc/cpuinfo that names the processor: x86, POWER and MIPS, older arm, RISC-V, s390.
 MODEL_LINES = ("model name", "cpu", "cpu model", "Hardware", "uarch", "processor 0")
+# The facts that make a machine what it is. What may change from day to day (masks, quota) is not in it.
+LASTING_FACTS = ("cpu_model", "present", "numa_nodes", "core_cpus", "socket_cpus", "l3_cpus", "kinds")
 
 
 def read_topology(root: Path = HERE) -> Topology:
@@ -129,3 +134,28 @@ def _parse(path: Path, parse: Callable[[Raw], Parsed], raw: Raw) -> Parsed:
         return parse(raw)
     except ValueError as error:
         raise MachineError(f"{path} cannot be understood: {error}; the recording is damaged") from error
+
+
+def read_machine(topology: Topology) -> Machine:
+    """This machine."""
+    host = platform.uname()
+    facts = {name: topology.facts()[name] for name in LASTING_FACTS}
+    return Machine(
+        host=host.node,
+        cpu_model=topology.cpu_model,
+        arch=host.machine,
+        kernel=host.release,
+        fingerprint=_digest({"arch": host.machine, "memory_gib": _memory_gib(), **facts}),
+    )
+
+
+def _digest(facts: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _memory_gib() -> int | None:
+    """Memory in whole GiB: the kernel's own share of it differs a little from boot to boot."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemTotal:"):
+            return round(int(line.split()[1]) / 2**20)
+    return None

@@ -14,6 +14,17 @@ Cpus = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as a row names it; the fingerprint is equal for machines of the same make."""
+
+    host: str
+    cpu_model: str | None
+    arch: str
+    kernel: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class CpuMasks:
     """What the kernel says of one CPU: which CPUs share its core, socket, die, cluster and L3 (None: unknown)."""
 

@@ -6,25 +6,29 @@ from math import floor, isfinite, isinf
 
 from scaling.analysis.capacity import extrapolation_limit
 from scaling.analysis.estimates import Estimate, finite
-from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, ScalingLimits, Status
-from scaling.analysis.sizing.reasons import (
+from scaling.analysis.sizing.question import (
+    Answer,
     BeyondExtrapolation,
     ExtrapolationEnds,
+    Goal,
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
     NoiseUnknown,
     NoLaw,
+    Offer,
     OnlyMeasured,
     OverBudget,
+    Question,
+    ScalingLimits,
     SimilarCost,
     SizingReason,
+    Status,
     TooFew,
     WholeMachineKeeps,
 )
 from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, figure, percent
+from scaling.reporting.words import Table, count, duration, figure, percent
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
 ONLY_MEASURED = "not identifiable, so nothing is said beyond the cores measured"

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from scaling.analysis.between_machines import Between
 from scaling.analysis.sizing.question import Offer
 from scaling.reporting.capacity import size_words
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, figure, point_words, share
+from scaling.reporting.words import Table, count, duration, figure, point_words, share
 from scaling.results.ledger import Progress
 from scaling.results.node_types import NodeTypeAnswer, cheapest, fewest_cores, offers_by_series
 

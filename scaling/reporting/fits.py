@@ -4,21 +4,19 @@ from collections.abc import Sequence
 from math import isinf
 
 from scaling.analysis.estimates import Estimate, finite
-from scaling.analysis.fits.cautions import (
+from scaling.analysis.fits.karp_flatt import KarpFlatt
+from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.verdict import (
     Caution,
     ClockUnknown,
+    CorrelatedParameters,
+    LackOfFit,
+    MoreThanItsShare,
     NegativeCoherency,
     OneCoreDiffers,
     OneCoreNotMeasured,
     OneLaunchPerCount,
     SmtYieldUnknown,
-)
-from scaling.analysis.fits.karp_flatt import KarpFlatt
-from scaling.analysis.fits.lack_of_fit import Misfit
-from scaling.analysis.fits.verdict import (
-    CorrelatedParameters,
-    LackOfFit,
-    MoreThanItsShare,
     TooFewCores,
     TooFewCounts,
     VagueLimits,
@@ -26,8 +24,7 @@ from scaling.analysis.fits.verdict import (
     VerdictReason,
 )
 from scaling.analysis.fitting import LawFigures, SeriesFit
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, figure, percent, small, with_interval
+from scaling.reporting.words import Table, count, figure, percent, small, with_interval
 
 # A peak beyond so many times the cores measured is out of reach.
 REACH = 4.0

@@ -8,8 +8,7 @@ from scaling.machine.cpulist import format_list
 from scaling.machine.doctor.findings import Finding, verdict, worst_first
 from scaling.machine.placement import Placement
 from scaling.machine.topology import Cpus, Topology
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count
+from scaling.reporting.words import Table, count
 
 
 def machine_table(machine: Topology) -> Table:

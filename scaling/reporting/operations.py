@@ -8,9 +8,8 @@ from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.laws import HeldOutStep, Loss, StepPrediction
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Merge
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, figure, percent, share, some_of, span, with_interval
-from scaling.results.op_evaluation import OpEvaluation, Scaling
+from scaling.reporting.words import Table, count, duration, figure, percent, share, some_of, span, with_interval
+from scaling.results.evaluation import OpEvaluation, Scaling
 
 # So much of what is lost need not be named op by op.
 NAMED_LOSSES = 3

@@ -11,8 +11,7 @@ from scaling.analysis.rules import Doubt
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import Scaled
 from scaling.analysis.summary import PointSelection
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, point_words, share
+from scaling.reporting.words import Table, count, duration, point_words, share
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 

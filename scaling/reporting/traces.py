@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from scaling.analysis.ops.profile import OpShare, profile
 from scaling.analysis.ops.traces import Trace, traces_by_point
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, point_words, share, some_of, span
+from scaling.reporting.words import Table, count, duration, point_words, share, some_of, span
 from scaling.results.traces import TracedRow, trace_of
 
 LEAST_SHARE = 0.01

@@ -1,7 +1,10 @@
-"""Points, times and ratios in words, the same everywhere."""
+"""Points, times and ratios in words, and tables as plain lines, the same everywhere."""
 
 from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
 from math import isinf
+
+from rich.cells import cell_len
 
 from scaling.analysis.estimates import Estimate, finite
 from scaling.study.planning import Point
@@ -80,3 +83,25 @@ def figure(number: float) -> str:
 def small(number: float) -> str:
     """A coefficient that is nearly always below a thousandth."""
     return "0" if number == 0 else f"{number:.2e}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells under headers; a column whose header begins with '>' is set to the right."""
+
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def text_lines(table: Table) -> list[str]:
+    """A table as lines of text, the headers first where there are any."""
+    rows = [tuple(header.removeprefix(">") for header in table.headers), *table.rows]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    right = [header.startswith(">") for header in table.headers]
+    lines = ["  ".join(map(_pad, row, widths, right)).rstrip() for row in rows]
+    return lines if any(table.headers) else lines[1:]
+
+
+def _pad(cell: str, width: int, right: bool) -> str:
+    space = " " * (width - cell_len(cell))
+    return space + cell if right else cell + space

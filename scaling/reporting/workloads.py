@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scaling.analysis.ops.roofline import RooflinePoint
-from scaling.reporting.tables import Table
-from scaling.reporting.words import count, duration, figure, share
+from scaling.reporting.words import Table, count, duration, figure, share
 from scaling.study.workload import Entry
 
 

@@ -4,17 +4,31 @@ DIR/cluster.toml  DIR/study.toml  DIR/journal.jsonl     what was asked for, and 
 DIR/NODE_TYPE/rows.jsonl, study.toml, machine.json, …   an ordinary results folder, so that every command reads it
 DIR/spool/NODE_TYPE.KEY.ATTEMPT.json                    answers that a node left while no driver was there
 DIR/parsl/                                              batch scripts and logs
+
+The journal says what was sent where; an entry is appended and synced before its run is sent. Only the driver writes it;
+anybody may read it meanwhile. `rows.jsonl` of a node type says what has been measured, and where the two differ because
+a driver was killed between them, the rows are right.
 """
 
+import fcntl
+import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from scaling.errors import StoreError
+from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.ledger import Entry, Event, Ledger, entry_from_json, entry_to_json
 from scaling.results.store import ROWS
 from scaling.study.cluster import Cluster, cluster_from_toml
 
 CLUSTER, SPOOL, PARSL = "cluster.toml", "spool", "parsl"
+JOURNAL = RecordFormat(
+    "journal", "journal entry", "a cluster sweep", entry_to_json, entry_from_json, lambda entry: True
+)
 
 
 def is_cluster_folder(folder: Path) -> bool:
@@ -95,3 +109,43 @@ def read_spool(folder: Path, node_type: str) -> Iterator[Spooled]:
     for path in sorted(folder.glob(f"{node_type}.*.json")):
         _, key, attempt, _ = path.name.split(".")
         yield Spooled(node_type, key, int(attempt), path)
+
+
+def read_journal(folder: Path) -> Iterator[Entry]:
+    """The entries of a folder, in order."""
+    return read_lines(folder, JOURNAL)
+
+
+class Journal:
+    """A journal open for writing, by one driver and all of its threads, and the ledger it adds up to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lines = Lines(folder, JOURNAL)
+        self._lock = threading.Lock()
+        self.ledger = Ledger(read_journal(folder))
+
+    def write(self, event: Event, node_type: str | None = None, **details: Any) -> None:
+        """Append an entry; it is on the disk before this returns."""
+        entry = Entry(event, datetime.now(UTC).isoformat(timespec="milliseconds"), node_type, **details)
+        with self._lock:
+            self._lines.append(entry)
+            self.ledger.apply(entry)
+
+    def close(self) -> None:
+        """Let another driver write."""
+        self._lines.close()
+
+
+def is_being_written(folder: Path) -> bool:
+    """Whether a driver is at work on a folder: the lock is the kernel's, so one that died holds it no more."""
+    try:
+        fd = os.open(folder / JOURNAL.file, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

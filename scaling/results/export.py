@@ -15,7 +15,7 @@ import pandas as pd
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
-from scaling.machine.identity import Machine
+from scaling.machine.topology import Machine
 from scaling.results.rows import Outcome, Row, Sections, launch_of, row_from_facts
 from scaling.study.planning import Point
 

@@ -12,8 +12,7 @@ from typing import Any
 from scaling.analysis.sizing.sizes import Sizes, machine_sizes
 from scaling.errors import StoreError
 from scaling.machine.cpulist import parse_list
-from scaling.machine.identity import Machine
-from scaling.machine.topology import Cpus, Topology
+from scaling.machine.topology import Cpus, Machine, Topology
 from scaling.results.jsonl import replace_file
 
 MACHINE = "machine.json"

@@ -9,8 +9,8 @@ from math import floor, log10
 
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.capacity import answer, offer_of
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, ScalingLimits
+from scaling.analysis.sizing.sizes import Price
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
 

@@ -18,7 +18,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
-from scaling.machine.identity import Machine
+from scaling.machine.topology import Machine
 from scaling.study.planning import Run
 
 SCHEMA = 1

@@ -9,8 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from scaling.analysis.ops.traces import Trace
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
-from scaling.machine.identity import Machine
-from scaling.machine.topology import Topology
+from scaling.machine.topology import Machine, Topology
 from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.rows import Row, row_from_json, row_to_json

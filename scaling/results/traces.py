@@ -15,8 +15,7 @@ from typing_extensions import TypedDict
 
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
-from scaling.machine.identity import Machine
-from scaling.machine.topology import Topology
+from scaling.machine.topology import Machine, Topology
 from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import Row, first_wrong, row_facts, row_from_json

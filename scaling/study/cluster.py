@@ -9,8 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_
 from pydantic.dataclasses import dataclass
 
 from scaling.errors import ClusterError
-from scaling.study.durations import parse_duration
-from scaling.study.keys import accepted_words, as_list, first_problem, takes
+from scaling.study.keys import accepted_words, as_list, first_problem, parse_duration, takes
 
 # A pilot takes a moment to come up and one to leave; no run may be cut off by the time limit of its pilot.
 MARGIN_SECONDS = 60.0

@@ -1,7 +1,8 @@
 """The keys of a TOML file: what each takes, and the sentence for one that is wrong. Pure.
 
 A value such as `Study` is a pydantic dataclass whose fields are the keys: `takes` gives a field its limits and says
-in words what it accepts, and `first_problem` words what validation refused.
+in words what it accepts, and `first_problem` words what validation refused. Durations are written as people and
+schedulers do: 90, 45s, 10m, 1h30m, 1.5 h, 01:30:00.
 """
 
 import json
@@ -13,6 +14,10 @@ from typing import Any, get_type_hints
 from pydantic import Field, ValidationError
 
 UNKNOWN = "unexpected_keyword_argument"
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_UNITS = re.compile(rf"(?:{_NUMBER}\s*h)?\s*(?:{_NUMBER}\s*(?:min|m))?\s*(?:{_NUMBER}\s*s)?")
+_CLOCK = re.compile(r"(\d+):(\d\d):(\d\d)")
+_PLAIN = re.compile(_NUMBER)
 
 
 def takes(words: str, **limits: Any) -> Any:
@@ -62,3 +67,15 @@ def _wrong_value(key: str, problem: str, value: object, words: str) -> str:
         return f"key '{key}' is missing; it takes {words}"
     hint = did_you_mean(value, re.findall(r"'(\w+)'", words)) if isinstance(value, str) else ""
     return f"key '{key}' cannot be {json.dumps(value, default=str)}; it takes {words}{hint}"
+
+
+def parse_duration(text: str) -> float:
+    """The seconds of a duration; a number without a unit is seconds. ValueError where the text is none."""
+    text = text.strip()
+    if plain := _PLAIN.fullmatch(text):
+        return float(plain[1])
+    parts = _CLOCK.fullmatch(text) or _UNITS.fullmatch(text)
+    if not text or not parts:
+        raise ValueError(f"'{text}' is not a duration; write it such as 90s, 10m, 1h30m or 01:30:00")
+    hours, minutes, seconds = (float(part or 0) for part in parts.groups())
+    return 3600 * hours + 60 * minutes + seconds

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from scaling.analysis.fits.bootstrap import fitted_logs
 from scaling.analysis.fits.least_squares import FittedLaw, columns
 from scaling.analysis.fits.observations import Counts, Floats
-from scaling.analysis.fits.parametric_bootstrap import fitted_logs
 from scaling.analysis.fits.selection import has_replicates
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import AMDAHL

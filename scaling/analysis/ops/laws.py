@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.bootstrap import predictive_quantile
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.prediction import predictive_quantile
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
-from scaling.analysis.ops.profile import NOT_OPS
-from scaling.analysis.ops.times import DRAWS, LEAST_SECONDS, PartTimes, draw_means
+from scaling.analysis.ops.profile import DRAWS, LEAST_SECONDS, NOT_OPS, PartTimes, draw_means
 from scaling.errors import FitError
 
 LOW, HIGH = 0.025, 0.975

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from scaling.analysis.capacity import crossing_grid
+from scaling.analysis.fits.bootstrap import Draws, quantiles
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.fits.parametric_bootstrap import Draws, quantiles
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import speedup_limit
 

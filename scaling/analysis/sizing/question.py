@@ -1,13 +1,123 @@
-"""What may be asked about a size, and what an answer looks like. Pure values."""
+"""What may be asked about a size, what an answer looks like, and the reasons it gives. Pure values.
+
+A reason has a stable code and its numbers; its sentence is in `scaling.reporting.capacity`.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.verdict import Verdict, VerdictReason
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.reasons import SizingReason
-from scaling.analysis.sizing.replicas import Replicas
+from scaling.analysis.sizing.sizes import Price
+
+
+@dataclass(frozen=True, slots=True)
+class NoLaw:
+    """No law describes the series."""
+
+    code: ClassVar[str] = "no-law"
+    verdict: Verdict
+    reasons: tuple[VerdictReason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseUnknown:
+    """There are as many parameters as launches."""
+
+    code: ClassVar[str] = "noise-unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyMeasured:
+    """The law is not identifiable, so that answers end with the cores measured."""
+
+    code: ClassVar[str] = "only-measured"
+
+
+@dataclass(frozen=True, slots=True)
+class OverBudget:
+    """One core costs more per hour than may be spent."""
+
+    code: ClassVar[str] = "over-budget"
+    core_cost: float
+    budget: float
+
+
+@dataclass(frozen=True, slots=True)
+class NeverReached:
+    """No number of cores is enough, in a `share` of the draws of the law."""
+
+    code: ClassVar[str] = "never-reached"
+    assurance: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTooSmall:
+    """All cores of the machine are not enough; `needed` is what the law alone asks for, infinite if unknown."""
+
+    code: ClassVar[str] = "machine-too-small"
+    assurance: float
+    needed: float
+    cores: int
+    machine: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTooFew:
+    """The law is not identifiable and the cores measured are not enough."""
+
+    code: ClassVar[str] = "measured-too-few"
+    assurance: float
+    needed: float
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondExtrapolation:
+    """Even twice the cores measured, the limit of extrapolation, are not enough."""
+
+    code: ClassVar[str] = "beyond-extrapolation"
+    assurance: float
+    needed: float
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
+class WholeMachineKeeps:
+    """All cores of the machine keep the efficiency."""
+
+    code: ClassVar[str] = "whole-machine-keeps"
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtrapolationEnds:
+    """More cores may keep the efficiency too, but the fit does not reach further."""
+
+    code: ClassVar[str] = "extrapolation-ends"
+    cores: int
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarCost:
+    """Sizes that cost at most a share more than the cheapest."""
+
+    code: ClassVar[str] = "similar-cost"
+    fewest: int
+    most: int
+    share: float
+
+
+Refusal = NoLaw | NoiseUnknown
+TooFew = MachineTooSmall | MeasuredTooFew | BeyondExtrapolation
+SizingReason = (
+    Refusal | OnlyMeasured | OverBudget | NeverReached | TooFew | WholeMachineKeeps | ExtrapolationEnds | SimilarCost
+)
+
 
 ASSURANCE = 0.95
 CORE_HOURS = Price()
@@ -57,6 +167,16 @@ class Offer:
     cpu_hours_per_million: float
     cost_per_million: float
     extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """So many replicas of so many cores each, what they cost an hour, and how sure their sum keeps the promise."""
+
+    replicas: int
+    cores: int
+    hourly_cost: float
+    assurance: float
 
 
 @dataclass(frozen=True, slots=True)

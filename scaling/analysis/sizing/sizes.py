@@ -1,11 +1,16 @@
-"""The core counts a machine can really give: within one last-level cache any number, beyond it whole caches. Pure.
+"""The core counts a machine can give, and what they cost. Pure.
 
-Physical cores come first; a second thread of each only when there is no further core. Where nothing is known of the
-machine, every whole number is offered.
+Within one last-level cache any number of cores can be given, beyond it whole caches. Physical cores come first; a
+second thread of each only when there is no further core. Where nothing is known of the machine, every whole number is
+offered. The price is per hour of a core and of a replica, and so per million units of work.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+SECONDS_PER_HOUR = 3600.0
+MILLION = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +62,24 @@ def _groups(physical: list[int], groups: list[set[int]]) -> list[int]:
     sizes = [sum(core in group for core in physical) for group in groups]
     rest = len(physical) - sum(sizes)
     return [size for size in [*sizes, rest] if size > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """An hour of a core, and an hour of a replica whatever its cores (memory, licence, the rest of the machine)."""
+
+    core_hour: float = 1.0
+    replica_hour: float = 0.0
+
+    def hourly(self, cores: Any) -> Any:
+        """What a replica of so many cores costs an hour."""
+        return self.replica_hour + self.core_hour * cores
+
+    def per_million(self, cores: Any, units_per_second: Any) -> Any:
+        """What a million units cost on it."""
+        return self.hourly(cores) / units_per_second / SECONDS_PER_HOUR * MILLION
+
+
+def cpu_hours_per_million(cores: Any, units_per_second: Any) -> Any:
+    """Core-hours a million units take."""
+    return Price().per_million(cores, units_per_second)

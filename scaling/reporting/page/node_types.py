@@ -8,10 +8,8 @@ from scaling.reporting.capacity import limits_facts, size_words, sizing_reasons_
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
-from scaling.reporting.page.page import invalid_points_note, totals
-from scaling.reporting.page.svg import embed_figures
+from scaling.reporting.page.page import embed_figures, invalid_points_note, render_page, totals
 from scaling.reporting.page.tables import AnswerLine, Words, answer_line, apart
-from scaling.reporting.page.template import render_page
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.points import evaluation_notes
 from scaling.reporting.words import count, figure, share

@@ -1,6 +1,21 @@
-"""The page of one results folder: answers, a planner, figures, every point, the machine, and where it comes from."""
+"""The page of one results folder: answers, a planner, figures, every point, the machine, and where it comes from.
 
+It is one HTML file that opens offline and runs no script but its own. Whatever is given to a template is text to it and
+escaped; the only markup let through is our own files and the figures, which have escaped theirs. A content security
+policy names script and style by digest and forbids all else, inline styles included, so that the looks of an SVG are
+attributes.
+"""
+
+import base64
+import hashlib
+import json
 from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from xml.etree import ElementTree
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
@@ -9,10 +24,9 @@ from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
-from scaling.reporting.page.svg import embed_figures
 from scaling.reporting.page.tables import answer_lines, point_columns, point_rows
-from scaling.reporting.page.template import render_page
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
+from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import evaluation_notes, point_facts
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
@@ -24,6 +38,11 @@ SCRIPTS = (
 
 # A machine of more cores has the width of the page to itself.
 LARGE = 32
+STYLES = ("page.css", "print.css")
+
+# What could end a script element or begin another, and line ends that only JavaScript knows.
+_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page(
@@ -97,3 +116,89 @@ def invalid_points_note(result: Evaluation) -> list[str]:
     invalid = sum(not summary.valid for summary in measured)
     points = f"{invalid} of {count(len(measured), 'point')}"
     return [f"{points} are not valid by their own launches but are included"] if invalid else []
+
+
+def render_page(template: str, scripts: Iterable[str], facts: object, **context: object) -> str:
+    """A page from one of our templates, with these scripts of ours, facts as JSON, and further variables."""
+    script, style = _scope(scripts), _joined(STYLES)
+    environment = Environment(
+        loader=PackageLoader("scaling.reporting.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        policy=_policy(script, style),
+        script=Markup(script),
+        style=Markup(style),
+        facts=Markup(script_json(facts)),
+        **context,
+    )
+
+
+def _scope(scripts: Iterable[str]) -> str:
+    """All scripts as one, in a scope of its own."""
+    return f'(() => {{\n"use strict";\n{_joined(scripts)}}})();\n'
+
+
+def _joined(names: Iterable[str]) -> str:
+    folder = files("scaling.reporting.page")
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def _policy(script: str, style: str) -> str:
+    """Nothing may be loaded or sent, and only this script and this style count."""
+    allowed = {"default-src": "'none'", "script-src": _digest(script), "style-src": _digest(style)}
+    closed = {"base-uri": "'none'", "form-action": "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in (allowed | closed).items())
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def script_json(facts: object) -> str:
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
+    return json.dumps(facts, allow_nan=False, separators=(",", ":")).translate(_ESCAPED)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFigure:
+    """A figure with its words; `svg` is markup that has escaped every text in it."""
+
+    kind: str
+    title: str
+    caption: str
+    svg: Markup
+
+
+def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
+    """Pictures as a page carries them, and those that are none."""
+    embedded, undrawn = [], []
+    for drawing in drawings:
+        if isinstance(drawing, Drawing):
+            embedded.append(
+                EmbeddedFigure(
+                    drawing.kind, drawing.title, drawing.caption, Markup(styles_to_attributes(page_svg(drawing)))
+                )
+            )
+        else:
+            undrawn.append(drawing)
+    return embedded, undrawn
+
+
+def styles_to_attributes(svg: str) -> str:
+    """The same SVG with every declaration of a style as an attribute of its own."""
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        for name, value in _declarations(element.attrib.pop("style", "")):
+            element.set(name, value)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _declarations(style: str) -> Iterable[tuple[str, str]]:
+    for part in filter(None, map(str.strip, style.split(";"))):
+        name, _, value = part.partition(":")
+        yield name.strip(), value.strip()

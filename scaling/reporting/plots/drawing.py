@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.plots.registry import FigureKind, Needs, kinds
 from scaling.reporting.plots.style import printable, style
-from scaling.results.evaluation import Evaluation
+from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops
 from scaling.results.node_types import NodeTypeEvaluation
-from scaling.results.op_evaluation import OpEvaluation, evaluate_ops
 
 __all__ = ["Drawing", "Figure", "NotDrawn", "draw_figures", "draw_node_types", "draw_op_figures", "draw_roofline"]
 

@@ -34,7 +34,7 @@ from scaling.reporting.plots.style import (
     wrap,
 )
 from scaling.reporting.words import count, duration, share
-from scaling.results.op_evaluation import OpEvaluation, Scaling
+from scaling.results.evaluation import OpEvaluation, Scaling
 
 # Classes in the order of the paper, then what is no op.
 PARTS: tuple[str, ...] = (*CLASSES, OVERHEAD, UNEXPLAINED)

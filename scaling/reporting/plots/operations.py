@@ -23,7 +23,7 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, printable, wrap
 from scaling.reporting.words import count, share
-from scaling.results.op_evaluation import OpEvaluation
+from scaling.results.evaluation import OpEvaluation
 
 # Steps that took longer than this, in percent of the median, are drawn at the edge.
 LEAST_PERCENT, MOST_PERCENT = 120.0, 200.0

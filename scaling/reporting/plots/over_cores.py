@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from scaling.analysis.curves import Curve, most_fitted, predicted_speedup, speedup_curve
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.prediction import EXTRAPOLATION_LIMIT
+from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.laws import AMDAHL, LAWS

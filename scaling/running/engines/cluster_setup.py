@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from scaling.errors import StoreError
-from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL
-from scaling.results.journal import Journal
+from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL, Journal
 from scaling.results.jsonl import replace_file
 from scaling.results.store import ROWS, STUDY
 from scaling.running.engines.cluster_sweep import NodeTypeSweep
@@ -17,8 +16,8 @@ from scaling.running.engines.parsl import ParslEngine, StudyText
 from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
 from scaling.running.engines.schedulers import cancel_jobs, read_jobs
 from scaling.running.engines.watch import Watch
-from scaling.study import compatibility
 from scaling.study.cluster import Cluster, NodeType
+from scaling.study.planning import incompatibility_anywhere
 from scaling.study.spec import Study, study_from_toml
 
 # How long pilots of an earlier driver may take to leave once they have been cancelled.
@@ -87,7 +86,7 @@ def set_up_cluster(job: ClusterJob, notify: Notify, check: Check) -> Iterator[li
 def _refuse_another(job: ClusterJob) -> None:
     """Refuse a folder in which a node type, of this cluster file or an earlier one, was begun with another study."""
     for path in sorted(job.folder.glob(f"*/{STUDY}")):
-        reason = compatibility.incompatibility_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
+        reason = incompatibility_anywhere(study_from_toml(path.read_text(), str(path)), job.study)
         if reason:
             raise StoreError(f"{path.parent} holds another study: {reason}; choose another folder with -o")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from scaling.errors import ScalingError
-from scaling.results.journal import Journal
+from scaling.results.cluster_folder import Journal
 from scaling.results.ledger import run_key
 from scaling.results.machine_file import read_machine_facts, write_machine_facts
 from scaling.results.rows import Row, launch_of

@@ -14,8 +14,7 @@ from types import TracebackType
 
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet, format_list
-from scaling.machine.identity import Machine
-from scaling.machine.topology import Topology
+from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes

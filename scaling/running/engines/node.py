@@ -16,9 +16,8 @@ from pathlib import Path
 from scaling.errors import BusyError, ScalingError
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.procfs import read_vitals
-from scaling.machine.identity import Machine, read_machine
-from scaling.machine.sysfs import HERE, read_topology
-from scaling.machine.topology import Topology
+from scaling.machine.sysfs import HERE, read_machine, read_topology
+from scaling.machine.topology import Machine, Topology
 from scaling.results.machine_file import machine_differences, machine_facts
 from scaling.results.rows import row_from_json, row_to_json, run_from_json, run_to_json
 from scaling.running.engines.local import LocalEngine
@@ -33,9 +32,8 @@ from scaling.running.messages import (
     decode,
     encode,
 )
-from scaling.study import compatibility
 from scaling.study.catalogue import check_workloads, read_catalogue
-from scaling.study.planning import plan
+from scaling.study.planning import incompatibility, plan
 from scaling.study.spec import study_from_toml
 
 # What schedulers call the node and the job; the host's own name stands in for the first.
@@ -97,7 +95,7 @@ def _describe(request: DescribeRequest) -> NodeDescription:
     another = None
     if request.begun is not None:
         begun = study_from_toml(request.begun, request.source)
-        another = compatibility.incompatibility(begun, study, plan(begun, topology).runs, planned.runs)
+        another = incompatibility(begun, study, plan(begun, topology).runs, planned.runs)
     vitals = read_vitals(HERE, lambda: time.sleep(WATCHED_SECONDS))
     return NodeDescription(
         *_names(),

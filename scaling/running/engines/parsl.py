@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
-from scaling.machine.identity import Machine
-from scaling.results.cluster_folder import Spooled, read_spool, spool_path
-from scaling.results.journal import Journal
+from scaling.machine.topology import Machine
+from scaling.results.cluster_folder import Journal, Spooled, read_spool, spool_path
 from scaling.results.ledger import Event, run_key
 from scaling.results.machine_file import machine_differences
 from scaling.results.rows import Outcome, Row, row_from_json, run_from_json, run_to_json

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from scaling.errors import ClusterError
-from scaling.results.journal import Journal
+from scaling.results.cluster_folder import Journal
 from scaling.running.engines.pilots import Pilots
 from scaling.running.engines.schedulers import Job
 from scaling.study.cluster import NodeType

@@ -1,20 +1,20 @@
 from dataclasses import replace
+from itertools import product
 from math import inf
 
 import numpy as np
 import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, launches, series
-from scaling.analysis.capacity import answer, offer_of, scaling_limits
-from scaling.analysis.fits.prediction import chance_within, predict
+from scaling.analysis.capacity import answer, cheapest_replicas, offer_of, scaling_limits
+from scaling.analysis.fits.bootstrap import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import fit
 from scaling.analysis.laws import AMDAHL, speedup
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Goal, Question, Status
-from scaling.analysis.sizing.sizes import Sizes
+from scaling.analysis.sizing.sizes import Price, Sizes
 from tests.published import CISCO, NO_SINGLE, rates
 
 QUIET = Truth(0.05, noise=0.005, grid=TO_16)
@@ -169,3 +169,45 @@ def test_a_falling_clock_is_kept_in_the_answer():
     found = answer(slowed, Question(Goal.LATENCY, truth.true_seconds(16)))
     assert found.offer.cores in (16, 17)
     assert found.needed.low < 16 < found.needed.high
+
+
+NOISY = fit(series(Truth(0.05, noise=0.02, grid=TO_16), np.random.default_rng(1)), resamples=0)
+DRAWN = NOISY.draws(400)
+PLAIN, DEAR = Price(1.0, 0.0), Price(1.0, 5.0)
+
+
+def brute(seconds, price, assurance):
+    """The cheapest of every number of replicas of every size, of equal ones the fewest replicas."""
+    choices = [
+        (replicas * price.hourly(cores), replicas, cores)
+        for cores, replicas in product(range(1, 17), range(1, 60))
+        if chance_within(DRAWN, seconds * replicas, np.array([float(cores)]), launches=replicas)[0] >= assurance
+    ]
+    return min(choices)
+
+
+@pytest.mark.parametrize("price", [PLAIN, DEAR], ids=["plain", "dear replicas"])
+@pytest.mark.parametrize("rate", [0.5, 3.0, 17.0, 40.0])
+def test_the_replicas_are_the_cheapest_of_all(price, rate):
+    replicas = cheapest_replicas(DRAWN, 1.0 / rate, range(1, 17), price, 0.95)
+    assert (replicas.hourly_cost, replicas.replicas, replicas.cores) == brute(1.0 / rate, price, 0.95)
+    assert replicas.assurance >= 0.95
+
+
+def test_where_a_replica_costs_nothing_by_itself_cores_are_not_shared_out_in_large_ones():
+    assert cheapest_replicas(DRAWN, 1.0 / 40, range(1, 17), PLAIN, 0.95).cores == 1
+    assert cheapest_replicas(DRAWN, 1.0 / 40, range(1, 17), DEAR, 0.95).cores > 4
+
+
+def test_a_throughput_out_of_reach_of_one_replica_is_in_reach_of_several():
+    reply = answer(NOISY, Question(Goal.THROUGHPUT, 100.0, price=DEAR))
+    assert (reply.status, reply.offer) == (Status.NOT_REACHABLE, None)
+    assert reply.replicas.replicas > 1
+
+
+def test_other_questions_have_no_replicas():
+    assert answer(NOISY, Question(Goal.LATENCY, 0.2)).replicas is None
+
+
+def test_no_answer_has_more_than_a_million_replicas():
+    assert cheapest_replicas(DRAWN, 1e-9, (1, 2), PLAIN, 0.95) is None

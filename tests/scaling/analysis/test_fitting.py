@@ -3,8 +3,14 @@ import pytest
 
 from benchmarks.shared.launches import Truth, series
 from benchmarks.shared.machines import AmdahlMachine, machine, study
-from scaling.analysis.fits.cautions import ClockUnknown, OneCoreNotMeasured, OneLaunchPerCount, SmtYieldUnknown
-from scaling.analysis.fits.verdict import TooFewCounts, Verdict
+from scaling.analysis.fits.verdict import (
+    ClockUnknown,
+    OneCoreNotMeasured,
+    OneLaunchPerCount,
+    SmtYieldUnknown,
+    TooFewCounts,
+    Verdict,
+)
 from scaling.analysis.fitting import fit
 from scaling.analysis.laws import AMDAHL, USL
 from scaling.analysis.series import Observation, Series, series_of, threads_on

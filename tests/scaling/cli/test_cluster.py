@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from scaling.results.journal import read_journal
+from scaling.results.cluster_folder import read_journal
 from scaling.results.ledger import run_key
 from scaling.results.rows import Row
 from scaling.results.store import read_rows

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.api.results import load
 from scaling.cli import sweep
-from scaling.results.journal import Journal
+from scaling.results.cluster_folder import Journal
 from scaling.results.ledger import run_key
 from scaling.results.store import Store
 from scaling.study.planning import plan

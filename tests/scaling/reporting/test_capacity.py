@@ -10,11 +10,10 @@ from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.verdict import TooFewCores, Verdict
 from scaling.analysis.fitting import fit
-from scaling.analysis.sizing.price import Price
-from scaling.analysis.sizing.question import Goal, Question, Status
-from scaling.analysis.sizing.reasons import (
+from scaling.analysis.sizing.question import (
     BeyondExtrapolation,
     ExtrapolationEnds,
+    Goal,
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
@@ -22,10 +21,13 @@ from scaling.analysis.sizing.reasons import (
     NoLaw,
     OnlyMeasured,
     OverBudget,
+    Question,
     SimilarCost,
     SizingReason,
+    Status,
     WholeMachineKeeps,
 )
+from scaling.analysis.sizing.sizes import Price
 from scaling.reporting.capacity import (
     STATUS_WORDS,
     answer_facts,
@@ -38,7 +40,7 @@ from scaling.reporting.capacity import (
     spread_words,
     sureness,
 )
-from scaling.reporting.tables import text_lines
+from scaling.reporting.words import text_lines
 from tests.published import NO_SINGLE, rates
 
 FIT = fit(series(Truth(0.05, noise=0.005, grid=TO_16), np.random.default_rng(1)), resamples=0)

@@ -6,21 +6,19 @@ import pytest
 
 from benchmarks.shared.launches import Truth, series
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.cautions import (
+from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.verdict import (
     Caution,
     ClockUnknown,
+    CorrelatedParameters,
+    LackOfFit,
+    MoreThanItsShare,
     NegativeCoherency,
+    NegativeParameter,
     OneCoreDiffers,
     OneCoreNotMeasured,
     OneLaunchPerCount,
     SmtYieldUnknown,
-)
-from scaling.analysis.fits.lack_of_fit import Misfit
-from scaling.analysis.fits.verdict import (
-    CorrelatedParameters,
-    LackOfFit,
-    MoreThanItsShare,
-    NegativeParameter,
     TooFewCores,
     TooFewCounts,
     VagueLimits,
@@ -42,8 +40,7 @@ from scaling.reporting.fits import (
     trace_lines,
     truth_lines,
 )
-from scaling.reporting.tables import text_lines
-from scaling.reporting.words import figure, percent, with_interval
+from scaling.reporting.words import figure, percent, text_lines, with_interval
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 

@@ -16,8 +16,8 @@ from scaling.reporting.operations import (
     similarity_lines,
     stationarity_table,
 )
-from scaling.reporting.tables import text_lines
-from scaling.results.op_evaluation import comparable, evaluate_ops
+from scaling.reporting.words import text_lines
+from scaling.results.evaluation import comparable, evaluate_ops
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}

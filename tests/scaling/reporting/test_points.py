@@ -2,7 +2,7 @@ from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.reporting.points import BARS, sparklines_table
-from scaling.reporting.tables import text_lines
+from scaling.reporting.words import text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 

@@ -6,8 +6,8 @@ import pytest
 from benchmarks.shared.machines import first_run, row
 from scaling.analysis.ops.profile import profile
 from scaling.analysis.ops.traces import OpTime, TracedStep
-from scaling.reporting.tables import text_lines
 from scaling.reporting.traces import ops_table, trace_facts, trace_remarks, trace_words
+from scaling.reporting.words import text_lines
 from scaling.results.traces import TracedRow, trace_of
 
 STEP = TracedStep(0.010, (OpTime("Add", 0.00004, 7), OpTime("MatMul", 0.006, 2), OpTime("Mul", 0.00196, 5)), 0.0015)

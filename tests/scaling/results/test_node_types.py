@@ -1,8 +1,8 @@
 import pytest
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.question import Goal, Question, Status
+from scaling.analysis.sizing.sizes import Price
 from scaling.results.node_types import same_work, series_labels
 from tests.scaling.reporting.node_types import kind
 

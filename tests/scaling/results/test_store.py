@@ -1,5 +1,3 @@
-""""""
-
 import collections
 import resource
 import subprocess

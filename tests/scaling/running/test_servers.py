@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shared.machines import study
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.running import processes, servers
 from scaling.running.engines import local
 from scaling.running.engines.local import LocalEngine

@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis.ops.laws import held_out_steps, laws_of, loss, predict_step
-from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED
-from scaling.analysis.ops.times import part_times
+from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, part_times
 from scaling.errors import FitError
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from scaling.analysis.fits.prediction import predictive_quantile
+from scaling.analysis.fits.bootstrap import predictive_quantile
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,

@@ -1,4 +1,6 @@
-from scaling.analysis.sizing.sizes import machine_sizes, plain_sizes
+import pytest
+
+from scaling.analysis.sizing.sizes import Price, cpu_hours_per_million, machine_sizes, plain_sizes
 
 
 def cpus(first, last):
@@ -42,3 +44,13 @@ def test_a_core_in_no_cache_is_not_lost():
 
 def test_plain_sizes_are_whole_numbers():
     assert plain_sizes(3).counts == (1, 2, 3)
+
+
+def test_a_million_units_take_so_many_core_hours():
+    assert cpu_hours_per_million(6, 100.0) == pytest.approx(6 * 1e6 / 100 / 3600)
+
+
+def test_a_replica_costs_its_cores_and_itself():
+    price = Price(core_hour=0.05, replica_hour=0.2)
+    assert price.hourly(4) == pytest.approx(0.4)
+    assert price.per_million(4, 200.0) == pytest.approx(0.4 / 200 / 3600 * 1e6)

@@ -11,7 +11,8 @@ from benchmarks.shared.machines import row
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
-from scaling.reporting.page.page import page, page_facts
+from scaling.reporting.page.page import embed_figures, page, page_facts, script_json, styles_to_attributes
+from scaling.reporting.plots.drawing import draw_figures
 from scaling.reporting.points import point_facts, points_table
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
@@ -195,3 +196,28 @@ def test_a_page_that_rests_on_points_that_are_not_valid_says_so(tmp_path):
 def test_an_examination_of_nothing_is_a_sentence(tmp_path):
     folder: Folder = replace(folder_of([row()], tmp_path), findings=())
     assert "had nothing to report" in text_of(page(evaluate(folder)), "machine")
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "\u2029", 'a"b\\c', "\x00", "ordinary"])
+def test_any_text_can_stand_in_a_script_element_and_is_read_back(text):
+    written = script_json({"name": text})
+    assert not set(written) & set("<>&\u2028\u2029\x00")
+    assert json.loads(written) == {"name": text}
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json(float("nan"))
+
+
+def test_declarations_of_a_style_become_attributes_and_texts_stay():
+    text = '<text style="fill:red;opacity:.5"> style="x"</text>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" style="font-family: a, b">{text}</svg>'
+    assert styles_to_attributes(svg) == '<svg font-family="a, b"><text fill="red" opacity=".5"> style="x"</text></svg>'
+
+
+def test_every_figure_is_drawn_without_styles_or_says_why_it_is_not(tmp_path):
+    drawn, undrawn = embed_figures(draw_figures(result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path)))
+    assert "efficiency" in [each.kind for each in drawn]
+    assert all("style=" not in each.svg and each.svg.startswith("<svg ") and each.caption for each in drawn)
+    assert all(each.reason for each in undrawn)

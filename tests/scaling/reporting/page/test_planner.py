@@ -15,9 +15,9 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from scaling.analysis.capacity import answer
 from scaling.analysis.fitting import fit_each
 from scaling.analysis.series import without_parts
-from scaling.analysis.sizing.price import Price
 from scaling.analysis.sizing.quantile_tables import ASSURANCES
 from scaling.analysis.sizing.question import Goal, Question
+from scaling.analysis.sizing.sizes import Price
 from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts, sureness
 from scaling.reporting.page.page import page

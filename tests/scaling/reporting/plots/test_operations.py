@@ -11,8 +11,7 @@ from scaling.reporting.plots.operations import leaf_order
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import DARK, LIGHT
-from scaling.results.evaluation import evaluate
-from scaling.results.op_evaluation import evaluate_ops
+from scaling.results.evaluation import evaluate, evaluate_ops
 from scaling.results.store import read_folder
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.shared.machines import HOST, machine, study
 from scaling.errors import ClusterError, StoreError
-from scaling.results.journal import Journal
+from scaling.results.cluster_folder import Journal
 from scaling.results.machine_file import read_machine_facts
 from scaling.results.rows import run_to_json
 from scaling.results.store import read_rows

@@ -7,8 +7,7 @@ import tempfile
 import pytest
 
 from benchmarks.shared.machines import study
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan
 

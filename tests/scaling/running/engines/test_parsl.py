@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.shared.machines import HOST, machine, study
-from scaling.results.cluster_folder import spool_path
-from scaling.results.journal import Journal, read_journal
+from scaling.results.cluster_folder import Journal, read_journal, spool_path
 from scaling.results.ledger import run_key
 from scaling.results.rows import run_to_json
 from scaling.running.engines.parsl import ParslEngine, StoppedError, StudyText

@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.errors import ClusterError
-from scaling.results.journal import Journal
+from scaling.results.cluster_folder import Journal
 from scaling.running.engines.schedulers import Job
 from scaling.running.engines.watch import NodeTypeError, Watch
 from scaling.study.cluster import cluster_from_toml

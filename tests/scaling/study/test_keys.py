@@ -1,6 +1,6 @@
 import pytest
 
-from scaling.study.durations import parse_duration
+from scaling.study.keys import parse_duration
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.journal import Journal, read_journal
+from scaling.results.cluster_folder import Journal, read_journal
 
 
 def test_what_was_written_is_there_for_the_next_driver(tmp_path):
