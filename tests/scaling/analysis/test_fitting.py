@@ -5,8 +5,6 @@ from benchmarks.shared.launches import Truth, series
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.fits.verdict import (
     ClockUnknown,
-    OneCoreNotMeasured,
-    OneLaunchPerCount,
     SmtYieldUnknown,
     TooFewCounts,
     Verdict,
@@ -17,7 +15,7 @@ from scaling.analysis.series import Observation, Series, series_of, threads_on
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.published import CARPENTRY, CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP, rates, times
+from tests.published import CARPENTRY, CISCO, rates, times
 
 
 def swept(cores, serial, toml=""):
@@ -61,83 +59,11 @@ def test_the_known_serial_fraction_is_found_though_three_counts_are_too_few_to_t
     assert found.verdict is Verdict.NOT_IDENTIFIABLE
 
 
-@pytest.mark.parametrize(
-    ("measured", "law", "verdict"),
-    [
-        (rates("rays", RAYTRACER), AMDAHL, Verdict.OK),
-        (rates("cisco", CISCO), USL, Verdict.OK),
-        (times("y-mp", Y_MP), AMDAHL, Verdict.OK),
-        (times("fx/40", FX_40), USL, Verdict.NOT_IDENTIFIABLE),
-        (rates("no single", NO_SINGLE), AMDAHL, Verdict.NO_LAW_FITS),
-    ],
-    ids=lambda value: getattr(value, "name", value),
-)
-def test_published_curves_get_their_law_and_verdict(measured, law, verdict):
-    found = fit(measured)
-    assert (found.choice.law, found.verdict) == (law, verdict)
-    assert OneLaunchPerCount() in found.cautions
-
-
-def test_without_one_core_the_fit_goes_on_and_says_so():
-    found = fit(rates("no single", NO_SINGLE))
-    assert OneCoreNotMeasured(2.0) in found.cautions
-    assert found.karp_flatt.values == ()
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        [(n, min(n, 8)) for n in (1, 2, 4, 6, 8, 10, 12, 16, 24, 32)],
-        [(n, min(n / (1 + 0.02 * (n - 1)), 5.5 + 0.02 * n)) for n in (1, 2, 4, 6, 8, 12, 16, 20, 24)],
-        [(n, n / (1 + 0.02 * (n - 1)) * (0.75 if n > 12 else 1)) for n in (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)],
-    ],
-    ids=["hard saturation", "rise, kink, flat", "structural break"],
-)
-@pytest.mark.parametrize("launches", [1, 5])
-def test_curves_no_law_describes_are_called_so(points, launches):
-    chance = np.random.default_rng(2)
-    noisy = Series(
-        "curve",
-        tuple(Observation(float(n), tuple(np.exp(chance.normal(0, 0.01, launches)) / rate)) for n, rate in points),
-    )
-    assert fit(noisy, resamples=0).verdict is Verdict.NO_LAW_FITS
-
-
-@pytest.mark.parametrize(
-    "points", [[(1, 1), (2, 2.2), (4, 4.7), (8, 9.8), (16, 19)], [(1, 1), (2, 2.15), (4, 4.5), (8, 8.4), (16, 14)]]
-)
-def test_more_than_linear_is_called_superlinear_and_not_clipped_in_silence(points):
-    found = fit(curve("fast", points))
-    assert found.verdict is Verdict.SUPERLINEAR
-    assert [reason.code for reason in found.reasons] == ["more-than-its-share"]
-
-
-def test_superlinear_launches_are_told_from_noise():
-    chance = np.random.default_rng(2)
-    fast = Truth(0.0, noise=0.01)
-    measured = series(fast, chance)
-    slow_start = Observation(1.0, tuple(1.15 * each for each in measured.observations[0].launch_seconds))
-    assert fit(Series("cold", (slow_start, *measured.observations[1:]))).verdict is Verdict.SUPERLINEAR
-
-
 def test_perfect_scaling_has_a_one_sided_limit_and_no_law_beyond_what_was_measured():
     (measured,) = swept(16, serial=0.0)
     found = fit(measured)
     assert found.chosen.figures.contention.on_bound
     assert found.verdict is Verdict.NOT_IDENTIFIABLE
-
-
-def test_too_much_noise_is_not_identifiable():
-    chance = np.random.default_rng(2)
-    verdicts = {fit(series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance), resamples=0).verdict for _ in range(20)}
-    assert verdicts == {Verdict.NOT_IDENTIFIABLE}
-
-
-def test_the_bootstrap_agrees_with_the_profile():
-    found = fit(series(Truth(0.05), np.random.default_rng(2)))
-    bootstrap = found.chosen.figures.bootstrap
-    interval = found.chosen.figures.contention
-    assert (bootstrap.low, bootstrap.high) == pytest.approx((interval.low, interval.high), abs=0.004)
 
 
 def test_second_threads_have_a_yield_where_two_counts_share_cores():
@@ -172,12 +98,6 @@ def test_a_measured_clock_is_taken_out_of_the_serial_fraction(governs):
     assert found.clock.governs == governs
     assert found.law(AMDAHL).figures.contention.value == pytest.approx(0.02, rel=0.05)
     assert ClockUnknown() not in found.cautions
-
-
-def test_a_clock_nobody_measured_is_cautioned_about():
-    found = fit(series(Truth(0.02, slowest_mhz=2800.0), np.random.default_rng(2)))
-    assert found.law(AMDAHL).figures.contention.value > 0.025
-    assert ClockUnknown() in found.cautions
 
 
 def test_one_law_can_be_asked_for():

@@ -40,7 +40,7 @@ from scaling.reporting.fits import (
     trace_lines,
     truth_lines,
 )
-from scaling.reporting.words import figure, percent, text_lines, with_interval
+from scaling.reporting.words import percent, text_lines
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 
@@ -118,28 +118,10 @@ def test_a_caution_about_all_series_is_said_once():
     assert any(line.startswith("odd: one core was not measured") for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("interval", "words"),
-    [
-        (Estimate(0.05, 0.04, 0.07, 0.01), "5 % (4 % to 7 %)"),
-        (Estimate(0.0, 0.0, 0.01, None, on_bound=True), "0 % (up to 1 %)"),
-        (Estimate(0.05, None, None), "5 %"),
-        (Estimate(inf), "without limit"),
-        (Estimate(inf, 0.5, inf), "above 50 %"),
-    ],
-)
-def test_intervals_in_words(interval, words):
-    assert with_interval(interval, percent) == words
-
-
 def test_a_peak_out_of_reach_is_no_number():
     assert peak_words(Estimate(500.0, 60.0, inf), 64) == "no peak within reach (not before 60 cores)"
     assert peak_words(Estimate(50.0, 40.0, 300.0), 64) == "no peak within reach (not before 40 cores)"
     assert peak_words(Estimate(50.0, 40.0, 60.0), 64) == "fastest on 50 (40 to 60) cores"
-
-
-def test_figures_are_rounded_as_people_write_them():
-    assert [figure(each) for each in (0.01234, 12.345, 1234.5, 1e12)] == ["0.0123", "12.3", "1234", "1e+12"]
 
 
 def test_facts_are_the_contract():

@@ -1,5 +1,6 @@
 """What a figure holds, read back from its artists."""
 
+import re
 from functools import lru_cache
 from itertools import combinations
 
@@ -11,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
+from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import FAINT, style
 from scaling.results.evaluation import Evaluation
 
@@ -140,3 +142,8 @@ def empty_panels(figure: Figure) -> list[Axes]:
         return lines or bool(axes.patches) or bool(axes.collections)
 
     return [axes for axes in figure.axes if not drawn(axes)]
+
+
+def svg_texts(drawing: Drawing) -> list[str]:
+    """The texts of a figure as a page shows them."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", page_svg(drawing))

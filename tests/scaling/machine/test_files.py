@@ -1,0 +1,18 @@
+from scaling.machine.files import numbered_folders, read_text
+
+
+def test_padding_around_a_text_is_left_out(tmp_path):
+    (tmp_path / "online").write_bytes(b"0-3\n\0\0")
+    assert read_text(tmp_path / "online") == "0-3"
+
+
+def test_a_file_that_cannot_be_read_is_none(tmp_path):
+    assert read_text(tmp_path / "missing") is None
+    assert read_text(tmp_path) is None
+
+
+def test_folders_come_by_number_and_others_are_passed_over(tmp_path):
+    for name in ("cpu10", "cpu2", "cpufreq", "cpu", "xcpu1"):
+        (tmp_path / name).mkdir()
+    assert numbered_folders(tmp_path, "cpu") == {2: tmp_path / "cpu2", 10: tmp_path / "cpu10"}
+    assert numbered_folders(tmp_path / "missing", "cpu") == {}

@@ -1,0 +1,46 @@
+from math import inf
+
+import pytest
+
+from scaling.analysis.estimates import Estimate
+from scaling.reporting.words import Table, count, duration, figure, long_duration, percent, text_lines, with_interval
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        (Estimate(0.05, 0.04, 0.07, 0.01), "5 % (4 % to 7 %)"),
+        (Estimate(0.0, 0.0, 0.01, None, on_bound=True), "0 % (up to 1 %)"),
+        (Estimate(0.05, None, None), "5 %"),
+        (Estimate(inf), "without limit"),
+        (Estimate(inf, 0.5, inf), "above 50 %"),
+    ],
+)
+def test_intervals_in_words(interval, words):
+    assert with_interval(interval, percent) == words
+
+
+def test_figures_are_rounded_as_people_write_them():
+    assert [figure(each) for each in (0.01234, 12.345, 1234.5, 1e12)] == ["0.0123", "12.3", "1234", "1e+12"]
+
+
+def test_a_count_agrees_with_its_noun():
+    assert [count(number, "core") for number in (0, 1, 2)] == ["0 cores", "1 core", "2 cores"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(2.0, "2 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.5 µs"), (7e-9, "7 ns"), (0.0, "0 ns")]
+)
+def test_a_step_time_has_the_unit_that_fits_it(seconds, words):
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")])
+def test_a_long_duration_is_rounded_as_a_person_says_it(seconds, words):
+    assert long_duration(seconds) == words
+
+
+def test_a_column_marked_so_is_set_to_the_right_and_headers_may_be_left_out():
+    rows = [("a", "1"), ("bcd", "10")]
+    assert text_lines(Table(("name", ">n"), rows)) == ["name   n", "a      1", "bcd   10"]
+    assert text_lines(Table(("", ""), rows)) == ["a    1", "bcd  10"]
