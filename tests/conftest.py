@@ -16,7 +16,7 @@ import pytest
 TESTS = Path(__file__).parent
 ALONE = (
     *(f"scaling/cli/test_{name}.py" for name in ("cluster", "sweep")),
-    *(f"scaling/running/test_{name}.py" for name in ("environment", "launcher", "lock", "reaper", "servers")),
+    *(f"scaling/running/test_{name}.py" for name in ("cohort", "environment", "launcher", "lock", "reaper", "servers")),
     *(f"scaling/running/engines/test_{name}.py" for name in ("local", "node")),
     *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
 )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import ceil, inf, log, sqrt
 from statistics import fmean, median, variance
 
+from scaling.analysis.speedup import Scaled
 from scaling.analysis.summary import Launch, Summary
 
 # The fewest launches that have a variance between them.
@@ -37,6 +38,19 @@ def steps_per_launch(launches: Sequence[Launch]) -> int | None:
 def wants_more(summary: Summary, precision: float) -> bool:
     """Whether a point's interval is wider than the precision wanted, or missing."""
     return width(summary) > precision
+
+
+def launches_needed(point: Scaled, precision: float) -> int:
+    """How many launches should bring a point's speedup, or on the fewest cores its time, to the precision wanted.
+
+    From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t).
+    """
+    launches = len(point.summary.launches)
+    estimate = point.summary.step if point.summary.point.cores == 1 else point.speedup
+    half_width = estimate.half_width if estimate else None
+    if half_width is None:
+        return 0  # nothing is known, or it only ever failed and would fail again
+    return ceil(launches * (half_width / precision) ** 2)
 
 
 def width(summary: Summary) -> float:

@@ -39,6 +39,7 @@ class Witness:
     max_rss_bytes: int | None = None
     mapped_file_bytes: int | None = None
     parent_cpu_seconds: float | None = None
+    idle_cpu_seconds: float | None = None
     mhz: float | None = None
     temperature_celsius: float | None = None
     energy_joules: float | None = None

@@ -46,7 +46,7 @@ from scaling.study.catalogue import (
 )
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.keys import parse_duration
-from scaling.study.planning import PROFILE_DEFAULTS, Plan, Point, incompatibility, plan, traced_plan
+from scaling.study.planning import PROFILE_DEFAULTS, Plan, Point, block, incompatibility, plan, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 from scaling.study.workload import check_workload
 
@@ -103,7 +103,14 @@ class Job:
     def schedule(self) -> Schedule:
         """The runs to make, after those that the folder has."""
         earlier = map(launch_of, read_rows(self.folder)) if (self.folder / "rows.jsonl").exists() else ()
-        return Schedule(self.study, self.plan.runs, earlier, self.budget_seconds)
+        points = list(dict.fromkeys(run.point for run in self.plan.runs))
+        return Schedule(
+            self.study,
+            self.plan.runs,
+            earlier,
+            self.budget_seconds,
+            further_block=lambda launch: block(self.study, self.topology, points, launch),
+        )
 
 
 def run(
@@ -202,6 +209,10 @@ def run_on_cluster(
 ) -> tuple[Results, list[str]]:
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
     asked, toml = _read_study(study, settings)
+    if asked.design == "turns":
+        monitor.note("the nodes of a cluster are sent one run at a time, so that processes run apart and take no turns")
+        asked = replace(asked, design="apart")
+        toml = study_to_toml(asked, f"{asked.name}, with processes that run apart")
     for text in asked.workloads:
         check_workload(text, read_catalogue())
     where = folder or DEFAULT_FOLDER / asked.name

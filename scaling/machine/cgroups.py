@@ -1,9 +1,10 @@
-"""Reads what control groups, version 1 and 2, allow this process: CPU quota, CPU set, throttling.
+"""Reads what control groups, version 1 and 2, allow this process: CPU quota, CPU set, memory, throttling.
 
 A quota is invisible to affinity masks and to os.cpu_count, so it has to be read here.
 """
 
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 from scaling.machine.cpulist import CpuSet, parse_list
@@ -37,6 +38,18 @@ def throttled_periods(root: Path) -> int | None:
             if name == "nr_throttled":
                 return int(value)
     return None
+
+
+def memory_headroom(root: Path) -> float:
+    """How many bytes the tightest group on our way up may still take; infinite without a limit."""
+    pairs = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+    limits = [
+        int(limit) - int(read_text(folder / used) or 0)
+        for folder in _folders(root, "memory")
+        for most, used in pairs
+        if (limit := (read_text(folder / most) or "").strip()).isdecimal()
+    ]
+    return min(limits, default=inf)
 
 
 def _quota_v2(folder: Path) -> float | None:

@@ -6,6 +6,7 @@ scatter:LEVEL    round-robin over all groups of one level, compact inside each
 cpus:LIST        the user's own CPUs, in the user's order
 """
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,11 @@ DOMAINS = {"N": "the machine", "S": "socket", "D": "die", "M": "NUMA node", "C":
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a run asks for: so many cores, so many hardware threads of each, chosen so."""
+    """What a run asks for: so many cores, so many hardware threads of each, chosen so.
+
+    A policy has as many variants as there are ways to exchange equivalent parts of the machine: variant 0 begins with
+    the lowest CPUs, every other is one of these ways at random, the same for all core counts.
+    """
 
     cores: int
     smt: int = 1
@@ -30,6 +35,7 @@ class Request:
     within: str | None = None
     reserve: CpuSet = frozenset()
     core_type: str | None = None
+    variant: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def place(topology: Topology, request: Request) -> Placement:
 
 def usable_cores(topology: Topology, request: Request) -> tuple[Cpus, ...]:
     """Every core that could serve a request, in its policy's order, each cut to the threads asked for."""
-    ordered, usable = _ordered_cores(topology, request.placement)
+    ordered, usable = _ordered_cores(topology, request.placement, request.variant)
     usable &= _domain(topology, request.within) & _of_core_type(topology, request.core_type)
     core_of = topology.core_of()
 
@@ -78,7 +84,7 @@ Keep = Callable[[Cpus], bool]
 Ordering = Callable[[Keep], list[Cpus]]
 
 
-def _ordered_cores(topology: Topology, placement: str) -> tuple[Ordering, CpuSet]:
+def _ordered_cores(topology: Topology, placement: str, variant: int) -> tuple[Ordering, CpuSet]:
     """A policy, and the CPUs it may choose from."""
     if placement.startswith(EXPLICIT):
         listed = _explicit(topology, placement.removeprefix(EXPLICIT))
@@ -93,14 +99,15 @@ def _ordered_cores(topology: Topology, placement: str) -> tuple[Ordering, CpuSet
         )
     policy, _, level = placement.partition(":")
     levels = _levels(topology)
-    if level:
-        groups = _split(topology.cores, levels[level])
-        branches = [_tree(group, tuple(levels.values())) for group in groups]
-        return (lambda keep: _round_robin(list(_leaves(branch, keep)) for branch in branches)), topology.allowed
-    tree = _tree(topology.cores, tuple(levels.values()))
-    if policy == "scatter":
-        return (lambda keep: _scattered(tree, keep)), topology.allowed
-    return (lambda keep: list(_leaves(tree, keep))), topology.allowed
+    groups = _split(topology.cores, levels[level]) if level else [topology.cores]
+    branches: list[Tree] = [_tree(group, tuple(levels.values())) for group in groups]
+
+    def ordering(keep: Keep) -> list[Cpus]:
+        in_branch = _scattered if policy == "scatter" and not level else _leaves
+        usual = _round_robin(list(in_branch(branch, keep)) for branch in branches)
+        return _exchange(topology, usual, keep, variant) if variant else usual
+
+    return ordering, topology.allowed
 
 
 # A machine as nested groups; a leaf is a core.
@@ -151,6 +158,48 @@ def _scattered(tree: Tree, keep: Keep) -> list[Cpus]:
     if isinstance(tree, tuple):
         return [tree] if keep(tree) else []
     return _round_robin(_scattered(branch, keep) for branch in tree)
+
+
+# What makes parts of a machine equivalent: of a core its threads, its type, whether it may be used, and the sizes of
+# the groups that it is in.
+Shape = tuple["Shape", ...] | tuple[int, str, bool, tuple[int, ...]]
+
+
+def _exchange(topology: Topology, cores: Sequence[Cpus], keep: Keep, variant: int) -> list[Cpus]:
+    """Cores with equivalent parts of the machine exchanged at random, so that every level keeps its shape."""
+    tree = [_tree(topology.cores, tuple(_levels(topology).values()))]
+    exchanged = _exchange_equivalent(tree, _core_shapes(topology, keep), random.Random(variant))
+    moved = dict(zip(_leaves(tree, lambda core: True), _leaves(exchanged, lambda core: True), strict=True))
+    return [moved[core] for core in cores]
+
+
+def _core_shapes(topology: Topology, keep: Keep) -> Callable[[Cpus], Shape]:
+    type_of = {cpu: core_type.name for core_type in topology.core_types for cpu in core_type.cpus}
+    sizes = [{cpu: len(group) for group in groups for cpu in group} for groups in _levels(topology).values()]
+    return lambda core: (
+        len(core),
+        type_of.get(core[0], ""),
+        keep(core),
+        tuple(level.get(core[0], 0) for level in sizes),
+    )
+
+
+def _exchange_equivalent(branches: list[Tree], shape_of: Callable[[Cpus], Shape], chance: random.Random) -> list[Tree]:
+    """The same branches with those of the same shape exchanged at random, at every level."""
+    inner = [
+        branch if isinstance(branch, tuple) else _exchange_equivalent(branch, shape_of, chance) for branch in branches
+    ]
+    shapes = [_shape(branch, shape_of) for branch in inner]
+    for shape in dict.fromkeys(shapes):
+        indices = [index for index, other in enumerate(shapes) if other == shape]
+        moved = [inner[index] for index in chance.sample(indices, len(indices))]
+        for index, branch in zip(indices, moved, strict=True):
+            inner[index] = branch
+    return inner
+
+
+def _shape(tree: Tree, shape_of: Callable[[Cpus], Shape]) -> Shape:
+    return shape_of(tree) if isinstance(tree, tuple) else tuple(_shape(branch, shape_of) for branch in tree)
 
 
 def _round_robin(lists: Iterable[list[Cpus]]) -> list[Cpus]:

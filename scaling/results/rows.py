@@ -15,6 +15,7 @@ from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, launch_seconds
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import Turn
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
@@ -51,6 +52,7 @@ class Outcome:
     status: Status
     reason: str | None = None
     step_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...] = ()
+    turns: tuple[Turn, ...] = ()
     warmup_steps: Annotated[int, Field(ge=0)] = 0
     ended_by: str | None = None
     items_per_step: Count | None = None
@@ -113,6 +115,7 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
         "launch": run.launch,
         "seed": run.seed,
         "start": run.start,
+        "cohort": None if run.cohort is None else asdict(run.cohort),
         "asked": asked,
     }
 
@@ -126,8 +129,8 @@ def _nest_run(line: Any) -> Any:
     return {**{name: point[name] for name in RUN_FIELDS if name in point}, "point": point}
 
 
-# The fields of a run that stand in its line under their own names; rows of the first version have no `start`.
-RUN_FIELDS = ("cpus", "launch", "seed", "start", "steps", "traced")
+# The fields of a run that stand in its line under their own names; old rows have neither `start` nor `cohort`.
+RUN_FIELDS = ("cpus", "launch", "seed", "start", "cohort", "steps", "traced")
 RunLine = Annotated[Run, BeforeValidator(_nest_run)]
 
 

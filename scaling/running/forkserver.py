@@ -55,7 +55,7 @@ def main() -> None:
 def serve(connection: socket.socket) -> None:
     """Answer every request with the process that carries it out, or with why there is none."""
     while True:
-        text, fds, _, _ = socket.recv_fds(connection, LONGEST_MESSAGE, 3, socket.MSG_CMSG_CLOEXEC)
+        text, fds, _, _ = socket.recv_fds(connection, LONGEST_MESSAGE, 4, socket.MSG_CMSG_CLOEXEC)
         if not text:
             return
         why_not = objection()
@@ -128,14 +128,14 @@ def _run_child(request: RunRequest, fds: list[int], connection: socket.socket, p
     pid_pipe.write(str(os.getpid()).encode())
     pid_pipe.close()
     connection.close()
-    reply_fd, stdout, stderr = fds
+    reply_fd, stdout, stderr, control_fd = fds
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.close(stdout)
     os.close(stderr)
     os.sched_setaffinity(0, parse_list(request.cpus))
     _reseed()
-    worker.run_and_exit(request, reply_fd, started_ns)
+    worker.run_and_exit(request, worker.Pipes(reply_fd, control_fd), started_ns)
 
 
 def _reseed() -> None:

@@ -5,6 +5,7 @@ The parent blocks while the child measures: it wakes only for output, for the ch
 
 import os
 import resource
+import select
 import selectors
 import signal
 import subprocess
@@ -12,17 +13,28 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.turns import WARMUP_ROUND
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
 from scaling.running.memory import Policy, apply_policy
-from scaling.running.messages import MessageError, RunFailure, RunRequest, RunResult, SpawnRequest, decode, encode
+from scaling.running.messages import (
+    MESSAGES_DURING_A_RUN,
+    MessageError,
+    RunFailure,
+    RunRequest,
+    RunResult,
+    SpawnRequest,
+    decode,
+    encode,
+)
 from scaling.running.signals import REQUESTS_TO_STOP
 
 # The child's clock starts with its first line, before it imports anything of ours.
@@ -46,19 +58,22 @@ class StartError(Exception):
     """A child that could not be started, and why, in a sentence."""
 
 
-# Starts the child of a spec with these ends of its pipes, from the thread that waits for it; returns its process id.
+# The child's ends of its pipes, in the order in which a server is sent them.
+CHILD_ENDS = ("reply", "stdout", "stderr", "control")
+
+# Starts the child of a spec with its ends of the pipes, from the thread that waits for it; returns its process id.
 StartChild = Callable[[ChildSpec, Mapping[str, int]], int]
 
 
-def spawn(spec: ChildSpec, write_ends: Mapping[str, int]) -> int:
+def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
     """Start a fresh interpreter."""
-    request = SpawnRequest(spec.request, os.getpid(), write_ends["reply"])
+    request = SpawnRequest(spec.request, os.getpid(), ends["reply"], ends["control"])
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", WORKER, encode(request)],
         stdin=subprocess.DEVNULL,
-        stdout=write_ends["stdout"],
-        stderr=write_ends["stderr"],
-        pass_fds=(write_ends["reply"],),
+        stdout=ends["stdout"],
+        stderr=ends["stderr"],
+        pass_fds=(ends["reply"], ends["control"]),
         env=dict(spec.environment),
         start_new_session=True,
     )
@@ -77,8 +92,8 @@ class LaunchResult:
 
 
 @dataclass(slots=True)
-class _Child:
-    """A child and the thread that owns it: filled in by that thread, read by the launcher once it is done."""
+class _Life:
+    """The life of a child's process: filled in by the thread that owns it, read by the launcher once it is known."""
 
     started: float = 0.0
     ended: float = 0.0
@@ -96,7 +111,7 @@ class _Child:
 
 @dataclass(slots=True)
 class _Output:
-    """What has come through the child's pipes."""
+    """What has come through the child's pipes; of the reply, what has not been read as a message yet."""
 
     reply: bytearray = field(default_factory=bytearray)
     stdout: bytearray = field(default_factory=bytearray)
@@ -106,39 +121,108 @@ class _Output:
 def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
     """Make one run in a process of its own; leave no process behind, whatever happened."""
     spared = processes.children()
-    cpu_before, oom_before = time.process_time(), _oom_kills()
-    child, output = _Child(), _Output()
-    timed_out = _run_child(spec, start, child, output, spared)
-    cpu = time.process_time() - cpu_before
-    return _classify(spec, child, output, timed_out, _oom_kills() > oom_before, cpu)
+    cpu_before = time.process_time()
+    child = Child(spec, start)
+    try:
+        child.wait()
+    finally:
+        child.end()
+        processes.end_children(spared)
+    return child.result(time.process_time() - cpu_before)
 
 
-def _run_child(spec: ChildSpec, start: StartChild, child: _Child, output: _Output, spared: set[int]) -> bool:
-    """Start the child and collect its output until it ends or its time is up; whether its time was up.
+class Child:
+    """A run's process, from its start until it has been ended.
 
     The order of the shutdown matters. The child's group is killed first, and only once its process id is known, which
-    an interrupt may come before. Then the owner's wait returns and closes the write ends. Then processes that left the
-    group are killed: they may still hold a write end. Only then has every pipe an end that draining can reach.
+    an interrupt may come before. Then the owner's wait returns and closes the child's ends. What is left in the pipes
+    is read without waiting: processes that left the group may still hold an end, and are ended by the caller.
     """
-    pipes = {name: os.pipe() for name in ("reply", "stdout", "stderr", "done")}
-    read_ends = {name: read for name, (read, _) in pipes.items()}
-    write_ends = {name: write for name, (_, write) in pipes.items()}
-    owner = threading.Thread(target=_start_and_wait, args=(spec, start, child, write_ends), daemon=True)
-    owner.start()
-    try:
-        return _collect(output, read_ends, spec.timeout_seconds)
-    finally:
-        child.known.wait()
-        if child.pid is not None:
-            processes.end_group(child.pid)
-        owner.join()
-        processes.end_children(spared)
-        _drain(output, read_ends)
-        for fd in read_ends.values():
+
+    def __init__(self, spec: ChildSpec, start: StartChild = spawn) -> None:
+        self.spec = spec
+        self.timed_out = False
+        self._life, self._output = _Life(), _Output()
+        self._oom_before = _oom_kills()
+        self._ended = False
+        pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
+        self._control_fd = pipes["control"][1]
+        self._read_ends = {name: ends[0] for name, ends in pipes.items() if name != "control"}
+        self._selector = selectors.DefaultSelector()
+        for name, fd in self._read_ends.items():
+            os.set_blocking(fd, False)
+            self._selector.register(fd, selectors.EVENT_READ, name)
+        theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
+        self._owner = threading.Thread(target=_start_and_wait, args=(spec, start, self._life, theirs), daemon=True)
+        self._owner.start()
+
+    def wait(self) -> None:
+        """Sleep until it has ended, or its time is up."""
+        while self.next_message():
+            pass
+
+    def next_message(self) -> bytes | None:
+        """Sleep until it has sent a whole line, and return that; None once it has ended, or its time is up."""
+        deadline = time.monotonic() + self.spec.timeout_seconds
+        while not self._ended and not self.timed_out:
+            line, newline, rest = self._output.reply.partition(b"\n")
+            if newline and not _is_last(line):
+                self._output.reply = rest
+                return bytes(line)
+            self._read_some(deadline)
+        return None
+
+    def _read_some(self, deadline: float) -> None:
+        events = self._selector.select(max(0.0, deadline - time.monotonic()))
+        self.timed_out = not events and time.monotonic() >= deadline
+        for key, _ in events:
+            if key.data == "done":
+                self._ended = True
+            elif not _read_piece(self._output, key.data, key.fd):
+                self._selector.unregister(key.fd)
+
+    def request(self, message: object) -> None:
+        """Send it a message; one that is gone shows as its next message is awaited."""
+        with suppress(BrokenPipeError):
+            os.write(self._control_fd, f"{encode(message)}\n".encode())
+
+    def close_control(self) -> None:
+        """Say that nothing more will be requested."""
+        if self._control_fd >= 0:
+            os.close(self._control_fd)
+            self._control_fd = -1
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, which leads a group of its own; None where it could not be started."""
+        self._life.known.wait()
+        return self._life.pid
+
+    def end(self) -> None:
+        """Kill what is left of its group, and take in what it wrote."""
+        if self.pid is not None:
+            processes.end_group(self.pid)
+        self._owner.join()
+        self.close_control()
+        self._selector.close()
+        for name in ("reply", "stdout", "stderr"):
+            _drain(self._output, name, self._read_ends[name])
+        for fd in self._read_ends.values():
             os.close(fd)
 
+    def result(self, parent_cpu: float) -> LaunchResult:
+        """What came of the run, once it has been ended."""
+        return _classify(
+            self.spec, self._life, self._output, self.timed_out, _oom_kills() > self._oom_before, parent_cpu
+        )
 
-def _start_and_wait(spec: ChildSpec, start: StartChild, child: _Child, write_ends: dict[str, int]) -> None:
+
+def _is_last(line: bytes | bytearray) -> bool:
+    """Whether a line is the reply that ends a run: it stays where it is until the process has ended."""
+    return not line.startswith(MESSAGES_DURING_A_RUN)
+
+
+def _start_and_wait(spec: ChildSpec, start: StartChild, life: _Life, ends: dict[str, int]) -> None:
     """Pin this thread, start the child from it, and wait for its end.
 
     A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
@@ -149,38 +233,20 @@ def _start_and_wait(spec: ChildSpec, start: StartChild, child: _Child, write_end
         os.sched_setaffinity(0, parse_list(spec.request.cpus))
         if spec.policy is not None:
             apply_policy(spec.policy)
-        child.started = time.monotonic()
-        child.pid = start(spec, write_ends)
-        child.known.set()
-        for name in ("reply", "stdout", "stderr"):
-            os.close(write_ends.pop(name))
-        _, child.status, usage = os.wait4(child.pid, 0)
-        child.ended = time.monotonic()
-        child.max_rss_bytes = usage.ru_maxrss * 1024
+        life.started = time.monotonic()
+        life.pid = start(spec, ends)
+        life.known.set()
+        for name in CHILD_ENDS:
+            os.close(ends.pop(name))
+        _, life.status, usage = os.wait4(life.pid, 0)
+        life.ended = time.monotonic()
+        life.max_rss_bytes = usage.ru_maxrss * 1024
     except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
-        child.error = error
+        life.error = error
     finally:
-        child.known.set()
-        for fd in write_ends.values():
+        life.known.set()
+        for fd in ends.values():
             os.close(fd)
-
-
-def _collect(output: _Output, read_ends: dict[str, int], timeout_seconds: float) -> bool:
-    """Read what the child writes until it ends; True when its time was up first."""
-    deadline = time.monotonic() + timeout_seconds
-    with selectors.DefaultSelector() as selector:
-        for name, fd in read_ends.items():
-            os.set_blocking(fd, False)
-            selector.register(fd, selectors.EVENT_READ, name)
-        while True:
-            events = selector.select(max(0.0, deadline - time.monotonic()))
-            if not events and time.monotonic() >= deadline:
-                return True
-            for key, _ in events:
-                if key.data == "done":
-                    return False
-                if not _read_piece(output, key.data, key.fd):
-                    selector.unregister(key.fd)
 
 
 def _read_piece(output: _Output, name: str, fd: int) -> bool:
@@ -198,16 +264,14 @@ def _read_piece(output: _Output, name: str, fd: int) -> bool:
     return bool(piece)
 
 
-def _drain(output: _Output, read_ends: dict[str, int]) -> None:
-    """Read what was still in the pipes when the child ended: nobody writes any more, so an empty read is the end."""
-    for name in ("reply", "stdout", "stderr"):
-        os.set_blocking(read_ends[name], True)
-        while _read_piece(output, name, read_ends[name]):
-            pass
+def _drain(output: _Output, name: str, fd: int) -> None:
+    """Read what was still in a pipe when the child ended: all that it wrote is there by now."""
+    while select.select([fd], [], [], 0)[0] and _read_piece(output, name, fd):
+        pass
 
 
 def _classify(
-    spec: ChildSpec, child: _Child, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
+    spec: ChildSpec, life: _Life, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
 ) -> LaunchResult:
     """What came of a run, from how its child ended and what it replied."""
     if timed_out:
@@ -216,29 +280,30 @@ def _classify(
         try:
             reply: RunResult | RunFailure = decode(output.reply, RunResult, RunFailure)
         except MessageError as error:
-            failure = _failure_without_reply(spec, child, bytes(output.reply), error, oom)
+            failure = _failure_without_reply(spec, life, bytes(output.reply), error, oom)
         else:
             if isinstance(reply, RunResult):
-                return _completed(child, reply, parent_cpu)
+                return _completed(life, reply, parent_cpu)
             failure = Outcome("failed", reply.reason)
     outcome = replace(
         failure,
-        sections=Sections(wall=child.wall_seconds),
+        sections=Sections(wall=life.wall_seconds),
         stdout_tail=output.stdout.decode(errors="replace"),
         stderr_tail=output.stderr.decode(errors="replace"),
     )
     # Below our own size the kernel's figure may be ours, inherited at the fork.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    memory_bytes = child.max_rss_bytes if child.max_rss_bytes > own else None
+    memory_bytes = life.max_rss_bytes if life.max_rss_bytes > own else None
     return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
 
 
-def _completed(child: _Child, result: RunResult, parent_cpu: float) -> LaunchResult:
+def _completed(life: _Life, result: RunResult, parent_cpu: float) -> LaunchResult:
     sections = result.sections
     outcome = Outcome(
         "ok",
         step_seconds=result.step_seconds,
-        warmup_steps=warmup_steps(result.step_seconds),
+        turns=result.turns,
+        warmup_steps=_warmup_steps(result),
         ended_by=result.ended_by,
         items_per_step=result.items_per_step,
         first_loss=result.first_loss,
@@ -246,24 +311,31 @@ def _completed(child: _Child, result: RunResult, parent_cpu: float) -> LaunchRes
         cautions=result.cautions,
         truth=result.truth,
         sections=Sections(
-            spawn=result.started_ns / 1e9 - child.started,
+            spawn=result.started_ns / 1e9 - life.started,
             imports=sections.imports,
             init=sections.init,
             setup=sections.setup,
             first_step=sections.first_step,
             run=sections.run,
             main=sections.main,
-            wall=child.wall_seconds,
+            wall=life.wall_seconds,
         ),
     )
     return LaunchResult(outcome, replace(result.witness, parent_cpu_seconds=parent_cpu), result.versions, result.traced)
 
 
-def _failure_without_reply(spec: ChildSpec, child: _Child, received: bytes, error: MessageError, oom: bool) -> Outcome:
+def _warmup_steps(result: RunResult) -> int:
+    """Steps that are warm-up; with turns those of the warm-up round, and the analysis looks at each turn by itself."""
+    if result.turns:
+        return sum(turn.steps for turn in result.turns if turn.round == WARMUP_ROUND)
+    return warmup_steps(result.step_seconds)
+
+
+def _failure_without_reply(spec: ChildSpec, life: _Life, received: bytes, error: MessageError, oom: bool) -> Outcome:
     """Why a child has sent no reply, or none that can be used."""
-    if child.error is not None:
-        return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {child.error}")
-    code = os.waitstatus_to_exitcode(child.status)
+    if life.error is not None:
+        return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {life.error}")
+    code = os.waitstatus_to_exitcode(life.status)
     how = processes.ending(code)
     if code < 0:
         remark = ""

@@ -1,7 +1,8 @@
 """The messages between processes, and the one codec they travel in: JSON with the type's name and exactly its fields.
 
-Parent and child: `RunRequest`, answered by `RunResult` or `RunFailure`. Parent and fork server: `ServerSetup`, then
-`RunRequest`s, answered by `ServerReady`, `ChildStarted` or `Refusal`. Driver and node: `DescribeRequest` and
+Parent and child: `RunRequest`, answered by `RunResult` or `RunFailure`; a child that takes turns says `RunReady` first
+and answers every `TurnRequest` by `TurnDone`. Parent and fork server: `ServerSetup`, then `RunRequest`s, answered by
+`ServerReady`, `ChildStarted` or `Refusal`. Driver and node: `DescribeRequest` and
 `NodeRunRequest`, answered by `NodeDescription`, `NodeRow` or `NodeRefusal`.
 
 Read in the child before it has checked where it is pinned, so nothing but the standard library is imported here, and no
@@ -17,6 +18,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 
@@ -45,7 +47,8 @@ class WorkloadSpec:
 class RunRequest:
     """One run, as a child is asked for it; what it inherits (environment, mask, memory policy) is not in it.
 
-    `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports.
+    `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports. A child that
+    takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed.
     """
 
     workload: WorkloadSpec
@@ -58,15 +61,38 @@ class RunRequest:
     max_seconds: float
     steps: int | None
     traced: int | None
+    takes_turns: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SpawnRequest:
-    """A run for a fresh interpreter: who must be its parent, and the file descriptor of its reply."""
+    """A run for a fresh interpreter: who must be its parent, and the file descriptors of its reply and its control."""
 
     run: RunRequest
     parent: int
     reply_fd: int
+    control_fd: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunReady:
+    """A child has built its workload, taken its first step, and waits for its turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """Asks a child for a turn: steps for so many seconds, after as many that do not count."""
+
+    round: int
+    seconds: float
+    settle_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDone:
+    """A child has taken its turn; its steps come with its result."""
+
+    round: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +113,7 @@ class RunResult:
 
     started_ns: int
     step_seconds: tuple[float, ...]
+    turns: tuple[Turn, ...]
     traced: tuple[TracedStep, ...]
     ended_by: str
     items_per_step: int
@@ -185,6 +212,10 @@ class NodeRefusal:
     job: str | None
     reason: str
     sick: bool
+
+
+# How the lines begin that a child writes before the reply that ends its run.
+MESSAGES_DURING_A_RUN = tuple(f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
 
 
 def encode(message: object) -> str:

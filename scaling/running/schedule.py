@@ -1,17 +1,23 @@
 """Which run comes next: those of the study, then more where intervals are wide, within a budget or until they are not.
 
 Blocks are always completed: every point of a block sees the same stretch of time, so slow drift falls on all alike.
+Where processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all of them
+together, and to none before the study's own launches are there: a point whose first launches happen to agree must not
+stop early, and both sides of a ratio must estimate the same thing. How many to add is decided in stages from the
+variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not launch by launch.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from scaling.analysis.sample_size import steps_per_launch, wants_more, width
+from scaling.analysis.sample_size import launches_needed, steps_per_launch, wants_more, width
+from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, Summary, summarize
-from scaling.study.planning import Point, Run, estimated_seconds
+from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
 
 
@@ -26,10 +32,15 @@ class Schedule:
         budget_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
         needs_more: Callable[[], Iterable[Point]] = tuple,
+        further_block: Callable[[int], Sequence[Run]] = lambda launch: (),
     ) -> None:
-        """Without a budget, `needs_more` says after every block which points get one more launch."""
+        """Without a budget, `needs_more` says after every block which points get one more launch.
+
+        `further_block` gives the runs of a launch beyond the study's, for processes that take turns within a budget.
+        """
         self.study = study
         self.needs_more = needs_more
+        self.further_block = further_block
         self.now = now
         self.deadline = None if budget_seconds is None else now() + budget_seconds
         self.launches: dict[Point, list[Launch]] = {run.point: [] for run in planned}
@@ -44,7 +55,7 @@ class Schedule:
 
     def __iter__(self) -> Iterator[Run]:
         """Every run, in order; a block depends on the launches recorded before it."""
-        for block in self._blocks(self.pending):
+        for block in self._cohorts() if self.study.design == "turns" else self._blocks(self.pending):
             for run in block:
                 yield replace(run, steps=run.steps or steps_per_launch(self.launches[run.point]))
 
@@ -73,6 +84,63 @@ class Schedule:
     def summaries(self) -> list[Summary]:
         """What is known of every point by now."""
         return summarize(launch for known in self.launches.values() for launch in known)
+
+    def _cohorts(self) -> Iterator[list[Run]]:
+        """The study's cohorts, then further launches of the series that need them, as far as the budget reaches."""
+        for cohort in _by_series(self.pending):
+            if cohort[0].launch > 1 and not self._fits(cohort):
+                self.pending = []
+                return
+            yield self._complete(cohort)
+        while self.deadline is not None and (wanted := self._launches_wanted()):
+            while cohorts := [cohort for cohort in self._next_cohorts(wanted) if self._fits(cohort)]:
+                yield self._complete(cohorts[0])
+            if self._next_cohorts(wanted):
+                return  # the budget is over
+
+    def _complete(self, runs: Sequence[Run]) -> list[Run]:
+        """Runs as a cohort; where the fewest cores have their row already, they are measured again beside the others.
+
+        That is so where a row was lost or set aside, or the study has grown.
+        """
+        baseline = runs[0].point.baseline
+        partner = [] if runs[0].point == baseline else self._again({baseline} & self.runs_of_points.keys())
+        cohort = Cohort(uuid.uuid4().hex[:12], len(partner) + len(runs))
+        members = [replace(run, cohort=cohort) for run in (*partner, *runs)]
+        keys = {run.key for run in members}
+        self.pending = [*members, *(run for run in self.pending if run.key not in keys)]
+        return members
+
+    def _launches_wanted(self) -> dict[Point, int]:
+        """How many launches each series that is not precise enough should have, by its baseline."""
+        wanted: dict[Point, int] = {}
+        for point in speedups(self.summaries()):
+            baseline = point.summary.point.baseline
+            if point.summary.point in self._judged_points(baseline):
+                needed = launches_needed(point, self.study.precision)
+                if needed > self._last_launch(point.summary.point):
+                    wanted[baseline] = max(needed, wanted.get(baseline, 0))
+        return wanted
+
+    def _next_cohorts(self, wanted: Mapping[Point, int]) -> list[list[Run]]:
+        """The next launch of every series that should have more, those with the fewest first."""
+        have = {baseline: max(map(self._last_launch, self._points_of(baseline))) for baseline in wanted}
+        fewer = [baseline for baseline in sorted(wanted, key=have.__getitem__) if have[baseline] < wanted[baseline]]
+        return [
+            [run for run in self.further_block(have[baseline] + 1) if run.point.baseline == baseline]
+            for baseline in fewer
+        ]
+
+    def _points_of(self, baseline: Point) -> list[Point]:
+        return [point for point in self.runs_of_points if point.baseline == baseline]
+
+    def _judged_points(self, baseline: Point) -> list[Point]:
+        """The points whose precision counts: the speedups of a series or, where there are none, its time."""
+        points = self._points_of(baseline)
+        return [point for point in points if point.cores > 1] or points
+
+    def _last_launch(self, point: Point) -> int:
+        return max((launch.number for launch in self.launches[point]), default=0)
 
     def _blocks(self, planned: Sequence[Run]) -> Iterator[list[Run]]:
         blocks = [list(block) for _, block in groupby(planned, key=lambda run: run.launch)]
@@ -119,16 +187,15 @@ class Schedule:
 
     def _again(self, points: Iterable[Point]) -> list[Run]:
         """A further launch of each point, under the next number that is free."""
-        return [
-            replace(
-                self.runs_of_points[point],
-                launch=1 + max((launch.number for launch in self.launches[point]), default=0),
-            )
-            for point in points
-        ]
+        return [replace(self.runs_of_points[point], launch=1 + self._last_launch(point)) for point in points]
 
     def _fits(self, runs: Sequence[Run]) -> bool:
         return self.deadline is None or self.now() + self._seconds(runs) <= self.deadline
 
     def _seconds(self, runs: Sequence[Run]) -> float:
         return estimated_seconds(runs, self.study, self.walls)
+
+
+def _by_series(runs: Sequence[Run]) -> list[list[Run]]:
+    """Consecutive runs of one launch of one series."""
+    return [list(series) for _, series in groupby(runs, key=lambda run: (run.launch, run.point.baseline))]

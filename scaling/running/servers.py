@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.running.forkserver import LONGEST_MESSAGE
-from scaling.running.launcher import ChildSpec, StartError
+from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError
 from scaling.running.memory import Policy
 from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
@@ -93,9 +93,9 @@ class Server:
             self.close()
             raise
 
-    def fork(self, spec: ChildSpec, write_ends: Mapping[str, int]) -> int:
+    def fork(self, spec: ChildSpec, ends: Mapping[str, int]) -> int:
         """Have a child forked for a run; it belongs to us as if we had started it."""
-        fds = [write_ends[name] for name in ("reply", "stdout", "stderr")]
+        fds = [ends[name] for name in CHILD_ENDS]
         with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows as we receive
             socket.send_fds(self._socket, [encode(spec.request).encode()], fds)
         return self._receive(ChildStarted, FORK_SECONDS).pid

@@ -7,12 +7,12 @@ Imports nothing heavy: the worker pays for it at every start.
 import os
 import resource
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scaling.machine import cgroups
-from scaling.machine.cpulist import CpuSet, format_list
+from scaling.machine.cpulist import CpuSet, format_list, parse_list
 
 ROOT = Path("/")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -74,7 +74,7 @@ def read(cpus: CpuSet, siblings: CpuSet) -> Reading:
     )
 
 
-def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> dict[str, object]:
+def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> dict[str, Any]:
     """What happened between two readings, under the names a row has."""
     used = {thread: ran - before.waits.get(thread, (0, 0))[0] for thread, (ran, _) in after.waits.items()}
     busiest = max(used.values(), default=0)
@@ -99,6 +99,27 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
         "temperature_celsius": _temperature(),
         "energy_joules": _both(before.energy_microjoules, after.energy_microjoules, 1e-6),
     }
+
+
+# Of several stretches of a run these are not summed: the most threads, the highest temperature, the mean clock.
+HIGHEST = ("threads", "busy_threads", "temperature_celsius")
+MEAN = ("mhz",)
+VISITED = "cpus_visited"
+
+
+def total(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What happened in several stretches of a run together, under the names a row has; unknown in one is unknown."""
+    return {name: _total_of(name, [part[name] for part in parts]) for name in (parts[0] if parts else {})}
+
+
+def _total_of(name: str, values: Sequence[Any]) -> Any:
+    if name == VISITED:
+        return format_list(frozenset().union(*map(parse_list, values)))
+    if any(value is None for value in values):
+        return None
+    if name in HIGHEST:
+        return max(values)
+    return sum(values) / len(values) if name in MEAN else sum(values)
 
 
 def memory_policy() -> str | None:

@@ -12,20 +12,25 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
+from statistics import median
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import WARMUP_ROUND, Turn
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import witness
 from scaling.running.messages import (
     RunFailure,
+    RunReady,
     RunRequest,
     RunResult,
     RunSections,
     SpawnRequest,
+    TurnDone,
+    TurnRequest,
     WorkloadSpec,
     decode,
     encode,
@@ -57,31 +62,50 @@ class Limits(NamedTuple):
     steps: int | None = None
 
 
+class Pipes:
+    """The child's ends of its pipes to the parent: messages out, turns in, a line for each."""
+
+    def __init__(self, reply_fd: int, control_fd: int) -> None:
+        self._reply_fd = reply_fd
+        self._control: BinaryIO = os.fdopen(control_fd, "rb")
+
+    def send(self, message: object) -> None:
+        """Write a message as a line."""
+        rest = f"{encode(message)}\n".encode()
+        while rest:
+            rest = rest[os.write(self._reply_fd, rest) :]
+
+    def next_turn(self) -> TurnRequest | None:
+        """Sleep until a turn is requested; None once there will be none."""
+        line = self._control.readline()
+        return decode(line, TurnRequest) if line else None
+
+
 def main(started_ns: int) -> None:
     """Execute the run of the request on the command line."""
     request = decode(sys.argv[1], SpawnRequest)
     if os.getppid() != request.parent:
         os._exit(1)  # the sweep was killed while we were being started
-    os.set_inheritable(request.reply_fd, False)
-    run_and_exit(request.run, request.reply_fd, started_ns)
+    for fd in (request.reply_fd, request.control_fd):
+        os.set_inheritable(fd, False)
+    run_and_exit(request.run, Pipes(request.reply_fd, request.control_fd), started_ns)
 
 
-def run_and_exit(request: RunRequest, reply_fd: int, started_ns: int) -> NoReturn:
+def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn:
     """Execute a run, send the reply, and exit at once: tearing a framework down can take a second."""
+    reply: RunResult | RunFailure
     try:
-        text = encode(measure(request, started_ns))
+        reply = measure(request, started_ns, pipes)
     except BaseException as error:
         traceback.print_exc()
-        text = encode(RunFailure(reason(error)))
-    rest = text.encode()
-    while rest:
-        rest = rest[os.write(reply_fd, rest) :]
+        reply = RunFailure(reason(error))
+    pipes.send(reply)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
-def measure(request: RunRequest, started_ns: int) -> RunResult:
+def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     """Measure one run."""
     cpus = _check_pinning(request.cpus)
     policy = witness.memory_policy() if request.memory != "none" else None
@@ -95,15 +119,18 @@ def measure(request: RunRequest, started_ns: int) -> RunResult:
     workload.prepare()
     first, steps, traced = _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
-    limits = Limits(request.precision, request.max_seconds, request.steps)
-    steps, ended_by, counters = _take_steps(workload, steps, limits, cpus, parse_list(request.siblings))
-    end = time.monotonic_ns()
+    scene = Scene(cpus, parse_list(request.siblings))
+    if request.takes_turns:
+        measured = _take_turns(workload, steps, scene, pipes)
+    else:
+        measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), scene)
     losses = getattr(workload, "losses", None) or [None]
     return RunResult(
         started_ns=started_ns,
-        step_seconds=tuple(steps),
+        step_seconds=tuple(measured.steps),
+        turns=tuple(measured.turns),
         traced=traced,
-        ended_by=ended_by,
+        ended_by=measured.ended_by,
         items_per_step=_item_count(workload.items_per_step),
         first_loss=losses[0],
         last_loss=losses[-1],
@@ -114,14 +141,14 @@ def measure(request: RunRequest, started_ns: int) -> RunResult:
             init=(built - imported) / 1e9,
             setup=(ready - built) / 1e9,
             first_step=first,
-            run=(end - ready) / 1e9,
-            main=(end - imported) / 1e9,
+            run=measured.seconds,
+            main=(ready - imported) / 1e9 + measured.active_seconds,
         ),
         witness=Witness(
             cpus_at_start=format_list(cpus),
             cpus_at_end=format_list(os.sched_getaffinity(0)),
             memory_policy=policy,
-            **{**witness.memory_bytes(), **(framework.pool_sizes() if framework else {}), **counters},
+            **{**witness.memory_bytes(), **(framework.pool_sizes() if framework else {}), **measured.counters},
         ),
         versions={**_versions(), **(framework.versions() if framework else {})},
     )
@@ -156,12 +183,31 @@ def _take_first_step(
     return first, more, ()
 
 
-def _take_steps(
-    workload: Any, steps: list[float], limits: Limits, cpus: frozenset[int], siblings: frozenset[int]
-) -> tuple[list[float], str, dict[str, Any]]:
-    """Take steps until there are enough: the seconds of each, why they ended, and the witness's counters meanwhile."""
+class Scene(NamedTuple):
+    """The CPUs of a run, and those that share a core with them."""
+
+    cpus: frozenset[int]
+    siblings: frozenset[int]
+
+
+class Measured(NamedTuple):
+    """The seconds of all steps, the turns they fall into, why they ended, and the counters of those that count.
+
+    `seconds` is how long these took, `active_seconds` how long all of them took.
+    """
+
+    steps: list[float]
+    turns: list[Turn]
+    ended_by: str
+    seconds: float
+    active_seconds: float
+    counters: dict[str, Any]
+
+
+def _take_steps(workload: Any, steps: list[float], limits: Limits, scene: Scene) -> Measured:
+    """Take steps until there are enough."""
     visits = witness.Visits()
-    before = witness.read(cpus, siblings)
+    before = witness.read(*scene)
     start = time.perf_counter()
     check_at, ended_by = 1, None
     while ended_by is None:
@@ -171,8 +217,60 @@ def _take_steps(
         if len(steps) >= check_at or elapsed >= limits.max_seconds:
             ended_by = stop_reason(steps, elapsed, limits)
             check_at = next_check(len(steps))
-    counters = witness.witness(before, witness.read(cpus, siblings), visits, cpus)
-    return steps, ended_by, {**counters, **_program_counters(workload)}
+    seconds = time.perf_counter() - start
+    counters = witness.witness(before, witness.read(*scene), visits, scene.cpus)
+    return Measured(steps, [], ended_by, seconds, seconds, {**counters, **_program_counters(workload)})
+
+
+def _take_turns(workload: Any, steps: list[float], scene: Scene, pipes: Pipes) -> Measured:
+    """Take turns as long as they are requested, asleep in between; those of warm-up are not witnessed."""
+    visits = witness.Visits()
+    turns: list[Turn] = []
+    parts: list[dict[str, Any]] = []
+    active = 0.0
+    pipes.send(RunReady())
+    while request := pipes.next_turn():
+        start = time.perf_counter()
+        turn, counters = _take_turn(workload, steps, request, scene, visits)
+        turns.append(turn)
+        if request.round != WARMUP_ROUND:
+            parts.append(counters)
+        active += time.perf_counter() - start
+        pipes.send(TurnDone(request.round))
+    seconds = sum(turn.seconds for turn in turns if turn.round != WARMUP_ROUND)
+    return Measured(steps, turns, "rounds", seconds, active, {**witness.total(parts), **_program_counters(workload)})
+
+
+def _take_turn(
+    workload: Any, steps: list[float], request: TurnRequest, scene: Scene, visits: witness.Visits
+) -> tuple[Turn, dict[str, Any]]:
+    """Append the steps of one turn: first those that do not count, then at least one that does."""
+    earlier = 0 if request.round == WARMUP_ROUND else len(steps)
+    # A step as long as a turn is a turn by itself: what is cold at its start is a small part of it.
+    settle = 0.0 if steps and median(steps[-3:]) >= request.seconds else request.settle_seconds
+    start = time.perf_counter()
+    while time.perf_counter() - start < settle:
+        steps += _time_step(workload.step)
+    unsettled = len(steps) - earlier
+    before = witness.read(*scene)
+    start = time.perf_counter()
+    elapsed = 0.0
+    while elapsed < request.seconds:
+        steps += _time_step(workload.step)
+        visits.look()
+        elapsed = time.perf_counter() - start
+    counters = witness.witness(before, witness.read(*scene), visits, scene.cpus)
+    turn = Turn(
+        round=request.round,
+        steps=len(steps) - earlier,
+        unsettled=unsettled,
+        seconds=elapsed,
+        cpu_seconds=counters["cpu_seconds"],
+        busy_seconds=counters["busy_seconds"],
+        steal_seconds=counters["steal_seconds"],
+        wait_seconds=counters["run_queue_wait_seconds"],
+    )
+    return turn, counters
 
 
 def _time_step(step: Callable[[], Any]) -> list[float]:

@@ -22,6 +22,10 @@ from scaling.study.spec import AXES, Items, Start, Study, Threads
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
 
+# The first part of a turn does not count: a process that was just continued finds cold caches and, on a virtual
+# machine, often a slower CPU.
+SETTLE_SECONDS = 0.3
+
 # A traced run takes as many traced steps as it was asked for, however long they are; the plain steps after them end at
 # `max_seconds`.
 PROFILE_DEFAULTS = """
@@ -74,11 +78,19 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Cohort:
+    """Processes that are alive together and take turns: what they share is its name, and how many they are."""
+
+    name: str
+    members: PositiveCount
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One process that will measure a point, on these CPUs: a fresh interpreter, or forked from a server.
 
-    Where earlier launches tell, it says how many steps are worth taking. `traced` is how many of its first steps are to
-    be traced op by op, if any.
+    It takes turns with the others of its cohort, or has none and runs by itself. Where earlier launches tell, it says
+    how many steps are worth taking. `traced` is how many of its first steps are to be traced op by op, if any.
     """
 
     point: Point
@@ -88,6 +100,7 @@ class Run:
     start: Start = "spawn"
     steps: PositiveCount | None = None
     traced: PositiveCount | None = None
+    cohort: Cohort | None = None
 
     @property
     def key(self) -> tuple[Point, int]:
@@ -111,21 +124,41 @@ class Plan:
 def plan(study: Study, topology: Topology) -> Plan:
     """The runs of a study in randomised complete blocks: every point once per block, in a new order.
 
-    After the last block every one-core point is measured once more, so that drift shows in the baseline.
+    Where processes run apart, every one-core point is measured once more after the last block, so that drift shows in
+    the baseline. Where they take turns, the runs of a block come series by series, one core first.
     """
     notes: dict[str, None] = {}
     try:
-        placed = [(point, _choose_cpus(study, topology, point)) for point in _points(study, topology, notes)]
+        points = list(_points(study, topology, notes))
+        blocks = [block(study, topology, points, launch) for launch in range(1, study.launches + 1)]
+        if study.design == "apart":
+            one_core = [point for point in points if point.cores == 1]
+            blocks.append(block(study, topology, one_core, study.launches + 1))
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error
-    order = random.Random(study.seed)
-    runs: list[Run] = []
-    for launch in range(1, study.launches + 1):
-        runs.extend(Run(point, cpus, launch, study.seed, study.start) for point, cpus in _shuffle(order, placed))
-    baselines = [(point, cpus) for point, cpus in placed if point.cores == 1]
-    last = study.launches + 1
-    runs.extend(Run(point, cpus, last, study.seed, study.start) for point, cpus in _shuffle(order, baselines))
-    return Plan(tuple(runs), tuple(notes))
+    return Plan(tuple(run for runs in blocks for run in runs), tuple(notes))
+
+
+def block(study: Study, topology: Topology, points: Sequence[Point], launch: int) -> list[Run]:
+    """One launch of each of these points, in an order of its own; with turns, on equivalent cores chosen anew."""
+    order = random.Random(f"{study.seed} {launch}")
+    if study.design == "apart":
+        chosen, variant = order.sample(points, len(points)), 0
+    else:
+        by_series = series_of_points(points)
+        chosen = [point for series in order.sample(by_series, len(by_series)) for point in series]
+        variant = 1 + order.randrange(2**32)
+    return [
+        Run(point, _choose_cpus(study, topology, point, variant), launch, study.seed, study.start) for point in chosen
+    ]
+
+
+def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
+    """Points with everything but their cores in common, fewest cores first."""
+    by_baseline: dict[Point, list[Point]] = {}
+    for point in points:
+        by_baseline.setdefault(point.baseline, []).append(point)
+    return [sorted(series, key=lambda point: point.cores) for series in by_baseline.values()]
 
 
 def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
@@ -133,7 +166,7 @@ def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
 
     One core is neither added nor measured again at the end.
     """
-    planned = plan(study, topology)
+    planned = plan(replace(study, design="apart"), topology)
     runs = (replace(run, traced=steps, steps=PLAIN_STEPS) for run in planned.runs if _is_named(study, run))
     return replace(planned, runs=tuple(runs))
 
@@ -149,14 +182,9 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
     for point, wall in walls.items():
         by_workload.setdefault(point.workload, []).append(wall)
     known = {name: sum(seconds) / len(seconds) for name, seconds in by_workload.items()}
-    limit = START_UP_SECONDS + study.max_seconds
+    turns = (study.rounds + 1) * (study.turn_seconds + SETTLE_SECONDS)
+    limit = START_UP_SECONDS + (turns if study.design == "turns" else study.max_seconds)
     return sum(walls.get(run.point, known.get(run.point.workload, limit)) for run in runs)
-
-
-def _shuffle(
-    order: random.Random, placed: Sequence[tuple[Point, tuple[Cpus, ...]]]
-) -> list[tuple[Point, tuple[Cpus, ...]]]:
-    return order.sample(placed, len(placed))
 
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
@@ -204,12 +232,12 @@ def _core_counts(study: Study, topology: Topology, placement: str, smt: int, not
     return sorted({1, *doubling, most} - {0})
 
 
-def _request(study: Study, cores: int, smt: int, placement: str) -> Request:
-    return Request(cores, smt, placement, study.within, frozenset(study.reserve), study.core_type)
+def _request(study: Study, cores: int, smt: int, placement: str, variant: int = 0) -> Request:
+    return Request(cores, smt, placement, study.within, frozenset(study.reserve), study.core_type, variant)
 
 
-def _choose_cpus(study: Study, topology: Topology, point: Point) -> tuple[Cpus, ...]:
-    chosen = _place(topology, _request(study, point.cores, point.smt, point.placement))
+def _choose_cpus(study: Study, topology: Topology, point: Point, variant: int) -> tuple[Cpus, ...]:
+    chosen = _place(topology, _request(study, point.cores, point.smt, point.placement, variant))
     wanted = point.cores * point.smt
     if topology.quota_cpus is not None and topology.quota_cpus < wanted:
         raise PlacementError(

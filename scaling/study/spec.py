@@ -68,6 +68,9 @@ class Study:
     device: Annotated[Literal["cpu"], takes("'cpu'")] = "cpu"
     jit: Annotated[bool, takes("true or false", strict=True)] = False
     start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
+    design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "apart"
+    rounds: Annotated[Count, takes("a number from 1")] = 10
+    turn_seconds: Annotated[float, takes("seconds above 0, at most an hour", gt=0, le=3600)] = 1.0
     launches: Annotated[Count, takes("a number from 1")] = 5
     precision: Annotated[float, takes("a ratio above 0 and below 1, such as 0.01", gt=0, lt=1)] = 0.01
     max_seconds: Annotated[float, takes("seconds above 0, at most a day", gt=0, le=86_400)] = 60.0

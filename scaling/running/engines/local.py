@@ -1,12 +1,15 @@
 """Executes runs on this machine, one after another."""
 
 import os
+import random
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from platform import python_version
 from tempfile import gettempdir
@@ -18,8 +21,9 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
+from scaling.running.cohort import Candidate, Turns, take_turns
 from scaling.running.environment import environment, recorded
-from scaling.running.launcher import ChildSpec, LaunchResult, StartError, launch
+from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
 from scaling.running.servers import Preparation, Servers, modules_for
@@ -55,50 +59,72 @@ class LocalEngine:
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Execute each run and yield its row."""
-        for run in runs:
-            yield self._execute(run).row
+        source = iter(runs)
+        for run in source:
+            if run.cohort is None:
+                yield self._execute(run).row
+            else:
+                yield from self._execute_cohort([run, *islice(source, run.cohort.members - 1)])
 
     def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
         """Execute each run and yield its row with the steps that were traced in it."""
         return map(self._execute, runs)
 
     def _execute(self, run: Run) -> TracedRow:
-        cpus = frozenset(run.flat_cpus)
-        # This process leaves the measured CPUs where there are others.
-        _move_to(self.own_cpus - cpus or self.own_cpus)
+        self._leave(frozenset(run.flat_cpus))
         self._empty_scratch()
-        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        generation = self.servers.generation_for(run.point) if run.start == "fork" else None
-        variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch), generation)
-        launched = self._launch(run, self._spec(run, cpus, variables))
-        row = Row(
+        started_at = _now()
+        spec = self._spec(run)
+        try:
+            launched = launch(spec, self._starter(run, spec))
+        except StartError as error:
+            launched = LaunchResult(Outcome("failed", f"could not be started: {error}"), Witness(), {})
+        return TracedRow(self._row(run, spec, launched, started_at), launched.traced)
+
+    def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
+        """Execute runs that take turns, and yield their rows once all have ended."""
+        self._empty_scratch()
+        started_at = _now()
+        specs = [self._spec(run) for run in runs]
+        candidates = [Candidate(spec, partial(self._starter, run, spec)) for run, spec in zip(runs, specs, strict=True)]
+        turns = Turns(self.study.rounds, self.study.turn_seconds)
+        order = random.Random(f"{self.study.seed} {runs[0].cohort}")
+        launched = take_turns(candidates, turns, order, self._leave)
+        for run, spec, result in zip(runs, specs, launched, strict=True):
+            yield self._row(run, spec, result, started_at)
+
+    def _row(self, run: Run, spec: ChildSpec, launched: LaunchResult, started_at: str) -> Row:
+        return Row(
             run=run,
             outcome=launched.outcome,
             witness=launched.witness,
             machine=self.machine,
             versions=tuple({**self.versions, **launched.versions}.items()),
             started_at=started_at,
-            environment=recorded(variables),
+            environment=recorded(spec.environment),
         )
-        return TracedRow(row, launched.traced)
+
+    def _leave(self, cpus: CpuSet) -> None:
+        """Have this process leave CPUs that are measured, where there are others."""
+        _move_to(self.own_cpus - cpus or self.own_cpus)
 
     def _empty_scratch(self) -> None:
         """A run leaves at once, and with it whatever its framework meant to remove at the end."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(mode=0o700, exist_ok=True)
 
-    def _launch(self, run: Run, spec: ChildSpec) -> LaunchResult:
+    def _starter(self, run: Run, spec: ChildSpec) -> StartChild:
+        """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
         if run.start == "spawn":
-            return launch(spec)
+            return spawn
         modules = modules_for(run.point.workload, run.point.framework)
         preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules)
-        try:
-            server = self.servers.ready(preparation)
-        except StartError as error:
-            return LaunchResult(Outcome("failed", f"could not be started: {error}"), Witness(), {})
-        return launch(spec, server.fork)
+        return self.servers.ready(preparation).fork
 
-    def _spec(self, run: Run, cpus: CpuSet, variables: Mapping[str, str]) -> ChildSpec:
+    def _spec(self, run: Run) -> ChildSpec:
+        cpus = frozenset(run.flat_cpus)
+        generation = self.servers.generation_for(run.point) if run.start == "fork" else None
+        variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch), generation)
         return ChildSpec(
             request=self._request(run, cpus),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
@@ -129,12 +155,17 @@ class LocalEngine:
             max_seconds=self.study.max_seconds,
             steps=run.steps,
             traced=run.traced,
+            takes_turns=run.cohort is not None,
         )
 
     def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
         """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
         core_of = self.topology.core_of()
         return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _move_to(cpus: set[int]) -> None:

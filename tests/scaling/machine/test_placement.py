@@ -461,3 +461,31 @@ def test_a_short_print_counts_sockets_cores_and_threads(cores, smt, policy, shor
 
 def test_all_usable_cores_can_be_listed_without_asking_for_a_count():
     assert usable_cores(topology_of(HYBRID), Request(1, 2)) == ((0, 1), (2, 3), (4, 5), (6, 7))
+
+
+@given(machines(), st.sampled_from(POLICIES), st.integers(1, 2**32))
+def test_a_variant_has_the_same_shape_on_other_cores(machine, policy, variant):
+    topology = topology_of(machine)
+    count = len(usable_cores(topology, Request(1, placement=policy)))
+    assume(count)
+    for cores in {1, count // 2 or 1, count}:
+        usual = place(topology, Request(cores, placement=policy))
+        other = place(topology, Request(cores, placement=policy, variant=variant))
+        assert sorted(map(len, other.cpus)) == sorted(map(len, usual.cpus))
+        assert len(other.cautions) == len(usual.cautions)
+        for groups_of_level in (topology.sockets, topology.l3s, topology.clusters):
+            assert cores_per_group(other, groups_of_level) == cores_per_group(usual, groups_of_level)
+
+
+def cores_per_group(placement: Placement, groups_of_level: tuple[Cpus, ...]) -> list[int]:
+    return sorted(sum(core[0] in group for core in placement.cpus) for group in groups_of_level)
+
+
+def test_variants_are_nested_and_use_every_core():
+    topology = topology_of(TWO_SOCKETS)
+    first = set()
+    for variant in range(1, 40):
+        orders = [place(topology, Request(cores, variant=variant)).cpus for cores in (1, 2, 4)]
+        assert all(larger[: len(smaller)] == smaller for smaller, larger in pairwise(orders))
+        first.add(orders[0][0])
+    assert len(first) > len(topology.cores) / 2

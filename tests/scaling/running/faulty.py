@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 
 class Steps:
@@ -30,6 +31,25 @@ def states_a_truth(setting, serial_fraction):
     workload = brief(setting)
     workload.truth = {"serial_fraction": serial_fraction, "overhead_seconds": 0.0}
     return workload
+
+
+def spins_beside(setting):
+    """Keeps a thread busy that nobody waits for, as pools that spin do."""
+    Thread(target=lambda: all(True for _ in iter(int, 1)), daemon=True).start()
+    return brief(setting)
+
+
+def fails_later(setting, cores, steps, how):
+    """Goes well for so many steps, and on so many cores it then raises, hangs or is killed."""
+    left = iter(range(steps))
+    hows = {"raises": lambda: 1 / 0, "hangs": signal.pause, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL)}
+
+    def step():
+        if setting.cores == cores and next(left, None) is None:
+            hows[how]()
+        sum(range(200_000))
+
+    return Steps(step)
 
 
 def leaves_with(setting, status):
@@ -89,7 +109,7 @@ def forks_a_daemon(setting, pids):
 
 
 def reply_fd():
-    """The one pipe beside stdout and stderr."""
+    """The first pipe beside stdout and stderr; the other is what turns are requested through."""
     return next(fd for fd in range(3, 64) if Path(f"/proc/self/fd/{fd}").is_fifo())
 
 

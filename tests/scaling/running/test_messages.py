@@ -6,6 +6,7 @@ import pytest
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 from scaling.running import messages
@@ -22,10 +23,12 @@ RUN = messages.RunRequest(
     max_seconds=1,
     steps=None,
     traced=12,
+    takes_turns=True,
 )
 RESULT = messages.RunResult(
     started_ns=1,
     step_seconds=(0.1, 0.2),
+    turns=(Turn(0, 1, 1, 0.2), Turn(1, 1, 0, 0.1, cpu_seconds=0.1, steal_seconds=0.0)),
     traced=(TracedStep(0.3, (OpTime("MatMul", 0.2, 4),), 0.05),),
     ended_by="precision",
     items_per_step=8,
@@ -40,7 +43,10 @@ RESULT = messages.RunResult(
 FINDING = Finding("governor", "caution", "powersave", "clocks", "set it")
 ALL = [
     RUN,
-    messages.SpawnRequest(RUN, parent=1, reply_fd=5),
+    messages.SpawnRequest(RUN, parent=1, reply_fd=5, control_fd=6),
+    messages.RunReady(),
+    messages.TurnRequest(3, 1.0, 0.3),
+    messages.TurnDone(3),
     RESULT,
     messages.RunFailure("ValueError: no"),
     messages.ServerSetup(1, 3, (2, (0, 1)), ("numpy",)),

@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -6,7 +7,7 @@ import pytest
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.results.rows import launch_of
 from scaling.running.schedule import Schedule
-from scaling.study.planning import Run, plan
+from scaling.study.planning import Run, block, plan, series_of_points
 
 STUDY = study("cores = [1, 2]\nlaunches = 4\nprecision = 0.01")
 PLANNED = plan(STUDY, machine(2)).runs
@@ -116,3 +117,61 @@ def test_points_that_are_not_sure_have_launches_more_until_they_are():
     assert [run.key for run in runs[: len(PLANNED)]] == [run.key for run in PLANNED]
     assert [(run.point.cores, run.launch) for run in runs[len(PLANNED) :]] == [(2, planned), (2, planned + 1)]
     assert not schedule.pending
+
+
+TURNS = study('workloads = ["calibrated", "calibrated serial=0.2"]\ndesign = "turns"', cores="[1, 2, 4]", launches="3")
+TURNS_PLAN = plan(TURNS, machine(8))
+POINTS = list(dict.fromkeys(run.point for run in TURNS_PLAN.runs))
+
+
+def turns_schedule(earlier=(), budget=None, clock=None):
+    return Schedule(
+        TURNS,
+        TURNS_PLAN.runs,
+        earlier,
+        budget,
+        clock or Clock(),
+        further_block=lambda launch: block(TURNS, machine(8), POINTS, launch),
+    )
+
+
+def cohorts(runs):
+    """The runs of every cohort, in the order in which they were made."""
+    return [list(group) for _, group in groupby(runs, key=lambda run: run.cohort.name)]
+
+
+def test_all_core_counts_of_a_series_take_turns_with_each_other():
+    for members in cohorts(made(turns_schedule(), Clock(), 0.01)):
+        assert [run.point.cores for run in members] == [1, 2, 4]
+        assert len({(run.point.workload, run.launch) for run in members}) == 1
+        assert {run.cohort.members for run in members} == {3}
+
+
+def test_what_is_missing_of_a_cohort_is_made_beside_one_core_under_a_number_of_its_own():
+    rows = list(AmdahlMachine().execute(TURNS_PLAN.runs))
+    missing = next(row for row in rows if row.run.point.cores == 4 and row.run.launch == 2)
+    one, four = made(turns_schedule([launch_of(row) for row in rows if row is not missing]), Clock())
+    assert (one.point.cores, one.launch) == (1, 4)
+    assert four.key == missing.run.key
+    assert one.cohort == four.cohort
+
+
+def test_a_budget_adds_whole_launches_to_all_points_of_a_series():
+    clock = Clock()
+    runs = list(made(turns_schedule(budget=1000, clock=clock), clock, 0.03))
+    counts = Counter(run.point for run in runs)
+    for series in series_of_points(POINTS):
+        assert len({counts[point] for point in series}) == 1
+        assert counts[series[0]] > TURNS.launches
+
+
+def test_a_budget_that_is_too_short_still_makes_every_series_once():
+    runs = list(made(turns_schedule(budget=0.5), Clock(), 0.01))
+    assert Counter(run.launch for run in runs)[1] == len(POINTS)
+    assert len(runs) == len(POINTS)
+
+
+def test_precise_series_get_no_launch_beyond_the_study():
+    clock = Clock()
+    runs = list(made(turns_schedule(budget=1000, clock=clock), clock, 1e-5))
+    assert len(runs) == TURNS.launches * len(POINTS)

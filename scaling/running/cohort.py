@@ -1,0 +1,253 @@
+"""A cohort: one process per point of a series, all alive, all stopped but the one whose turn it is.
+
+In a round every process takes one turn, in random order, so that whatever the machine does for a while it does to all
+points, and ratios are taken within rounds. A process between its turns is stopped with its whole group (SIGSTOP): it
+is asleep on its control pipe anyway, but a framework's threads may spin, and what it uses meanwhile is measured and
+kept. A process that fails, hangs or dies ends by itself, and the others go on.
+
+A cohort that does not fit into memory takes its turns in parts. The first process, that of the fewest cores, is in
+every part, so that every other has a partner in each of its rounds.
+"""
+
+import os
+import random
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+import psutil
+
+from scaling.analysis.turns import WARMUP_ROUND
+from scaling.analysis.witness import Witness
+from scaling.machine.cgroups import memory_headroom
+from scaling.machine.cpulist import parse_list
+from scaling.results.rows import Outcome
+from scaling.running import processes
+from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError
+from scaling.running.messages import TurnRequest
+from scaling.running.witness import ROOT
+from scaling.study.planning import SETTLE_SECONDS
+
+# The next process is started while so many times the largest one's memory is free.
+MEMORY_MARGIN = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How many rounds a cohort makes, and how long a turn counts."""
+
+    rounds: int
+    seconds: float
+
+    def request(self, number: int) -> TurnRequest:
+        """A turn of a round."""
+        return TurnRequest(number, self.seconds, SETTLE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A process to be: its run, and what makes ready whatever starts it, which may fail."""
+
+    spec: ChildSpec
+    starter: Callable[[], StartChild]
+
+
+@dataclass(slots=True)
+class _Member:
+    """A process of a cohort, what has been spent on it, and what came of it."""
+
+    candidate: Candidate
+    child: Child | None = None
+    result: LaunchResult | None = None
+    active_seconds: float = 0.0
+    parent_cpu_seconds: float = 0.0
+    idle_cpu_seconds: float = 0.0
+    cpu_when_stopped: float | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.child is not None and self.result is None
+
+
+def take_turns(
+    candidates: Sequence[Candidate],
+    turns: Turns,
+    order: random.Random,
+    make_way: Callable[[frozenset[int]], None] = lambda cpus: None,
+) -> list[LaunchResult]:
+    """Have the candidates, the first of which is in every part, take turns; what came of each of their runs.
+
+    `make_way` is called with the CPUs of a process before it starts or takes its turn.
+    """
+    spared = processes.children()
+    members = [_Member(candidate) for candidate in candidates]
+    try:
+        _Conductor(turns, order, make_way).conduct(members)
+    finally:
+        for member in members:
+            if member.alive:
+                _end(member)
+        processes.end_children(spared)
+    return [member.result or _not_started("the cohort was ended before") for member in members]
+
+
+class _Conductor:
+    """Gives the members of a cohort their turns."""
+
+    def __init__(self, turns: Turns, order: random.Random, make_way: Callable[[frozenset[int]], None]) -> None:
+        self.turns = turns
+        self.order = order
+        self.make_way = make_way
+        self.last_round = WARMUP_ROUND
+
+    def conduct(self, members: Sequence[_Member]) -> None:
+        """Everything from the first start to the last end."""
+        first, *rest = members
+        waiting = deque(rest)
+        self._start(first)
+        while True:
+            part = self._start_part(first, waiting)
+            self._make_rounds([first, *part])
+            self._finish(part)
+            if not waiting:
+                break
+        self._finish([first])
+
+    def _start_part(self, first: _Member, waiting: deque[_Member]) -> list[_Member]:
+        """Start as many as fit into memory beside the first, and at least one."""
+        part: list[_Member] = []
+        while waiting and (not part or _fits_into_memory([first, *part])):
+            part.append(waiting.popleft())
+            self._start(part[-1])
+        return part
+
+    def _start(self, member: _Member) -> None:
+        """Start a process, let it get ready and warm up, and stop it."""
+        spec = member.candidate.spec
+        self.make_way(parse_list(spec.request.cpus))
+        try:
+            start = member.candidate.starter()
+        except StartError as error:
+            member.result = _not_started(str(error))
+            return
+        with _spending(member):
+            member.child = Child(spec, start)
+            ready = member.child.next_message() is not None
+        if ready:
+            _stop(member)
+            self._turn(member, WARMUP_ROUND)
+        else:
+            _end(member)
+
+    def _make_rounds(self, members: Sequence[_Member]) -> None:
+        for _ in range(self.turns.rounds):
+            self.last_round += 1
+            present = [member for member in members if member.alive]
+            for member in self.order.sample(present, len(present)):
+                self._turn(member, self.last_round)
+
+    def _turn(self, member: _Member, number: int) -> None:
+        assert member.child is not None
+        self.make_way(parse_list(member.candidate.spec.request.cpus))
+        with _spending(member):
+            _continue(member)
+            member.child.request(self.turns.request(number))
+            done = member.child.next_message() is not None
+        if done:
+            _stop(member)
+        else:
+            _end(member)
+
+    def _finish(self, members: Iterable[_Member]) -> None:
+        """Let every process send what it has measured, and end."""
+        for member in members:
+            if member.alive:
+                assert member.child is not None
+                with _spending(member):
+                    _continue(member)
+                    member.child.close_control()
+                    member.child.wait()
+                _end(member)
+
+
+@contextmanager
+def _spending(member: _Member) -> Iterator[None]:
+    """Count the time that passes, and what this process uses of it, as the member's."""
+    start, cpu = time.monotonic(), time.process_time()
+    try:
+        yield
+    finally:
+        member.active_seconds += time.monotonic() - start
+        member.parent_cpu_seconds += time.process_time() - cpu
+
+
+def _stop(member: _Member) -> None:
+    """Stop a process and all of its group, and wait until it has stopped."""
+    assert member.child is not None
+    pid = member.child.pid
+    assert pid is not None
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.killpg(pid, signal.SIGSTOP)
+        # It is looked at and not waited for: its end belongs to the thread that owns it.
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    member.cpu_when_stopped = _cpu_seconds(pid)
+
+
+def _continue(member: _Member) -> None:
+    """Continue a process where it was stopped; what it has used since then is noted."""
+    assert member.child is not None
+    pid = member.child.pid
+    assert pid is not None
+    if member.cpu_when_stopped is not None:
+        member.idle_cpu_seconds += max(0.0, _cpu_seconds(pid) - member.cpu_when_stopped)
+        member.cpu_when_stopped = None
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGCONT)
+
+
+def _end(member: _Member) -> None:
+    """End a process, whatever it is doing, and note what came of its run."""
+    assert member.child is not None
+    member.child.end()
+    result = member.child.result(member.parent_cpu_seconds)
+    sections = replace(result.outcome.sections, wall=member.active_seconds)
+    member.result = replace(
+        result,
+        outcome=replace(result.outcome, sections=sections),
+        witness=replace(result.witness, idle_cpu_seconds=member.idle_cpu_seconds),
+    )
+
+
+def _not_started(why: str) -> LaunchResult:
+    return LaunchResult(Outcome("failed", f"could not be started: {why}"), Witness(), {})
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of a process and of those it has started; those that have gone count no more."""
+    total = 0.0
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = one.cpu_times()
+                total += times.user + times.system
+    return total
+
+
+def _fits_into_memory(members: Iterable[_Member]) -> bool:
+    """Whether one more process as large as the largest fits."""
+    sizes = [_resident_bytes(member.child) for member in members if member.child is not None and member.alive]
+    return MEMORY_MARGIN * max(sizes, default=0) <= _free_bytes()
+
+
+def _resident_bytes(child: Child) -> int:
+    with suppress(psutil.NoSuchProcess):
+        return int(psutil.Process(child.pid).memory_info().rss)
+    return 0
+
+
+def _free_bytes() -> float:
+    return min(psutil.virtual_memory().available, memory_headroom(ROOT))

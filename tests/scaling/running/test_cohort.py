@@ -1,0 +1,125 @@
+"""Processes that take turns: every one in every round, one at a time, and the others go on where one does not."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.shared.machines import study
+from scaling.analysis.turns import WARMUP_ROUND, counted_steps
+from scaling.machine.identity import read_machine
+from scaling.machine.sysfs import read_topology
+from scaling.results.rows import Row
+from scaling.running import cohort, processes
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import Cohort, plan
+
+FAULTY = Path(__file__).with_name("faulty.py")
+ROUNDS = 3
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left_behind(monkeypatch):
+    monkeypatch.setattr(cohort, "SETTLE_SECONDS", 0.01)
+    before = processes.children()
+    yield
+    assert processes.children() == before
+
+
+def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> list[Row]:
+    """The rows of one cohort of a workload, in the order of their cores."""
+    topology = read_topology()
+    settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
+    toml = f"workloads = {json.dumps([workload])}\ncores = {list(counts)}\nsize = 'small'"
+    question = study(toml, **{key: str(value) for key, value in settings.items()})
+    runs = plan(question, topology).runs
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        return list(engine.execute(replace(run, cohort=Cohort("c", len(runs))) for run in runs))
+
+
+def rounds(row: Row) -> list[int]:
+    return [turn.round for turn in row.outcome.turns]
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+@pytest.mark.parametrize("workload", [f"{FAULTY}:brief", "command: true"])
+def test_every_process_takes_a_turn_in_every_round(workload, start):
+    rows = rows_of(workload, start=start)
+    assert [row.outcome.status for row in rows] == ["ok", "ok"]
+    assert [row.run.point.cores for row in rows] == [1, 2]
+    for row in rows:
+        outcome = row.outcome
+        assert rounds(row) == list(range(ROUNDS + 1))
+        assert sum(turn.steps for turn in outcome.turns) == len(outcome.step_seconds)
+        assert all(0 <= turn.unsettled < turn.steps for turn in outcome.turns)
+        assert outcome.warmup_steps == outcome.turns[WARMUP_ROUND].steps
+        for turn, steps in counted_steps(outcome.step_seconds, outcome.turns):
+            assert sum(steps) <= turn.seconds
+            assert turn.steal_seconds is not None
+        sections = outcome.sections
+        assert sections.run == pytest.approx(sum(turn.seconds for turn in outcome.turns[1:]))
+        assert sections.main <= sections.wall
+
+
+def test_a_stopped_process_uses_no_cpu_even_where_its_threads_would_spin():
+    for row in rows_of(f"{FAULTY}:spins_beside", rounds=6):
+        assert row.outcome.status == "ok"
+        assert row.witness.cpu_seconds > 0.05
+        assert row.witness.idle_cpu_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("raises", "failed", "ZeroDivisionError"),
+        ("hangs", "timeout", "no answer within 2 s"),
+        ("dies", "failed", "killed by signal 9"),
+    ],
+)
+@pytest.mark.parametrize("cores", [1, 2])
+def test_where_one_process_does_not_go_on_the_others_do(how, status, reason, cores):
+    rows = rows_of(f"{FAULTY}:fails_later cores={cores} steps=4 how={how}", timeout_seconds=2)
+    by_cores = {row.run.point.cores: row for row in rows}
+    failed, other = by_cores.pop(cores), *by_cores.values()
+    assert failed.outcome.status == status
+    assert reason in failed.outcome.reason
+    assert other.outcome.status == "ok"
+    assert rounds(other) == list(range(ROUNDS + 1))
+
+
+def test_where_every_process_fails_to_start_every_one_has_a_row():
+    rows = rows_of(f"{FAULTY}:raises")
+    assert [row.outcome.status for row in rows] == ["failed", "failed"]
+    assert all("ZeroDivisionError" in row.outcome.reason for row in rows)
+
+
+def test_what_does_not_fit_into_memory_takes_turns_in_parts_and_one_core_is_in_each(monkeypatch):
+    monkeypatch.setattr(cohort, "_free_bytes", lambda: 0)
+    topology = read_topology()
+    if len(topology.cores) < 2:
+        pytest.skip("two parts need three processes, of two core counts and a thread setting")
+    question = study(
+        f"workloads = ['{FAULTY}:brief']\ncores = [1, 2]\nintra = [1, 2]\ndesign = 'turns'",
+        rounds="2",
+        turn_seconds="0.02",
+        launches="1",
+    )
+    runs = sorted(plan(question, topology).runs, key=lambda run: run.point.cores)[1:]
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        first, second, third = engine.execute(replace(run, cohort=Cohort("c", 3)) for run in runs)
+    assert rounds(first) == [0, 1, 2, 3, 4]
+    assert rounds(second) == [0, 1, 2]
+    assert rounds(third) == [0, 3, 4]
+
+
+def test_an_interrupt_leaves_nobody(monkeypatch):
+    turns = iter(range(4))
+
+    def interrupt(self, cpus):
+        if next(turns, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalEngine, "_leave", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        rows_of(f"{FAULTY}:brief")
