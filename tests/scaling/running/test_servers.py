@@ -173,8 +173,8 @@ def test_a_forked_run_holds_no_file_but_its_own(tmp_path):
     code = f"import os\ndef build(setting):\n    open({str(path)!r}, 'w').write(' '.join(os.listdir('/proc/self/fd')))"
     (tmp_path / "mine.py").write_text(code)
     row_of(f"{tmp_path}/mine.py:build", start="fork")
-    # Three streams, the answer, the file itself, and the folder being read.
-    assert len(path.read_text().split()) == 6
+    # Three streams, the answer, the requests for turns, the file itself, and the folder being read.
+    assert len(path.read_text().split()) == 7
 
 
 def test_what_a_server_once_held_is_not_counted_as_the_runs_memory(plant):
