@@ -8,8 +8,7 @@ import pytest
 
 from benchmarks.shared.machines import study
 from scaling.analysis.turns import WARMUP_ROUND, counted_steps
-from scaling.machine.identity import read_machine
-from scaling.machine.sysfs import read_topology
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
 from scaling.running import cohort, processes
 from scaling.running.engines.local import LocalEngine
