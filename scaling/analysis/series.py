@@ -39,6 +39,11 @@ class SeriesKey:
         return len(self.smt) > 1
 
     @property
+    def on_any_node_type(self) -> "SeriesKey":
+        """The key that the same series has on every node type of a cluster."""
+        return replace(self, node_type=None)
+
+    @property
     def parts(self) -> tuple["SeriesKey", ...]:
         """The keys of the series with one number of threads per core that a joint series is made of."""
         return tuple(replace(self, smt=(level,)) for level in self.smt) if self.is_joint else ()

@@ -208,11 +208,7 @@ def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
     """The question answered for every series; on a node type at the price of its cores."""
     fits, notes = _sized_fits(sources)
     answers = [(source, answer(fit, _with_price(question, source), source.sizes)) for source, fit in fits]
-    node_types = [
-        NodeTypeAnswer(source.node_type, one.fit.series.own_name, one)
-        for source, one in answers
-        if source.node_type is not None
-    ]
+    node_types = [NodeTypeAnswer(source.node_type, one) for source, one in answers if source.node_type is not None]
     return Answers(tuple(one for _, one in answers), tuple(node_types), tuple(notes))
 
 

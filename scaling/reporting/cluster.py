@@ -92,9 +92,10 @@ def side_by_side_table(answers: Sequence[NodeTypeAnswer]) -> Table:
 
 def side_by_side_facts(answers: Sequence[NodeTypeAnswer]) -> list[dict[str, object]]:
     """The same for scripts."""
+    names = {one.series: one.answer.fit.series.own_name for one in answers}
     return [
         {
-            "series": series,
+            "series": names[series],
             "cheapest": cheapest(offers),
             "fewest_cores": fewest_cores(offers)[0],
             "node_types": {

@@ -9,6 +9,7 @@ from math import floor, log10
 
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.capacity import answer, offer_of
+from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
 from scaling.results.evaluation import Evaluation
@@ -37,11 +38,11 @@ class NodeTypeEvaluation:
         """Points that were measured on more than one of its machines."""
         return several_machines((row.machine.host, launch_of(row)) for row in self.evaluation.folder.rows)
 
-    def limits_of(self, series: str) -> ScalingLimits | None:
+    def limits_of(self, series: SeriesKey) -> ScalingLimits | None:
         """The scaling limits of a series."""
-        return next((limits for limits in self.evaluation.limits if limits.fit.series.name == series), None)
+        return next((limits for limits in self.evaluation.limits if limits.fit.series.key == series), None)
 
-    def recommendation(self, series: str) -> Offer | None:
+    def recommendation(self, series: SeriesKey) -> Offer | None:
         """The recommended size of a series, its throughput and price; None where no size is recommended."""
         limits = self.limits_of(series)
         if limits is None or limits.recommended is None:
@@ -51,11 +52,15 @@ class NodeTypeEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class NodeTypeAnswer:
-    """The answer of a node type for a series, under the name that the series has on every node type."""
+    """The answer of a node type for a series."""
 
     node_type: str
-    series: str
     answer: Answer
+
+    @property
+    def series(self) -> SeriesKey:
+        """The series, whatever the node type."""
+        return self.answer.fit.series.key.on_any_node_type
 
     @property
     def label(self) -> str:
@@ -67,7 +72,7 @@ class NodeTypeAnswer:
 class SameWork:
     """A series on every node type that has a law of it, sized for the same throughput."""
 
-    series: str
+    series: SeriesKey
     target: float
     answers: tuple[NodeTypeAnswer, ...]
 
@@ -77,12 +82,12 @@ class SameWork:
         return self.answers[0].label
 
 
-def series_labels(node_types: Sequence[NodeTypeEvaluation]) -> dict[str, str]:
-    """The labels, by name, of every series with scaling limits on any node type, in the order of the node types."""
-    labels: dict[str, str] = {}
+def series_labels(node_types: Sequence[NodeTypeEvaluation]) -> dict[SeriesKey, str]:
+    """The labels of every series with scaling limits on any node type, in the order of the node types."""
+    labels: dict[SeriesKey, str] = {}
     for node_type in node_types:
         for limits in node_type.evaluation.limits:
-            labels.setdefault(limits.fit.series.name, limits.fit.series.own_label)
+            labels.setdefault(limits.fit.series.key, limits.fit.series.own_label)
     return labels
 
 
@@ -98,7 +103,7 @@ def same_work(node_types: Sequence[NodeTypeEvaluation], target: float | None = N
     return [work for work in works if work is not None]
 
 
-def _compare(series: str, node_types: Sequence[NodeTypeEvaluation], target: float | None) -> SameWork | None:
+def _compare(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation], target: float | None) -> SameWork | None:
     works = (
         SameWork(series, wanted, tuple(_answer(node_type, series, wanted) for node_type in node_types))
         for wanted in ([target] if target else _targets(series, node_types))
@@ -110,7 +115,7 @@ def _compare(series: str, node_types: Sequence[NodeTypeEvaluation], target: floa
     return last
 
 
-def _targets(series: str, node_types: Sequence[NodeTypeEvaluation]) -> list[float]:
+def _targets(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation]) -> list[float]:
     """Throughputs to compare node types at, the best first; none where no size is recommended."""
     rates = [
         offer.rate.value for node_type in node_types if (offer := node_type.recommendation(series)) and offer.rate.value
@@ -118,11 +123,11 @@ def _targets(series: str, node_types: Sequence[NodeTypeEvaluation]) -> list[floa
     return [_round(share * min(rates)) for share in COMPARED_SHARES] if rates else []
 
 
-def _answer(node_type: NodeTypeEvaluation, series: str, target: float) -> NodeTypeAnswer:
+def _answer(node_type: NodeTypeEvaluation, series: SeriesKey, target: float) -> NodeTypeAnswer:
     limits = node_type.limits_of(series)
     assert limits is not None
     question = Question(Goal.THROUGHPUT, target, price=node_type.price)
-    return NodeTypeAnswer(node_type.name, series, answer(limits.fit, question, node_type.evaluation.sizes))
+    return NodeTypeAnswer(node_type.name, answer(limits.fit, question, node_type.evaluation.sizes))
 
 
 def _round(number: float) -> float:
@@ -131,9 +136,9 @@ def _round(number: float) -> float:
     return float(f"{floor(number / 10.0**digits)}e{digits}")
 
 
-def offers_by_series(answers: Sequence[NodeTypeAnswer]) -> dict[str, dict[str, Offer]]:
+def offers_by_series(answers: Sequence[NodeTypeAnswer]) -> dict[SeriesKey, dict[str, Offer]]:
     """The offers of the node types by series; node types without an offer are left out."""
-    offers: dict[str, dict[str, Offer]] = {}
+    offers: dict[SeriesKey, dict[str, Offer]] = {}
     for answered in answers:
         if answered.answer.offer is not None:
             offers.setdefault(answered.series, {})[answered.node_type] = answered.answer.offer

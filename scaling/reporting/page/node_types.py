@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Answer, Offer
 from scaling.reporting.capacity import limits_facts, size_words, sizing_reasons_sentence, spread_words
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
@@ -110,7 +111,7 @@ def cost_words(kinds: Sequence[NodeTypeEvaluation]) -> str:
     return "core-hours per million" if {kind.core_hour for kind in kinds} == {1.0} else "cost per million"
 
 
-def kind_lines(series: str, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLine]:
+def kind_lines(series: SeriesKey, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLine]:
     """A series on every kind that has a law of it."""
     found = []
     for kind in kinds:

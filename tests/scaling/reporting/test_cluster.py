@@ -7,8 +7,6 @@ from scaling.reporting.page.node_types import asked
 from scaling.results.node_types import NodeTypeAnswer, same_work
 from tests.scaling.reporting.node_types import kind
 
-SERIES = "calibrated train compact smt1"
-
 
 @pytest.fixture
 def kinds(tmp_path):
@@ -30,7 +28,7 @@ def test_sizes_that_use_both_threads_of_a_core_are_compared_by_hardware_threads(
     (work,) = same_work(kinds)
     offer = replace(work.answers[0].answer.offer, cores=8, threads=2, cost_per_million=0.0)
     answers = [
-        NodeTypeAnswer(name, SERIES, replace(work.answers[0].answer, offer=each))
+        NodeTypeAnswer(name, replace(work.answers[0].answer, offer=each))
         for name, each in (("wide", replace(offer, cores=12, threads=1, cost_per_million=1.0)), ("narrow", offer))
     ]
     (sentence,) = side_by_side(answers)

@@ -1,12 +1,14 @@
 import pytest
 
+from benchmarks.shared.machines import first_run
 from scaling.analysis.capacity import answer
+from scaling.analysis.series import series_key
 from scaling.analysis.sizing.question import Goal, Question, Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.results.node_types import same_work, series_labels
 from tests.scaling.reporting.node_types import kind
 
-SERIES = "calibrated train compact smt1"
+SERIES = series_key(first_run().point)
 TWO = 'workloads = ["alexnet", "vgg"]\ncores = [1, 2, 3, 4, 5, 6, 7, 8]\nlaunches = 4'
 
 
@@ -28,7 +30,7 @@ def test_the_size_to_give_does_and_costs_what_an_answer_says_of_it(kinds):
     )
     told = {each.cores: each for each in [asked.offer, *asked.neighbours]}[found.cores]
     assert (told.rate, told.cost_per_million, told.efficiency) == (found.rate, found.cost_per_million, found.efficiency)
-    assert quick.recommendation("another") is None
+    assert quick.recommendation(series_key(first_run('modes = ["infer"]').point)) is None
 
 
 def test_kinds_are_compared_at_a_round_throughput_that_each_should_reach(kinds):
@@ -56,9 +58,15 @@ def test_kinds_are_compared_at_the_throughput_asked_for(kinds):
 
 def test_a_program_that_only_one_kind_has_is_not_compared(tmp_path):
     kinds = [kind("both", tmp_path, TWO), kind("one", tmp_path, TWO.replace('"alexnet", ', ""))]
-    names = ["alexnet train compact smt1", "vgg train compact smt1"]
-    assert list(series_labels(kinds)) == names
-    assert [work.series for work in same_work(kinds)] == names[1:]
+    assert list(series_labels(kinds).values()) == ["alexnet train", "vgg train"]
+    assert [work.label for work in same_work(kinds)] == ["vgg train"]
+
+
+def test_programs_of_one_name_with_different_settings_are_not_compared(tmp_path):
+    counts = "cores = [1, 2, 3, 4, 5, 6, 7, 8]\nlaunches = 4"
+    kinds = [kind("small", tmp_path, f"{counts}\nitems = [16]"), kind("large", tmp_path, f"{counts}\nitems = [64]")]
+    assert len(series_labels(kinds)) == 2
+    assert same_work(kinds) == []
 
 
 def test_kinds_without_a_law_are_not_compared(tmp_path):

@@ -48,7 +48,7 @@ def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
         for limits in each.evaluation.limits:
             law = limits.fit.chosen.figures.contention
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
-            offer = each.recommendation(limits.fit.series.name)
+            offer = each.recommendation(limits.fit.series.key)
             assert f"{offer.cores} cores" in words
             assert f" {offer.cost_per_million:.3g} " in words
     assert words.count("the law fits") + words.count("not settled") == 6
