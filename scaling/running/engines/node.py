@@ -14,9 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from scaling.errors import BusyError, ScalingError
-from scaling.machine.doctor.checks import findings
-from scaling.machine.doctor.procfs import read_vitals
-from scaling.machine.sysfs import HERE, read_machine, read_topology
+from scaling.machine.doctor.procfs import examine
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.results.machine_file import machine_differences, machine_facts
 from scaling.results.rows import row_from_json, row_to_json, run_from_json, run_to_json
@@ -43,7 +42,6 @@ JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
 # An earlier pilot's last processes may hold the node's lock for a moment.
 LOCK_SECONDS = 30.0
 SECONDS_BETWEEN_LOOKS = 0.2
-WATCHED_SECONDS = 1.0
 
 
 Reply = NodeDescription | NodeRow | NodeRefusal
@@ -96,13 +94,12 @@ def _describe(request: DescribeRequest) -> NodeDescription:
     if request.begun is not None:
         begun = study_from_toml(request.begun, request.source)
         another = incompatibility(begun, study, plan(begun, topology).runs, planned.runs)
-    vitals = read_vitals(HERE, lambda: time.sleep(WATCHED_SECONDS))
     return NodeDescription(
         *_names(),
         machine=machine_facts(_this_machine(topology), topology),
         runs=tuple(map(run_to_json, planned.runs)),
         notes=tuple(planned.notes),
-        findings=tuple(findings(topology, vitals, os.environ)),
+        findings=tuple(examine(topology)),
         another=another,
     )
 
