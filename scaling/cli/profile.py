@@ -24,46 +24,55 @@ DEFAULT_FOLDER = Path("results/profile")
 MOST_THREADS = 4096
 
 
+Workloads = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="WORKLOAD...", help="Networks by name; or one study, such as fathom; or a folder, to show it again."
+    ),
+]
+Mode = Annotated[str | None, typer.Option(metavar="train|infer", help="Or both: train,infer.")]
+Size = Annotated[
+    str | None, typer.Option(metavar="published|small", help="Size of the networks; the published one if left out.")
+]
+ThreadCounts = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Intra-op threads, each on a core of its own: 1,2,4 or 1-8.")
+]
+Inter = Annotated[int, typer.Option(metavar="N", help="Inter-op threads: ops that may run at the same time.")]
+Items = Annotated[int | None, typer.Option(metavar="N", help="Items per step; the workload's own if left out.")]
+Steps = Annotated[int, typer.Option(metavar="N", help="Traced steps; the first and the last are dropped.")]
+Launches = Annotated[int | None, typer.Option(metavar="N", help="Traced processes of each point.")]
+ReproducibleTo = Annotated[
+    float | None,
+    typer.Option(
+        metavar="POINTS",
+        help="Trace further processes until the same profile made again would differ by fewer percentage points "
+        "in every share.",
+    ),
+]
+Output = Annotated[
+    Path,
+    typer.Option("-o", "--output", metavar="DIR", help="Results folder; runs that are there are not made again."),
+]
+Predict = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Predict the step on so many threads, from what was traced on fewer: 8,16."),
+]
+
+
 def profile(
-    workloads: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="WORKLOAD...", help="Networks by name; or one study, such as fathom; or a folder, to show it again."
-        ),
-    ],
-    mode: Annotated[str | None, typer.Option(metavar="train|infer", help="Or both: train,infer.")] = None,
-    size: Annotated[
-        str | None, typer.Option(metavar="published|small", help="Size of the networks; the published one if left out.")
-    ] = None,
-    threads: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Intra-op threads, each on a core of its own: 1,2,4 or 1-8.")
-    ] = None,
-    inter: Annotated[int, typer.Option(metavar="N", help="Inter-op threads: ops that may run at the same time.")] = 1,
-    items: Annotated[
-        int | None, typer.Option(metavar="N", help="Items per step; the workload's own if left out.")
-    ] = None,
-    steps: Annotated[
-        int, typer.Option(metavar="N", help="Traced steps; the first and the last are dropped.")
-    ] = TRACED_STEPS,
-    launches: Annotated[int | None, typer.Option(metavar="N", help="Traced processes of each point.")] = None,
-    reproducible_to: Annotated[
-        float | None,
-        typer.Option(
-            metavar="POINTS",
-            help="Trace further processes until the same profile made again would differ by fewer percentage points "
-            "in every share.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="DIR", help="Results folder; runs that are there are not made again."),
-    ] = DEFAULT_FOLDER,
+    workloads: Workloads,
+    mode: Mode = None,
+    size: Size = None,
+    threads: ThreadCounts = None,
+    inter: Inter = 1,
+    items: Items = None,
+    steps: Steps = TRACED_STEPS,
+    launches: Launches = None,
+    reproducible_to: ReproducibleTo = None,
+    output: Output = DEFAULT_FOLDER,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
-    predict: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Predict the step on so many threads, from what was traced on fewer: 8,16."),
-    ] = None,
+    predict: Predict = None,
     as_json: Json = False,
 ) -> None:
     """Trace the operations of networks: how long each type takes in a step, and what lies between them.
@@ -84,6 +93,11 @@ def profile(
     print_notes(job.notes)
     traced = carry_out_profile(job, retry_failed, not no_wait, Progress())
     _print(traced, as_json, predicted)
+    _finish(job, traced)
+
+
+def _finish(job: ProfileJob, traced: Sequence[TracedRow]) -> None:
+    """Say what is not reproducible and where the traces are; the status is 1 where nothing could be traced."""
     print_notes(_irreproducible(job, traced))
     print_note(f"traces are in {job.folder}")
     if not any(map(trace_of, traced)):
