@@ -5,7 +5,6 @@ from dataclasses import asdict
 from math import floor, isfinite, isinf
 
 from scaling.analysis.capacity import extrapolation_limit
-from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.sizing.question import (
     Answer,
     BeyondExtrapolation,
@@ -28,9 +27,10 @@ from scaling.analysis.sizing.question import (
     WholeMachineKeeps,
 )
 from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
-from scaling.reporting.words import Table, count, duration, figure, percent
+from scaling.reporting.words import Table, count, duration, estimate_facts, figure, percent, with_interval
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
+NO_LIMIT = "no limit"
 ONLY_MEASURED = "not identifiable, so nothing is said beyond the cores measured"
 
 
@@ -66,7 +66,7 @@ def _one_size(answer: Answer) -> str:
 def _promise(answer: Answer, offer: Offer) -> str:
     question, unit = answer.question, answer.fit.series.unit
     if question.goal is Goal.HOURLY_BUDGET:
-        return f"{_hourly(question, offer)} an hour buys {spread_words(offer.rate)} {unit}/s"
+        return f"{_hourly(question, offer)} an hour buys {with_interval(offer.rate, figure, beyond=NO_LIMIT)} {unit}/s"
     if question.goal is Goal.CHEAPEST:
         return f"{figure(offer.cost_per_million)} per million {unit}, the lowest"
     assert offer.assurance is not None
@@ -153,13 +153,13 @@ def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
     needed = answer.needed
     remark = "extrapolated" if offer.extrapolated else ""
     if offer is answer.offer and needed is not None and isfinite(needed.value) and offer.cores > 1:
-        words = spread_words(needed, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
+        words = with_interval(needed, figure, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
         size_words(offer),
         "-" if offer.assurance is None else f"{100 * offer.assurance:.1f} %",
-        spread_words(offer.rate),
-        spread_words(offer.efficiency, as_percent=True),
+        with_interval(offer.rate, figure, beyond=NO_LIMIT),
+        with_interval(offer.efficiency, percent, beyond=NO_LIMIT),
         figure(offer.cpu_hours_per_million),
         figure(offer.cost_per_million),
         remark,
@@ -179,7 +179,7 @@ def limits_sentence(limits: ScalingLimits) -> str:
     caution = f" ({sizing_reasons_sentence(limits.reasons)})" if limits.reasons else ""
     if limits.knee is None or isinf(limits.knee.value):
         return f"{name}: speedup times efficiency still grows at {figure(limits.extrapolation_limit)} cores{caution}"
-    knee = spread_words(limits.knee, beyond=f"beyond {figure(limits.extrapolation_limit)}")
+    knee = with_interval(limits.knee, figure, beyond=f"beyond {figure(limits.extrapolation_limit)}")
     return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
 
 
@@ -204,19 +204,11 @@ def _landmarks(limits: ScalingLimits) -> tuple[str, ...]:
         return ("-",) * 4
     beyond = f"beyond {figure(limits.extrapolation_limit)}"
     return (
-        spread_words(limits.knee, beyond=beyond),
-        spread_words(limits.speedup_limit),
-        spread_words(limits.rate_limit),
-        spread_words(limits.peak_cores, beyond=beyond),
+        with_interval(limits.knee, figure, beyond=beyond),
+        with_interval(limits.speedup_limit, figure, beyond=NO_LIMIT),
+        with_interval(limits.rate_limit, figure, beyond=NO_LIMIT),
+        with_interval(limits.peak_cores, figure, beyond=beyond),
     )
-
-
-def spread_words(spread: Estimate | None, as_percent: bool = False, beyond: str = "no limit") -> str:
-    """'6.2 (5.4 to 7.9)', with other words for what is out of reach."""
-    words = percent if as_percent else figure
-    ends = map(finite, (spread.value, spread.low, spread.high) if spread else (None, None, None))
-    value, low, high = (beyond if end is None else words(end) for end in ends)
-    return value if value == low == high else f"{value} ({low} to {high})"
 
 
 def answer_facts(answer: Answer) -> dict[str, object]:
@@ -234,7 +226,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "threads": None if answer.offer is None else answer.offer.threads,
         "assurance": None if answer.offer is None else answer.offer.assurance,
         "extrapolated": None if answer.offer is None else answer.offer.extrapolated,
-        "needed": _spread(answer.needed),
+        "needed": estimate_facts(answer.needed),
         "offer": None if answer.offer is None else _offer(answer.offer),
         "neighbours": [_offer(each) for each in answer.neighbours],
         "replicas": None if answer.replicas is None else asdict(answer.replicas),
@@ -252,10 +244,10 @@ def limits_facts(limits: ScalingLimits) -> dict[str, object]:
         "name": limits.fit.series.name,
         "unit": limits.fit.series.unit,
         "recommended_cores": limits.recommended,
-        "knee_cores": _spread(limits.knee),
-        "speedup_limit": _spread(limits.speedup_limit),
-        "rate_limit": _spread(limits.rate_limit),
-        "peak_cores": _spread(limits.peak_cores),
+        "knee_cores": estimate_facts(limits.knee),
+        "speedup_limit": estimate_facts(limits.speedup_limit),
+        "rate_limit": estimate_facts(limits.rate_limit),
+        "peak_cores": estimate_facts(limits.peak_cores),
         "reason": sizing_reasons_sentence(limits.reasons),
         "reason_codes": [reason.code for reason in limits.reasons],
         "verdict": VERDICT_WORDS[limits.fit.verdict],
@@ -268,15 +260,9 @@ def _offer(offer: Offer) -> dict[str, object]:
         "cores": offer.cores,
         "threads": offer.threads,
         "assurance": offer.assurance,
-        "rate": _spread(offer.rate),
-        "efficiency": _spread(offer.efficiency),
+        "rate": estimate_facts(offer.rate),
+        "efficiency": estimate_facts(offer.efficiency),
         "cpu_hours_per_million": offer.cpu_hours_per_million,
         "cost_per_million": offer.cost_per_million,
         "extrapolated": offer.extrapolated,
     }
-
-
-def _spread(spread: Estimate | None) -> dict[str, float | None]:
-    if spread is None:
-        return {"value": None, "low": None, "high": None}
-    return {"value": finite(spread.value), "low": finite(spread.low), "high": finite(spread.high)}

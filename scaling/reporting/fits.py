@@ -24,7 +24,7 @@ from scaling.analysis.fits.verdict import (
     VerdictReason,
 )
 from scaling.analysis.fitting import LawFigures, SeriesFit
-from scaling.reporting.words import Table, count, figure, percent, small, with_interval
+from scaling.reporting.words import Table, count, estimate_facts, figure, percent, small, with_interval
 
 # A peak beyond so many times the cores measured is out of reach.
 REACH = 4.0
@@ -181,7 +181,7 @@ def fits_table(fits: Sequence[SeriesFit]) -> Table:
                 (
                     *(fit.series.label if law is fit.figures[0] else "", "*" if chosen else ""),
                     *(law.law.name, with_interval(law.contention, percent)),
-                    "-" if law.coherency is None else with_interval(law.coherency, small),
+                    with_interval(law.coherency, small),
                     *(with_interval(law.rate_at_1, figure), _end(law)),
                     *(
                         _yield(law),
@@ -276,13 +276,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "noise_slope": fit.chosen.fitted.problem.slope.value,
         "clock_governs": fit.clock.governs,
         "karp_flatt": [
-            {
-                "cores": _whole(value.cores),
-                "value": value.fraction.value,
-                "low": value.fraction.low,
-                "high": value.fraction.high,
-            }
-            for value in fit.karp_flatt.values
+            {"cores": _whole(value.cores), **estimate_facts(value.fraction)} for value in fit.karp_flatt.values
         ],
         "karp_flatt_trend": {"trend": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
         "held_out": _held_out(fit),
@@ -316,13 +310,7 @@ def _law(figures: LawFigures) -> dict[str, object]:
 
 
 def _interval(interval: Estimate) -> dict[str, object]:
-    return {
-        "value": finite(interval.value),
-        "low": finite(interval.low),
-        "high": finite(interval.high),
-        "stderr": interval.stderr,
-        "on_bound": interval.on_bound,
-    }
+    return {**estimate_facts(interval), "stderr": interval.stderr, "on_bound": interval.on_bound}
 
 
 def _truth(fit: SeriesFit) -> dict[str, object] | None:

@@ -8,7 +8,19 @@ from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.laws import HeldOutStep, Loss, StepPrediction
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import LINKAGES, Merge
-from scaling.reporting.words import Table, count, duration, figure, percent, share, some_of, span, with_interval
+from scaling.reporting.words import (
+    Table,
+    count,
+    duration,
+    estimate_facts,
+    figure,
+    interval_alone,
+    percent,
+    share,
+    some_of,
+    span,
+    with_interval,
+)
 from scaling.results.evaluation import OpEvaluation, Scaling
 
 # So much of what is lost need not be named op by op.
@@ -187,9 +199,7 @@ def held_out_table(scalings: Iterable[Scaling]) -> Table:
 
 
 def _interval_words(predicted: Estimate) -> str:
-    if predicted.low is None or predicted.high is None:
-        return "-"
-    return f"{duration(predicted.low)}–{duration(predicted.high)}"
+    return interval_alone(predicted, duration, unknown="-")
 
 
 def op_remarks(result: OpEvaluation) -> Iterator[str]:
@@ -248,15 +258,11 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
             "nothing checks that the laws hold so far"
         )
     if by_ops.unsure:
-        ranges = [f"{part.name} {_ends(part.seconds)}" for part in by_ops.unsure]
+        ranges = [f"{part.name} {interval_alone(part.seconds, duration, joint=' to ')}" for part in by_ops.unsure]
         yield (
             f"{scaling.name}: the serial part of some ops is not told well; on {count(by_ops.threads, 'thread')} these "
             f"may take: {_few(ranges)}"
         )
-
-
-def _ends(seconds: Estimate) -> str:
-    return f"{duration(seconds.low or 0.0)} to {duration(seconds.high or 0.0)}"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -357,14 +363,14 @@ def _scaling(scaling: Scaling) -> Facts:
         "threads": list(times.threads),
         "step_seconds": [float(each) for each in times.steps],
         "noise_of": "steps" if times.of_steps else "launches",
-        "serial_fraction": _interval_facts(scaling.laws.serial_fraction),
+        "serial_fraction": estimate_facts(scaling.laws.serial_fraction),
         "parts": [
             {
                 "name": part.name,
                 "class": part.op_class,
                 "seconds": [float(each) for each in times.means[:, place]],
                 "one_thread_seconds": part.one_thread_seconds,
-                "serial_fraction": _interval_facts(part.serial_fraction),
+                "serial_fraction": estimate_facts(part.serial_fraction),
                 "slower": part.slower,
             }
             for place, part in enumerate(scaling.laws.parts)
@@ -384,7 +390,7 @@ def _loss(found: Loss) -> Facts:
         "lost_seconds": found.lost_seconds,
         "measured": found.measured,
         "parts": [
-            {"name": part.name, "class": part.op_class, "seconds": part.seconds, "share": _interval_facts(part.share)}
+            {"name": part.name, "class": part.op_class, "seconds": part.seconds, "share": estimate_facts(part.share)}
             for part in found.parts
         ],
     }
@@ -409,7 +415,3 @@ def _prediction(predicted: StepPrediction) -> Facts:
         "plain_seconds": predicted.plain_seconds,
         "unsure": [part.name for part in predicted.unsure],
     }
-
-
-def _interval_facts(interval: Estimate) -> Facts:
-    return {"value": interval.value, "low": interval.low, "high": interval.high}

@@ -11,7 +11,7 @@ from scaling.analysis.rules import Doubt
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import Scaled
 from scaling.analysis.summary import PointSelection
-from scaling.reporting.words import Table, count, duration, point_words, share
+from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
@@ -143,9 +143,8 @@ def _interval(figure: Estimate | None, form: str) -> str:
 
 def _between(figure: Estimate | None, form: str) -> str:
     """The bounds of a figure; nothing where it has none, or where it is one by definition."""
-    if figure is None or figure.low is None or figure.high is None or figure.low == figure.high:
-        return ""
-    return f"{form.format(figure.low)}–{form.format(figure.high)}"
+    is_exact = figure is not None and figure.low == figure.high
+    return "" if is_exact else interval_alone(figure, form.format)
 
 
 def _launches(each: Scaled) -> str:
@@ -215,9 +214,8 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
 
 
 def _estimate_facts(name: str, figure: Estimate | None) -> dict[str, float | None]:
-    if figure is None:
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    return {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+    facts = estimate_facts(figure)
+    return {name: facts["value"], f"{name}_low": facts["low"], f"{name}_high": facts["high"]}
 
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -57,17 +57,45 @@ def some_of(some: Sized, launches: Sized) -> str:
     return f" in {len(some)} of {len(launches)} launches" if len(launches) > 1 else ""
 
 
-def with_interval(interval: Estimate, words: Callable[[float], str]) -> str:
-    """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known."""
-    if isinf(interval.value):
-        return "without limit" if interval.low is None else f"above {words(interval.low)}"
-    least, most = interval.low, finite(interval.high)
-    if interval.on_bound and most is not None and interval.value <= (least or 0.0):
-        return f"{words(interval.value)} (up to {words(most)})"
+def with_interval(estimate: Estimate | None, words: Callable[[float], str], *, beyond: str | None = None) -> str:
+    """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known.
+
+    With `beyond`, these words stand for a value or an end that is unknown or without limit.
+    """
+    if beyond is not None:
+        return _with_interval_or(beyond, estimate, words)
+    if estimate is None:
+        return "-"
+    if isinf(estimate.value):
+        return "without limit" if estimate.low is None else f"above {words(estimate.low)}"
+    least, most = estimate.low, finite(estimate.high)
+    if estimate.on_bound and most is not None and estimate.value <= (least or 0.0):
+        return f"{words(estimate.value)} (up to {words(most)})"
     if least is None and most is None:
-        return words(interval.value)
+        return words(estimate.value)
     low, high = ("any" if end is None else words(end) for end in (least, most))
-    return f"{words(interval.value)} ({low} to {high})"
+    return f"{words(estimate.value)} ({low} to {high})"
+
+
+def _with_interval_or(beyond: str, estimate: Estimate | None, words: Callable[[float], str]) -> str:
+    ends = (estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)
+    value, low, high = (beyond if end is None else words(end) for end in map(finite, ends))
+    return value if value == low == high else f"{value} ({low} to {high})"
+
+
+def interval_alone(
+    estimate: Estimate | None, words: Callable[[float], str], *, joint: str = "–", unknown: str = ""
+) -> str:
+    """'2.1–3.8', the ends of an interval; `unknown` where there is none."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return unknown
+    return f"{words(estimate.low)}{joint}{words(estimate.high)}"
+
+
+def estimate_facts(estimate: Estimate | None) -> dict[str, float | None]:
+    """An estimate for scripts, unrounded: None for what is unknown or without limit."""
+    ends = (estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)
+    return dict(zip(("value", "low", "high"), map(finite, ends), strict=True))
 
 
 def percent(ratio: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Answer, Offer
-from scaling.reporting.capacity import limits_facts, size_words, sizing_reasons_sentence, spread_words
+from scaling.reporting.capacity import NO_LIMIT, limits_facts, size_words, sizing_reasons_sentence
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
@@ -13,7 +13,7 @@ from scaling.reporting.page.page import embed_figures, invalid_points_note, rend
 from scaling.reporting.page.tables import AnswerLine, Words, answer_line, apart
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.points import evaluation_notes
-from scaling.reporting.words import count, figure, share
+from scaling.reporting.words import count, figure, share, with_interval
 from scaling.results.node_types import (
     NodeTypeEvaluation,
     SameWork,
@@ -142,7 +142,7 @@ def asked(work: SameWork) -> list[Asked]:
 
 def _cells(offer: Offer) -> tuple[str, ...]:
     sure = "-" if offer.assurance is None else share(offer.assurance)
-    return size_words(offer), sure, spread_words(offer.rate), _cost(offer)
+    return size_words(offer), sure, with_interval(offer.rate, figure, beyond=NO_LIMIT), _cost(offer)
 
 
 def _reason(answer: Answer) -> str:
@@ -151,7 +151,7 @@ def _reason(answer: Answer) -> str:
 
 
 def _does(offer: Offer) -> Words:
-    return apart(spread_words(offer.rate))
+    return apart(with_interval(offer.rate, figure, beyond=NO_LIMIT))
 
 
 def _cost(offer: Offer) -> str:

@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, series
 from scaling.analysis.capacity import answer, scaling_limits
-from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.verdict import TooFewCores, Verdict
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import (
@@ -37,7 +36,6 @@ from scaling.reporting.capacity import (
     limits_sentence,
     limits_table,
     sizing_reason_sentence,
-    spread_words,
     sureness,
 )
 from scaling.reporting.words import text_lines
@@ -110,13 +108,6 @@ def test_facts_are_unrounded_and_complete():
 def test_sureness_is_rounded_down_and_never_certain():
     words = [sureness(assurance) for assurance in (0.95, 0.9496, 0.99, 0.996, 1.0)]
     assert words == ["95 %", "94 %", "99 %", "more than 99 %", "more than 99 %"]
-
-
-def test_spreads_in_words():
-    assert spread_words(Estimate(6.0, 5.0, inf)) == "6 (5 to no limit)"
-    assert spread_words(Estimate(inf, inf, inf)) == "no limit"
-    assert spread_words(Estimate(inf, 30.0, inf), beyond="beyond 32") == "beyond 32 (30 to beyond 32)"
-    assert spread_words(Estimate(0.5, 0.4, 0.6), as_percent=True) == "50 % (40 % to 60 %)"
 
 
 REASONS = [

@@ -3,7 +3,18 @@ from math import inf
 import pytest
 
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.words import Table, count, duration, figure, long_duration, percent, text_lines, with_interval
+from scaling.reporting.words import (
+    Table,
+    count,
+    duration,
+    estimate_facts,
+    figure,
+    interval_alone,
+    long_duration,
+    percent,
+    text_lines,
+    with_interval,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,6 +25,8 @@ from scaling.reporting.words import Table, count, duration, figure, long_duratio
         (Estimate(0.05, None, None), "5 %"),
         (Estimate(inf), "without limit"),
         (Estimate(inf, 0.5, inf), "above 50 %"),
+        (Estimate(0.4, 0.3, inf), "40 % (30 % to any)"),
+        (None, "-"),
     ],
 )
 def test_intervals_in_words(interval, words):
@@ -44,3 +57,23 @@ def test_a_column_marked_so_is_set_to_the_right_and_headers_may_be_left_out():
     rows = [("a", "1"), ("bcd", "10")]
     assert text_lines(Table(("name", ">n"), rows)) == ["name   n", "a      1", "bcd   10"]
     assert text_lines(Table(("", ""), rows)) == ["a    1", "bcd  10"]
+
+
+def test_other_words_may_stand_for_what_has_no_limit():
+    assert with_interval(Estimate(6.0, 5.0, inf), figure, beyond="no limit") == "6 (5 to no limit)"
+    assert with_interval(Estimate(inf, inf, inf), figure, beyond="no limit") == "no limit"
+    assert with_interval(None, figure, beyond="no limit") == "no limit"
+    assert with_interval(Estimate(inf, 30.0, inf), figure, beyond="beyond 32") == "beyond 32 (30 to beyond 32)"
+    assert with_interval(Estimate(0.5, 0.4, 0.6), percent, beyond="no limit") == "50 % (40 % to 60 %)"
+
+
+def test_an_interval_alone_is_its_two_ends():
+    assert interval_alone(Estimate(0.5, 0.4, 0.6), figure) == "0.4–0.6"
+    assert interval_alone(Estimate(0.5, 0.4, 0.6), figure, joint=" to ") == "0.4 to 0.6"
+    assert interval_alone(Estimate(0.5), figure, unknown="-") == "-"
+    assert interval_alone(None, figure) == ""
+
+
+def test_scripts_read_nothing_for_what_is_unknown_or_without_limit():
+    assert estimate_facts(Estimate(6.0, 5.0, inf)) == {"value": 6.0, "low": 5.0, "high": None}
+    assert estimate_facts(None) == {"value": None, "low": None, "high": None}
