@@ -210,7 +210,11 @@ class _Sizing:
             return self._not_given(spread, 0.0, ())
         given = self._given(enough[-1], spread, chances)
         last = enough[-1] == len(self.counts) - 1
-        return replace(given, reasons=(*given.reasons, self._end_reason())) if last else given
+        return (
+            replace(given, reasons=(*given.reasons, end_reason(self.fit, self.sizes, self.counts[-1])))
+            if last
+            else given
+        )
 
     def budget(self) -> Answer:
         """The most throughput an hourly cost can buy."""
@@ -319,25 +323,26 @@ class _Sizing:
         if never > 1.0 - assurance + ROUNDING:
             reason = NeverReached(assurance, never)
             return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, needed, nearest, (reason,))
-        too_few = self._too_few(needed.value)
-        status = Status.NOT_REACHABLE if isinstance(too_few, MachineTooSmall) else Status.REFUSED
-        return Answer(self.fit, self.question, status, None, needed, nearest, (too_few,))
+        limit = too_few(self.fit, self.sizes, assurance, needed.value)
+        status = Status.NOT_REACHABLE if isinstance(limit, MachineTooSmall) else Status.REFUSED
+        return Answer(self.fit, self.question, status, None, needed, nearest, (limit,))
 
-    def _too_few(self, needed: float) -> TooFew:
-        """Which limit ends the sizes on offer: the machine, what was measured, or how far the law may be carried."""
-        assurance, measured = self.question.assurance, most_measured(self.fit)
-        if self.sizes and self.sizes.counts[-1] <= extrapolation_limit(self.fit):
-            return MachineTooSmall(assurance, needed, self.sizes.counts[-1], self.sizes.machine)
-        if only_measured(self.fit):
-            return MeasuredTooFew(assurance, needed, measured)
-        return BeyondExtrapolation(assurance, needed, measured)
 
-    def _end_reason(self) -> WholeMachineKeeps | ExtrapolationEnds:
-        """What ends the sizes that keep an efficiency."""
-        most = self.counts[-1]
-        if self.sizes and most == self.sizes.counts[-1]:
-            return WholeMachineKeeps(most)
-        return ExtrapolationEnds(most, most_measured(self.fit))
+def too_few(fit: SeriesFit, sizes: Sizes | None, assurance: float, needed: float = inf) -> TooFew:
+    """Which limit ends the sizes on offer: the machine, what was measured, or how far the law may be carried."""
+    measured = most_measured(fit)
+    if sizes and sizes.counts[-1] <= extrapolation_limit(fit):
+        return MachineTooSmall(assurance, needed, sizes.counts[-1], sizes.machine)
+    if only_measured(fit):
+        return MeasuredTooFew(assurance, needed, measured)
+    return BeyondExtrapolation(assurance, needed, measured)
+
+
+def end_reason(fit: SeriesFit, sizes: Sizes | None, most: int) -> WholeMachineKeeps | ExtrapolationEnds:
+    """What ends the sizes that keep an efficiency."""
+    if sizes and most == sizes.counts[-1]:
+        return WholeMachineKeeps(most)
+    return ExtrapolationEnds(most, most_measured(fit))
 
 
 def _first_crossing(grid: Floats, above: Floats) -> Floats:

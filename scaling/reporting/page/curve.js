@@ -17,20 +17,19 @@ function ticks(most, wanted) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
-// What is drawn for a question: the name of the axis, how its numbers are written, and the estimate for a size.
-function axis(goal, { unit, work }) {
-  if (goal === "efficiency") return { name: "efficiency", words: percent, estimate: (size) => size.efficiency };
-  if (goal !== "latency") return { name: `${unit}/s`, words: figure, estimate: (size) => size.rate };
-  const seconds = ({ rate }) => ({ value: work / rate.value, low: work / rate.high, high: work / rate.low });
-  return { name: unit === "items" ? "seconds per step" : "seconds per run", words: figure, estimate: seconds };
+// What is drawn of a size for a question.
+function estimate(goal, work, { rate, efficiency }) {
+  const seconds = () => ({ value: work / rate.value, low: work / rate.high, high: work / rate.low });
+  return goal === "efficiency" ? efficiency : goal === "latency" ? seconds() : rate;
 }
 
 // Drawn for a width, so that its letters keep their size on a small screen.
 function curve(series, { goal, target }, offer, room) {
   const width = Math.max(280, Math.min(640, room || 640));
   const [right, bottom] = [width - EDGE.right, HEIGHT - EDGE.bottom];
-  const { name, words, estimate } = axis(goal, series);
-  const points = series.sizes.map((size) => ({ cores: size.cores, ...estimate(size) }));
+  const name = series.words.axis[goal];
+  const words = goal === "efficiency" ? percent : figure;
+  const points = series.sizes.map((size) => ({ cores: size.cores, ...estimate(goal, series.work, size) }));
   const wanted = goal === "hourly-budget" || goal === "cheapest" ? Infinity : target;
   const tallest = Math.max(...points.map((point) => point.high));
   const top = 1.05 * (wanted < 2 * tallest ? Math.max(tallest, wanted) : tallest);

@@ -3,34 +3,29 @@
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const MARK = "ask?";
 
-function targetWords(question, unit) {
-  return {
-    throughput: () => `${figure(question.target)} ${unit}/s`,
-    latency: () => `${unit === "items" ? "a step" : "a run"} within ${duration(question.target)}`,
-    efficiency: () => `an efficiency of ${percent(question.target)} or more`,
-    "hourly-budget": () => `${figure(question.target)} an hour`,
-    cheapest: () => "the cheapest size",
-  }[question.goal]();
+function targetWords({ goal, target }, words) {
+  const write = { latency: duration, efficiency: percent }[goal] ?? figure;
+  return words.target[goal].replace("{}", write(target));
 }
 
 function sureness(chance) {
   return chance > 0.99 ? "more than 99 %" : `${Math.floor(100 * chance + 1e-9)} %`;
 }
 
-function promiseWords(question, offer, unit) {
+function promiseWords(question, offer, { unit, words }) {
   if (question.goal === "hourly-budget") return `${figure(hourly(question.price, offer.cores))} an hour buys ${withInterval(offer.rate)} ${unit}/s`;
   if (question.goal === "cheapest") return `${figure(offer.cost_per_million)} per million ${unit}, the lowest`;
-  return `${sureness(offer.assurance)} sure of ${targetWords(question, unit)}`;
+  return `${sureness(offer.assurance)} sure of ${targetWords(question, words)}`;
 }
 
 function sentence(series, question, { status, offer, reason, replicas }) {
-  const { label, unit } = series;
+  const { label, words } = series;
   const most = question.goal === "efficiency" ? "at most " : "";
   const threads = offer && offer.threads > 1 ? ` with ${offer.threads} threads each` : "";
   const one = offer
-    ? `give ${label} ${most}${count(offer.cores, "core")}${threads}: ${promiseWords(question, offer, unit)}` +
+    ? `give ${label} ${most}${count(offer.cores, "core")}${threads}: ${promiseWords(question, offer, series)}` +
       `${offer.extrapolated ? ", extrapolated" : ""}${reason ? ` (${reason})` : ""}`
-    : `${label}, ${targetWords(question, unit)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
+    : `${label}, ${targetWords(question, words)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
   if (!replicas || (offer && replicas.hourly_cost >= hourly(question.price, offer.cores))) return one;
   const size = `${count(replicas.replicas, "replica")} of ${count(replicas.cores, "core")} (${figure(replicas.hourly_cost)} an hour)`;
   return `${one}; ${offer ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
@@ -42,7 +37,11 @@ function answer(series, question) {
   return { ...reply, sentence: sentence(series, question, reply) };
 }
 
-const planner = (() => {
+function seriesNamed(name) {
+  return facts.planner.series.find((series) => series.name === name);
+}
+
+{
   const { series: all, assurances } = facts.planner;
   const form = document.getElementById("ask");
   const field = (name) => form.elements.namedItem(name);
@@ -53,10 +52,6 @@ const planner = (() => {
     const made = Object.assign(document.createElement(tag), { className });
     made.append(...[content].flat());
     return made;
-  }
-
-  function seriesNamed(name) {
-    return all.find((series) => series.name === name) ?? null;
   }
 
   // A target that the series can reach: what a reader would ask first.
@@ -83,10 +78,8 @@ const planner = (() => {
   function show() {
     const series = seriesNamed(field("series").value);
     const goal = field("want").value;
-    const work = series.unit === "items" ? "step" : "run";
-    const labels = { throughput: `${series.unit} per second`, latency: `seconds per ${work}`, efficiency: "efficiency, 0 to 1", "hourly-budget": "cost per hour" };
     field("target").disabled = document.getElementById("ask-target-field").hidden = goal === "cheapest";
-    document.getElementById("ask-target-label").textContent = labels[goal] ?? "";
+    document.getElementById("ask-target-label").textContent = series.words.field[goal];
     if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question().price);
     const wrong = series.refusal ? null : complaint(question());
     const answered = wrong ? { offer: null, neighbours: [], replicas: null, sentence: wrong } : answer(series, question());
@@ -174,13 +167,12 @@ const planner = (() => {
   }
 
   if (all.length) start();
-  return { seriesNamed };
-})();
+}
 
 // For the browser's console: the facts of this page, and answers with the keys of `scaling capacity --json`.
 window.scaling = {
   facts,
-  answer: (name, question) => answer(planner.seriesNamed(name), question),
+  answer: (name, question) => answer(seriesNamed(name), question),
   numbers: { fixed, general, figure, percent, duration },
   normal,
 };

@@ -3,7 +3,15 @@
 import json
 from collections.abc import Sequence
 
-from scaling.analysis.capacity import DRAWS, available_sizes, extrapolation_limit, most_measured, only_measured, refusal
+from scaling.analysis.capacity import (
+    DRAWS,
+    available_sizes,
+    end_reason,
+    most_measured,
+    only_measured,
+    refusal,
+    too_few,
+)
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
@@ -15,9 +23,9 @@ from scaling.analysis.sizing.quantile_tables import (
     fastest_table,
     size_tables,
 )
-from scaling.analysis.sizing.question import ScalingLimits
+from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.capacity import sizing_reason_sentence, sizing_reasons_sentence
+from scaling.reporting.capacity import STATUS_WORDS, sizing_reason_sentence, sizing_reasons_sentence
 from scaling.reporting.fits import VERDICT_WORDS
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
@@ -58,9 +66,9 @@ def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object
         "work": fit.series.work,
         "recommended": limits.recommended,
         "most_measured": most_measured(fit),
-        "farthest": extrapolation_limit(fit),
         "only_measured": sizing_reasons_sentence(only_measured(fit)),
-        "machine": None if sizes is None or not sizes.counts else {"name": sizes.machine, "cores": sizes.counts[-1]},
+        "too_few": _too_few(fit, sizes),
+        "all_keep": sizing_reasons_sentence((*only_measured(fit), end_reason(fit, sizes, counts[-1]))),
         "sizes": [_size(table) for table in size_tables(fit, draws, counts)],
         "all_threads": _size(all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
         "fastest": _steps(fastest_table(fit, draws)),
@@ -69,7 +77,43 @@ def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object
 
 def _identity(fit: SeriesFit) -> dict[str, object]:
     series = fit.series
-    return {"name": series.name, "label": series.label, "unit": series.unit, "verdict": VERDICT_WORDS[fit.verdict]}
+    return {
+        "name": series.name,
+        "label": series.label,
+        "unit": series.unit,
+        "words": _words(series.unit),
+        "verdict": VERDICT_WORDS[fit.verdict],
+    }
+
+
+def _too_few(fit: SeriesFit, sizes: Sizes | None) -> dict[str, object]:
+    """What is said where no available size is enough, one sentence per assurance."""
+    limits = [too_few(fit, sizes, assurance) for assurance in ASSURANCES]
+    status = Status.NOT_REACHABLE if isinstance(limits[0], MachineTooSmall) else Status.REFUSED
+    return {"status": STATUS_WORDS[status], "reasons": [sizing_reason_sentence(limit) for limit in limits]}
+
+
+def _words(unit: str) -> dict[str, dict[Goal, str]]:
+    """What a series calls the target of a question (`{}` is its value), the field for it, and the axis of the curve."""
+    step = "step" if unit == "items" else "run"
+    rate, seconds = f"{unit}/s", f"seconds per {step}"
+    return {
+        "target": {
+            Goal.THROUGHPUT: f"{{}} {rate}",
+            Goal.LATENCY: f"a {step} within {{}}",
+            Goal.EFFICIENCY: "an efficiency of {} or more",
+            Goal.HOURLY_BUDGET: "{} an hour",
+            Goal.CHEAPEST: "the cheapest size",
+        },
+        "field": {
+            Goal.THROUGHPUT: f"{unit} per second",
+            Goal.LATENCY: seconds,
+            Goal.EFFICIENCY: "efficiency, 0 to 1",
+            Goal.HOURLY_BUDGET: "cost per hour",
+            Goal.CHEAPEST: "",
+        },
+        "axis": dict.fromkeys(Goal, rate) | {Goal.LATENCY: seconds, Goal.EFFICIENCY: "efficiency"},
+    }
 
 
 def _threads_of_all_cores(fit: SeriesFit, sizes: Sizes | None, counts: Sequence[int]) -> int | None:

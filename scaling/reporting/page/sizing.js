@@ -64,21 +64,13 @@ function sizing(series, question) {
     return { status: "ok", offer: offer(sizes[index], chance), neighbours, reason };
   }
 
-  function tooFew() {
-    const { machine, farthest, only_measured: limit } = series;
-    const measured = `${general(series.most_measured)} cores measured`;
-    if (machine && machine.cores <= farthest) return ["not reachable", `the ${machine.cores} cores of ${machine.name} are too few`];
-    if (limit) return ["refused", `${limit}, and the ${measured} are too few`];
-    return ["refused", `even twice the ${measured} are too few, and beyond that nothing is said,`];
-  }
-
   // Why there is no size: no number of cores is enough, or none that is available.
   function giveNone(never, lost, neighbours) {
-    const sure = `${general(100 * assurance)} % confidence`;
+    const { status, reasons } = series.too_few;
+    if (!lost) return { status, offer: null, neighbours, reason: reasons[level] };
     const share = never >= 100 ? "" : ` (${never} % of the laws that fit never get there)`;
-    if (lost) return { status: "not reachable", offer: null, neighbours, reason: `not reachable with ${sure}${share}` };
-    const [status, words] = tooFew();
-    return { status, offer: null, neighbours, reason: `${words} for ${sure}` };
+    const reason = `not reachable with ${general(100 * assurance)} % confidence${share}`;
+    return { status: "not reachable", offer: null, neighbours, reason };
   }
 
   function promise() {
@@ -96,11 +88,7 @@ function sizing(series, question) {
   function efficiency() {
     const index = sizes.findLastIndex((size) => target <= size.efficiencies.assurances[level]);
     if (index < 0) return giveNone(0, false, []);
-    const { machine, most_measured: most } = series;
-    const cores = sizes[last].cores;
-    const whole = machine && cores === machine.cores;
-    const end = whole ? `all ${cores} cores of the machine keep it` : `more cores may keep it too, but ${cores} is as far as ${general(most)} measured ones can tell`;
-    return give(index, keeping, [series.only_measured, index === last ? end : null].filter(Boolean).join("; ") || null);
+    return give(index, keeping, index === last ? series.all_keep : series.only_measured);
   }
 
   function budget() {
