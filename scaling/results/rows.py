@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from scaling.analysis import rules
@@ -31,6 +32,18 @@ Seconds = FiniteFloat | None
 Count = Annotated[int, Field(ge=1)]
 
 
+def _with_keys(*names: str) -> BeforeValidator:
+    """Refuses an object that lacks any of these keys: what is not known is null, so a missing key is a damaged line."""
+
+    def check(facts: Any) -> Any:
+        missing = [name for name in names if name not in facts] if isinstance(facts, Mapping) else []
+        if missing:
+            raise PydanticCustomError("lacks_keys", "lacks {names}", {"names": ", ".join(missing)})
+        return facts
+
+    return BeforeValidator(check)
+
+
 @dataclass(frozen=True, slots=True)
 class Sections:
     """Where the seconds of a run went, as the Minsky study cut it: exec to first line, imports, build, …"""
@@ -43,6 +56,9 @@ class Sections:
     run: Seconds = None
     main: Seconds = None
     wall: Seconds = None
+
+
+SectionsLine = Annotated[Sections, _with_keys("spawn", "import", "init", "setup", "first_step", "run", "main", "wall")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +75,7 @@ class Outcome:
     first_loss: FiniteFloat | None = None
     last_loss: FiniteFloat | None = None
     cautions: tuple[str, ...] = ()
-    sections: Sections = Sections()
+    sections: SectionsLine = Sections()
     truth: StatedTruth | None = None
     stdout_tail: str | None = None
     stderr_tail: str | None = None
@@ -134,12 +150,22 @@ RUN_FIELDS = ("cpus", "launch", "seed", "start", "cohort", "steps", "traced")
 RunLine = Annotated[Run, BeforeValidator(_nest_run)]
 
 
+# The keys that every version has written; those it has learnt since may be missing.
+OutcomeLine = Annotated[
+    Outcome,
+    _with_keys(
+        *("status", "reason", "step_seconds", "warmup_steps", "ended_by", "items_per_step", "sections"),
+        *("stdout_tail", "stderr_tail"),
+    ),
+]
+
+
 class _RowLine(TypedDict):
     """A line of `rows.jsonl` as it must look; a key this version does not know is left alone."""
 
     schema: Literal[1]
     run: RunLine
-    outcome: Outcome
+    outcome: OutcomeLine
     witness: Witness
     machine: Machine
     versions: dict[str, str]

@@ -86,6 +86,32 @@ def test_a_key_from_a_later_version_is_left_alone():
     assert row_from_json(json.dumps(facts)) == row()
 
 
+ALWAYS_WRITTEN = ("status", "reason", "step_seconds", "warmup_steps", "ended_by", "items_per_step", "sections")
+
+
+@pytest.mark.parametrize("key", [*ALWAYS_WRITTEN, "stdout_tail", "stderr_tail"])
+def test_an_outcome_that_lacks_what_every_version_writes_is_refused(key):
+    facts = json.loads(row_to_json(row()))
+    del facts["outcome"][key]
+    with pytest.raises(StoreError, match=rf"^outcome: lacks {key}$"):
+        row_from_json(json.dumps(facts))
+
+
+@pytest.mark.parametrize("section", ["spawn", "import", "first_step", "run", "wall"])
+def test_sections_that_lack_one_are_refused(section):
+    facts = json.loads(row_to_json(row()))
+    del facts["outcome"]["sections"][section]
+    with pytest.raises(StoreError, match=rf"^outcome.sections: lacks {section}$"):
+        row_from_json(json.dumps(facts))
+
+
+@pytest.mark.parametrize("key", ["first_loss", "last_loss", "cautions", "truth"])
+def test_an_outcome_may_lack_what_earlier_versions_did_not_write(key):
+    facts = json.loads(row_to_json(row()))
+    del facts["outcome"][key]
+    assert row_from_json(json.dumps(facts)) == row()
+
+
 @pytest.mark.parametrize("line", ["", "{", "[]", "null", '{"schema": 1}', b"\x00\x00"])
 def test_a_line_that_is_no_row_is_refused_in_one_sentence(line):
     with pytest.raises(StoreError) as refused:
