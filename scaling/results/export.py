@@ -4,7 +4,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
@@ -124,6 +124,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "start": row.run.start,
         "median_seconds": launch_of(row).seconds,
         **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
+        "turns": tuple(map(asdict, outcome.turns)),
         **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
         **{f"truth_{field.name}": getattr(outcome.truth, field.name, None) for field in fields(StatedTruth)},
         **_values(row.witness),
@@ -152,6 +153,7 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
             **outcome,
             "step_seconds": json.loads(flat["step_seconds"]),
             "cautions": json.loads(flat["cautions"]),
+            "turns": json.loads(flat.get("turns") or "[]"),
             "items_per_step": flat["items"],
             "sections": {"import" if name == "imports" else name: seconds for name, seconds in sections.items()},
             "truth": truth if any(truth.values()) else None,

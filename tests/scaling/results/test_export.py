@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.shared.machines import machine, row, study
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import Turn
 from scaling.errors import StoreError
 from scaling.results import export
 from scaling.results.export import is_export, read_export, write_export
@@ -48,7 +49,9 @@ def as_exported(row):
 
 
 def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
-    rows = [*ROWS, row(ROWS[1].run, cautions=("one, two", 'a "third"'), first_loss=0.5, truth=StatedTruth(0.0, 2e-6))]
+    turns = (Turn(0, steps=1, unsettled=0, seconds=0.1), Turn(1, steps=2, unsettled=1, seconds=0.1, cpu_seconds=0.4))
+    stated = {"cautions": ("one, two", 'a "third"'), "first_loss": 0.5, "truth": StatedTruth(0.0, 2e-6), "turns": turns}
+    rows = [*ROWS, row(ROWS[1].run, **stated)]
     write_export(rows, "csv", tmp_path / "rows.csv")
     assert is_export(tmp_path / "rows.csv")
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
