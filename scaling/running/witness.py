@@ -1,13 +1,15 @@
 """What else happened while steps were timed: threads, CPUs visited, waiting, steal, pressure, clocks, energy.
 
 Read without privileges, in the worker itself, outside the timed steps. What the machine does not report is None.
+Processes that the workload has started and that are still alive count as its own, with their threads.
 Imports nothing heavy: the worker pays for it at every start.
 """
 
 import os
 import resource
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +18,9 @@ from scaling.machine.cpulist import CpuSet, format_list, parse_list
 
 ROOT = Path("/")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+# Which of a process's clocks counts its CPU time to the nanosecond: CPUCLOCK_SCHED in <linux/posix-timers.h>.
+SCHEDULER_CLOCK = 2
 
 # A thread counts as busy from this share of the busiest thread's CPU time: pools keep helpers that only wake up.
 BUSY_SHARE = 0.05
@@ -41,10 +46,14 @@ class Reading(NamedTuple):
 
 
 class Visits:
-    """Which CPUs each thread was last seen on, looked at now and then between steps."""
+    """Which CPUs each thread was last seen on, looked at now and then between steps.
+
+    Of the processes of the workload, those that were there before the steps are looked at.
+    """
 
     def __init__(self) -> None:
         self.cpus: dict[int, set[int]] = {}
+        self.processes = _processes()
         self.next_look = 0.0
 
     def look(self) -> None:
@@ -52,8 +61,8 @@ class Visits:
         now = time.perf_counter()
         if now >= self.next_look:
             self.next_look = now + SECONDS_BETWEEN_LOOKS
-            for thread in _threads():
-                stat = _text(f"/proc/self/task/{thread}/stat")
+            for thread, folder in _threads(self.processes):
+                stat = _text(f"{folder}/stat")
                 if stat is not None:
                     self.cpus.setdefault(thread, set()).add(int(stat.rpartition(")")[2].split()[36]))
 
@@ -61,10 +70,15 @@ class Visits:
 def read(cpus: CpuSet, siblings: CpuSet) -> Reading:
     """The counters now."""
     own = resource.getrusage(resource.RUSAGE_SELF)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)  # those that have ended and were waited for
+    processes = _processes()
     return Reading(
-        cpu_seconds=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
-        waits=_waits(),
+        cpu_seconds=own.ru_utime
+        + own.ru_stime
+        + children.ru_utime
+        + children.ru_stime
+        + sum(map(_cpu_seconds, processes[1:])),
+        waits=_waits(processes),
         involuntary_switches=own.ru_nivcsw + children.ru_nivcsw,
         voluntary_switches=own.ru_nvcsw + children.ru_nvcsw,
         **_processor_ticks(cpus, siblings),
@@ -144,19 +158,39 @@ def memory_bytes() -> dict[str, int | None]:
     return {"max_rss_bytes": max(own or 0, children), "mapped_file_bytes": mapped}
 
 
-def _threads() -> list[int]:
-    return [int(name) for name in os.listdir("/proc/self/task")]
+def _processes() -> list[int]:
+    """This process and all that descend from it; this one alone where the kernel keeps no lists of children."""
+    processes = [os.getpid()]
+    for process in processes:  # grows as it goes
+        for _, folder in _threads([process]):
+            processes += map(int, (_text(f"{folder}/children") or "").split())
+    return processes
 
 
-def _waits() -> dict[int, tuple[int, int]]:
+def _threads(processes: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Every thread of some processes, with its folder; a process that has ended has none."""
+    for process in processes:
+        with suppress(OSError):
+            yield from ((int(name), f"/proc/{process}/task/{name}") for name in os.listdir(f"/proc/{process}/task"))
+
+
+def _waits(processes: Iterable[int]) -> dict[int, tuple[int, int]]:
     """Nanoseconds every thread has run, and has waited for a CPU."""
     waits = {}
-    for thread in _threads():
-        text = _text(f"/proc/self/task/{thread}/schedstat")
+    for thread, folder in _threads(processes):
+        text = _text(f"{folder}/schedstat")
         if text:
             ran, waited, _ = text.split()
             waits[thread] = (int(ran), int(waited))
     return waits
+
+
+def _cpu_seconds(process: int) -> float:
+    """The CPU time of another process by its clock, which has that of threads that have ended too."""
+    try:
+        return time.clock_gettime(~process << 3 | SCHEDULER_CLOCK)  # as clock_getcpuclockid(3) makes it
+    except OSError:
+        return 0.0
 
 
 def _processor_ticks(cpus: CpuSet, siblings: CpuSet) -> dict[str, int | None]:

@@ -1,0 +1,86 @@
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from scaling.running import witness
+
+CPUS = frozenset(os.sched_getaffinity(0))
+SPINS = "print('ready', flush=True)\nwhile True: pass"
+HAS_A_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SPINS!r}])"
+
+
+@contextmanager
+def started(program):
+    """A program that is ready, and the processes it has started."""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        family = [process, *psutil.Process(process.pid).children(recursive=True)]
+        try:
+            yield process, [member.pid for member in family]
+        finally:
+            for member in family:
+                member.kill()
+
+
+def spin_until(process, cpu_seconds):
+    """Be busy until another process has used so much CPU time, and return how much it was."""
+    while (used := sum(psutil.Process(process).cpu_times()[:2])) < cpu_seconds:
+        pass
+    return used
+
+
+def reading():
+    return witness.read(CPUS, frozenset())
+
+
+def test_processes_are_found_with_all_their_descendants():
+    before = witness._processes()
+    with started(HAS_A_CHILD) as (_, family):
+        assert len(family) == 2
+        assert set(witness._processes()) - set(before) == set(family)
+    assert before[0] == os.getpid()
+    assert not set(witness._processes()) & set(family)
+
+
+def test_a_kernel_without_lists_of_children_leaves_the_process_itself(monkeypatch):
+    monkeypatch.setattr(witness, "_text", lambda path: None)
+    with started(SPINS):
+        assert witness._processes() == [os.getpid()]
+
+
+def test_a_process_that_is_alive_counts_as_the_runs_own():
+    threads = len(reading().waits)
+    with started(SPINS) as (process, _):
+        visits, before = witness.Visits(), reading()
+        start = spin_until(process.pid, 0)
+        visits.look()
+        used = spin_until(process.pid, start + 0.1) - start
+        seen = witness.witness(before, reading(), visits, CPUS)
+    assert seen["threads"] == threads + 1
+    assert seen["busy_threads"] >= 2
+    assert process.pid in visits.cpus
+    assert set(visits.cpus[process.pid]) <= CPUS
+    assert seen["cpu_seconds"] > used
+
+
+def test_a_process_that_ends_meanwhile_is_counted_once():
+    with started(SPINS) as (process, _):
+        spin_until(process.pid, 0.2)
+        before = reading()
+        process.kill()
+        process.wait()
+        after = reading()
+    grown = after.cpu_seconds - before.cpu_seconds
+    assert 0 <= grown < 0.2
+    assert process.pid not in after.waits
+
+
+def test_a_process_that_is_gone_has_no_threads_and_no_cpu_time():
+    with started(SPINS) as (process, _):
+        pass
+    assert list(witness._threads([process.pid])) == []
+    assert witness._cpu_seconds(process.pid) == pytest.approx(0.0)
