@@ -4,16 +4,20 @@ Amdahl (1967): with a fraction s of the work serial, n cores take s + (1 - s) / 
 Both parts do the same: NumPy divides one number by one again and again, each division waiting for the one before.
 Such a chain lives in two registers, so neither memory bandwidth nor caches nor the clock of wide vector units add a
 serial part of their own, and a neighbour on the other thread of a core, who shares its units, slows it by a few
-percent only, where a stream of independent operations would lose half its speed. Each thread's share is one call
-that holds no interpreter lock. By the same token two threads of one core serve two chains nearly as well as two
-cores: what SMT yields here is its best case.
+percent only, where a stream of independent operations would lose half its speed. By the same token two threads of one
+core serve two chains nearly as well as two cores: what SMT yields here is its best case.
+
+Each thread is a process, as threads of one interpreter have to wait for each other to be told what to do, up to a
+millisecond for sixteen. What the hand-off still takes is measured with steps that do no work, and stated in `truth`
+beside the serial fraction.
 
 With weak scaling the parallel part grows with the items, and the serial part stays.
 """
 
 import os
-from queue import SimpleQueue
-from threading import Thread
+import time
+from collections.abc import Callable
+from functools import partial
 
 # Nothing here multiplies matrices, and the threads OpenBLAS starts for it would spin beside ours at first.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,45 +25,63 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from scaling.workloads.base import Setting
+from scaling.workloads.helpers import NOTHING, WORK, Helpers
 
 # Millions of divisions per step: a tenth of a second, and a quarter of that, on a core of 3 GHz.
 DEFAULT_WORK = {"published": 16.0, "small": 4.0}
 
+# Steps without work, and the time they may take: a few milliseconds unless others use the same CPUs. As that only ever
+# adds to them, the hand-off is their lowest decile.
+EMPTY_STEPS, LONGEST_SECONDS, QUANTILE = 300, 0.5, 0.1
+
 
 class Calibrated:
-    """A fixed number of divisions: some by one thread alone, the rest shared out evenly."""
+    """A fixed number of divisions: some by one thread alone, the rest shared out evenly.
 
-    def __init__(self, serial: int, parallel: int, threads: int, items: int) -> None:
+    `truth` is stated for as many threads as CPUs and one item for each: only then is the speedup the one of the law.
+    """
+
+    def __init__(self, serial: int, parallel: int, threads: int, items: int, states_truth: bool = False) -> None:
         self.items_per_step = items
         self.serial = serial
         share, left = divmod(parallel, threads)
         self.shares = [share + (number < left) for number in range(threads)]
-        self.tasks: SimpleQueue[int] = SimpleQueue()
-        self.done: SimpleQueue[None] = SimpleQueue()
+        self.truth: dict[str, float] | None = None
+        self._states_truth = states_truth
+        self._serial_part, self._own_share = division_chain(serial), division_chain(self.shares[0])
 
     def prepare(self) -> None:
-        """Start the threads beside the main one."""
-        for _ in self.shares[1:]:
-            Thread(target=self._serve, daemon=True).start()
+        """Start the processes beside the main one."""
+        self.helpers = Helpers([division_chain(share) for share in self.shares[1:]])
+        if self._states_truth:
+            fraction = self.serial / (self.serial + sum(self.shares))
+            self.truth = {"serial_fraction": fraction, "overhead_seconds": self.hand_off_seconds()}
 
     def step(self) -> None:
         """Do the serial divisions, then every thread its share of the others."""
-        divide(self.serial)
-        for share in self.shares[1:]:
-            self.tasks.put(share)
-        divide(self.shares[0])
-        for _ in self.shares[1:]:
-            self.done.get()
+        self.take_step(self._serial_part, self._own_share, WORK)
 
-    def _serve(self) -> None:
-        while True:
-            divide(self.tasks.get())
-            self.done.put(None)
+    def hand_off_seconds(self) -> float:
+        """What a step without work takes."""
+        seconds, empty = [], division_chain(0)
+        end = time.perf_counter() + LONGEST_SECONDS
+        while len(seconds) < EMPTY_STEPS and (start := time.perf_counter()) < end:
+            self.take_step(empty, empty, NOTHING)
+            seconds.append(time.perf_counter() - start)
+        return sorted(seconds)[int(QUANTILE * len(seconds))]
+
+    def take_step(self, serial_part: Callable[[], object], own_share: Callable[[], object], command: int) -> None:
+        """Do one part alone, then one beside the helpers, who do theirs or nothing."""
+        self.helpers.announce()
+        serial_part()
+        self.helpers.start(command)
+        own_share()
+        self.helpers.wait()
 
 
-def divide(times: int) -> None:
-    """Divide one by one so many times, one after another; a view of stride 0 stands for all the ones."""
-    np.divide.reduce(np.broadcast_to(np.float64(1.0), (times + 1,)))
+def division_chain(times: int) -> Callable[[], object]:
+    """Divides one by one so many times, one after another; a view of stride 0 stands for all the ones."""
+    return partial(np.divide.reduce, np.broadcast_to(np.float64(1.0), (times + 1,)))
 
 
 def build(setting: Setting, serial: float = 0.1, work: float | None = None) -> Calibrated:
@@ -70,6 +92,12 @@ def build(setting: Setting, serial: float = 0.1, work: float | None = None) -> C
     if not work > 0:
         raise ValueError(f"work={work} is not above 0")
     items = setting.item_count(1)
-    divisions = work * 1e6
-    threads = setting.intra or len(os.sched_getaffinity(0))
-    return Calibrated(round(divisions * serial), round(divisions * (1 - serial) * items), threads, items)
+    divisions, cpus = work * 1e6, len(os.sched_getaffinity(0))
+    threads = setting.intra or cpus
+    return Calibrated(
+        serial=round(divisions * serial),
+        parallel=round(divisions * (1 - serial) * items),
+        threads=threads,
+        items=items,
+        states_truth=threads == cpus and setting.times == 1,
+    )

@@ -10,7 +10,6 @@ Read in the child before it has checked where it is pinned, so nothing but the s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,14 @@ class TruthCheck:
 
 
 def combine(stated: Sequence[StatedTruth | None]) -> StatedTruth | None:
-    """What several launches state together; None where one states nothing or they differ."""
+    """What several launches state together, with the least overhead, as what disturbs them only adds to it.
+
+    None where one states nothing or they differ.
+    """
     known = [truth for truth in stated if truth is not None]
     if not known or len(known) < len(stated) or len({truth.serial_fraction for truth in known}) > 1:
         return None
-    return StatedTruth(known[0].serial_fraction, median(truth.overhead_seconds for truth in known))
+    return StatedTruth(known[0].serial_fraction, min(truth.overhead_seconds for truth in known))
 
 
 def expected_serial_fraction(one_core_seconds: float, one_core: StatedTruth, cores: float, many: StatedTruth) -> float:

@@ -1,9 +1,23 @@
+import os
+from contextlib import contextmanager
+
 import pytest
 
 from scaling.workloads.base import Setting
 from scaling.workloads.calibrated import build
 
+CPUS = len(os.sched_getaffinity(0))
 SETTING = Setting(mode="train", size="small", items=None, times=1, cores=4, smt=1, intra=4, inter=0, seed=1)
+
+
+@contextmanager
+def prepared(setting, **options):
+    workload = build(setting, **options)
+    workload.prepare()
+    try:
+        yield workload
+    finally:
+        workload.helpers.end()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
@@ -29,11 +43,23 @@ def test_weak_scaling_grows_the_parallel_part_only():
     assert four.items_per_step == 4
 
 
-def test_a_step_uses_every_thread_and_comes_back():
-    workload = build(SETTING, work=0.1)
-    workload.prepare()
-    for _ in range(3):
-        assert workload.step() is None
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_step_uses_every_thread_and_comes_back(threads):
+    with prepared(SETTING._replace(intra=threads), work=0.1) as workload:
+        assert [workload.step() for _ in range(3)] == [None] * 3
+
+
+@pytest.mark.parametrize("items", [None, 3])
+def test_as_many_threads_as_cpus_state_their_serial_fraction_and_hand_off(items):
+    with prepared(SETTING._replace(intra=0, items=items), serial=0.25, work=0.1) as workload:
+        assert workload.truth["serial_fraction"] == pytest.approx(0.25 / (0.25 + 0.75 * (items or 1)))
+        assert workload.truth["overhead_seconds"] > 0
+
+
+@pytest.mark.parametrize("other", [{"intra": CPUS + 1}, {"intra": 0, "times": 2}])
+def test_other_threads_than_cpus_and_weak_scaling_state_no_truth(other):
+    with prepared(SETTING._replace(**other), work=0.1) as workload:
+        assert workload.truth is None
 
 
 @pytest.mark.parametrize("wrong", [{"serial": -0.1}, {"serial": 1.1}, {"work": 0}, {"work": -1}])

@@ -1,0 +1,138 @@
+"""Processes that share the work of a step, handed to them within about a microsecond.
+
+A helper is forked once, has an interpreter lock of its own, and waits for a word in shared memory by polling it. One
+word holds the number of a step and what to do in it, and nothing else is passed: no order of stores is relied on, so it
+is the same on every processor. A helper answers with the same word, on cache lines of its own.
+
+While a step is under way, its serial part included, helpers poll without a pause: however long that part is, the
+hand-off after it takes no longer. Only between steps a helper that has polled for a while takes naps, each a sixteenth
+of the time it has waited and at most 20 ms, so that a forgotten one uses next to no CPU. The while is CPU time, so that
+a helper that was stopped meanwhile polls on. Where there are more processes than CPUs, polling would take the CPU from
+those that work: then all take naps from the first, and a hand-off is not instant.
+
+A helper is killed by the kernel when the thread that started it ends, however that happens.
+"""
+
+import ctypes
+import mmap
+import os
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import inf
+from typing import NoReturn
+
+SET_PARENT_DEATH_SIGNAL = 1  # from <linux/prctl.h>
+
+# What the lowest bits of a word tell the helpers: a step has begun; do your job; do nothing, but answer.
+AWAKE, WORK, NOTHING = 1, 2, 3
+COMMAND_BITS = 2
+COMMAND = (1 << COMMAND_BITS) - 1
+
+# Words of 8 bytes between two that are written by different processes: 128 bytes, as lines may be fetched in pairs.
+SPACING = 16
+
+# Polls between two looks at the clock: some 40 µs.
+POLLS = 1000
+
+# Far above what a harness does between two steps (it looks at threads and counters: up to a few milliseconds).
+PATIENCE_SECONDS = 0.05
+SHORTEST_NAP, LONGEST_NAP, NAP_SHARE = 5e-5, 0.02, 1 / 16
+
+
+class Helpers:
+    """One process for each job; all of them do theirs when told to, as often as wanted."""
+
+    def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
+        self._words = memoryview(mmap.mmap(-1, 8 * SPACING * (len(jobs) + 1))).cast("q")
+        self._crowded = len(jobs) + 1 > len(os.sched_getaffinity(0))
+        self._number = 0
+        self._answered = 0
+        self._pids = {SPACING * number: self._fork(SPACING * number, job) for number, job in enumerate(jobs, 1)}
+
+    def announce(self) -> None:
+        """A step begins: be awake."""
+        self._post(AWAKE)
+
+    def start(self, command: int = WORK) -> None:
+        """Have every helper do its job, or nothing."""
+        self._post(command)
+
+    def wait(self) -> None:
+        """Wait until every helper has answered."""
+        for place, pid in self._pids.items():
+            while not _changed(self._words, place, self._answered):
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    raise RuntimeError(f"the helper process {pid} has ended")
+                if self._crowded:
+                    time.sleep(SHORTEST_NAP)
+        self._answered = self._words[0]
+
+    def end(self) -> None:
+        """End the helpers before their time: they would end with this process."""
+        for pid in self._pids.values():
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+        self._pids = {}
+
+    def _post(self, command: int) -> None:
+        self._number += 1
+        self._words[0] = self._number << COMMAND_BITS | command
+
+    def _fork(self, place: int, job: Callable[[], object]) -> int:
+        prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+        with warnings.catch_warnings():
+            # Other threads may hold locks at a fork; a helper takes none but those of the allocator, which are freed.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+            _live(self._words, place, job, parent, self._crowded)
+        return pid
+
+
+def _live(words: memoryview, place: int, job: Callable[[], object], parent: int, crowded: bool) -> NoReturn:
+    """In the helper: never return to the code of the process it was forked from."""
+    try:
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the other ends of its pipes shall know when that process ends
+        if os.getppid() == parent:  # it has not ended before the kernel was told to end us with it
+            _serve(words, place, job, crowded)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _serve(words: memoryview, place: int, job: Callable[[], object], crowded: bool) -> NoReturn:
+    word = 0
+    while True:
+        command = word & COMMAND
+        _await_change(words, word, 0.0 if crowded else inf if command == AWAKE else PATIENCE_SECONDS)
+        word = words[0]
+        if word & COMMAND == WORK:
+            job()
+        if word & COMMAND != AWAKE:
+            words[place] = word
+
+
+def _await_change(words: memoryview, word: int, patience: float) -> None:
+    """Poll until the first word is another one; with naps in between once our patience is over."""
+    if _changed(words, 0, word):
+        return
+    cpu_seconds, seconds = time.process_time(), time.monotonic()
+    while not _changed(words, 0, word):
+        if time.process_time() - cpu_seconds >= patience:
+            waited = time.monotonic() - seconds
+            time.sleep(min(max(NAP_SHARE * waited, SHORTEST_NAP), LONGEST_NAP))
+
+
+def _changed(words: memoryview, place: int, word: int) -> bool:
+    """Whether a word becomes another one within some microseconds."""
+    for _ in range(POLLS):  # noqa: SIM110  # a generator takes twice as long
+        if words[place] != word:
+            return True
+    return False
