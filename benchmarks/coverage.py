@@ -76,10 +76,10 @@ def covers(truth: Truth, make: Callable[[Truth, np.random.Generator], Series] = 
     """How often the interval of the serial fraction holds it."""
 
     def good(chance: np.random.Generator) -> bool:
-        found = contention_interval(amdahl(make(truth, chance)))
-        assert found.low is not None
-        assert found.high is not None
-        return found.low <= truth.serial <= found.high
+        interval = contention_interval(amdahl(make(truth, chance)))
+        assert interval.low is not None
+        assert interval.high is not None
+        return interval.low <= truth.serial <= interval.high
 
     return share(good)
 
@@ -88,8 +88,8 @@ def covers_usl(truth: Truth, interval: Callable[[FittedLaw], Estimate], aim: flo
     """How often an interval of the universal scalability law holds the truth."""
 
     def good(chance: np.random.Generator) -> bool:
-        found = interval(fit_law(fit_problem(USL, counts(series(truth, chance)))))
-        return (found.low or 0.0) <= aim <= (np.inf if found.high is None else found.high)
+        limits = interval(fit_law(fit_problem(USL, counts(series(truth, chance)))))
+        return (limits.low or 0.0) <= aim <= (np.inf if limits.high is None else limits.high)
 
     return share(good)
 
@@ -100,8 +100,8 @@ def bootstrap_covers(truth: Truth) -> Measure:
     def good(chance: np.random.Generator) -> bool:
         measured = series(truth, chance)
         seen = counts(measured)
-        found = fit_resamples(resample_means(measured, seen, 400, 1), seen, AMDAHL)
-        low, high = expanded_interval(found.contention, seen) or (0.0, 0.0)
+        resampled = fit_resamples(resample_means(measured, seen, 400, 1), seen, AMDAHL)
+        low, high = expanded_interval(resampled.contention, seen) or (0.0, 0.0)
         return low <= truth.serial <= high
 
     return share(good)
@@ -130,8 +130,8 @@ def bias(truth: Truth) -> Measure:
     """How far the median estimate is from the truth, in standard errors."""
 
     def measure(sets: int, chance: np.random.Generator) -> float:
-        found = np.array([amdahl(series(truth, chance)).contention for _ in range(sets)])
-        return float(abs(np.median(found) - truth.serial) / found.std())
+        contentions = np.array([amdahl(series(truth, chance)).contention for _ in range(sets)])
+        return float(abs(np.median(contentions) - truth.serial) / contentions.std())
 
     return measure
 
@@ -161,9 +161,9 @@ def refuses_four_times(truth: Truth) -> Measure:
     """How often a throughput that takes four times the cores measured is refused a number."""
 
     def good(chance: np.random.Generator) -> bool:
-        found = fit(series(truth, chance), resamples=0)
+        fitted = fit(series(truth, chance), resamples=0)
         question = Question(Goal.LATENCY, truth.true_seconds(4 * max(truth.grid)))
-        return answer(found, question, draws=400).offer is None
+        return answer(fitted, question, draw_count=400).allocation is None
 
     return share(good)
 
@@ -172,11 +172,11 @@ def meets_targets(truth: Truth, cores: int, assurance: float) -> Measure:
     """How often a launch keeps a latency that the fit is so sure of."""
 
     def good(chance: np.random.Generator) -> bool:
-        drawn = draws(amdahl(series(truth, chance)), STEADY_CLOCK)
+        sample = draws(amdahl(series(truth, chance)), STEADY_CLOCK)
         low, high = np.log(truth.true_seconds(cores)) - 1.0, np.log(truth.true_seconds(cores)) + 1.0
         for _ in range(40):
             middle = (low + high) / 2.0
-            sure = float(chance_within(drawn, float(np.exp(middle)), np.array([float(cores)]))[0])
+            sure = float(chance_within(sample, float(np.exp(middle)), np.array([float(cores)]))[0])
             low, high = (middle, high) if sure < assurance else (low, middle)
         return bool(launches(truth, cores, chance, 1)[0] <= np.exp(high))
 
@@ -187,14 +187,16 @@ def finds_smt_yield(truth: Truth, what: str) -> Measure:
     """Median estimates of φ and s where threads share cores, or how often their intervals hold the truth."""
 
     def measure(sets: int, chance: np.random.Generator) -> float:
-        found = [amdahl(series(truth, chance), smt_free=True) for _ in range(sets)]
+        fits = [amdahl(series(truth, chance), smt_free=True) for _ in range(sets)]
         if what == "φ":
-            return float(np.median([abs((each.smt_yield or 0.0) - truth.smt_yield) for each in found]))
+            return float(np.median([abs((fitted.smt_yield or 0.0) - truth.smt_yield) for fitted in fits]))
         if what == "s":
-            return float(abs(np.median([each.contention for each in found]) / truth.serial - 1.0))
-        intervals = [smt_yield_interval(each) if what == "φ covered" else contention_interval(each) for each in found]
+            return float(abs(np.median([fitted.contention for fitted in fits]) / truth.serial - 1.0))
+        intervals = [
+            smt_yield_interval(fitted) if what == "φ covered" else contention_interval(fitted) for fitted in fits
+        ]
         aim = truth.smt_yield if what == "φ covered" else truth.serial
-        return float(np.mean([(each.low or 0.0) <= aim <= (each.high or 1.0) for each in intervals]))
+        return float(np.mean([(interval.low or 0.0) <= aim <= (interval.high or 1.0) for interval in intervals]))
 
     return measure
 
@@ -203,8 +205,8 @@ def clock_bias(truth: Truth, *, clock: bool) -> Measure:
     """How far off the median serial fraction is where the clock falls, relative."""
 
     def measure(sets: int, chance: np.random.Generator) -> float:
-        found = [_fitted(series(truth, chance, clock=clock)) for _ in range(sets)]
-        return float(abs(np.median([each.law(AMDAHL).fitted.contention for each in found]) / truth.serial - 1.0))
+        fits = [_fitted(series(truth, chance, clock=clock)) for _ in range(sets)]
+        return float(abs(np.median([fitted.law(AMDAHL).fitted.contention for fitted in fits]) / truth.serial - 1.0))
 
     return measure
 

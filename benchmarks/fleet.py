@@ -146,9 +146,9 @@ def measured(folder: Path, costs: Costs = TIMED) -> Costs:
     try:
         for number in range(TIMED_RUNS):
             start, used = time.perf_counter(), time.process_time()
-            kept = row_from_json(json.loads(answer)["row"])
-            store.append(kept)
-            journal.write("result", "kind", key=run_key(kept.run), attempt=1, node="n1")
+            row = row_from_json(json.loads(answer)["row"])
+            store.append(row)
+            journal.write("result", "kind", key=run_key(row.run), attempt=1, node="n1")
             journal.write("sent", "kind", key=run_key(run_from_json(order)), attempt=number + 1)
             used = time.process_time() - used
             cpu.append(used)
@@ -229,16 +229,16 @@ def print_beside(results: Path, costs: Costs, seed: int) -> None:
     entries = list(read_journal(results))
     _print_row("kind", "runs", "nodes", "plan to last row, real", "simulated")
     _print_row("---", *["---:"] * 4)
-    for kind in sorted({entry.node_type for entry in entries if entry.node_type}):
-        of_kind = [entry for entry in entries if entry.node_type == kind]
-        rows = list(read_rows(results / kind))
+    for node_type in sorted({entry.node_type for entry in entries if entry.node_type}):
+        of_type = [entry for entry in entries if entry.node_type == node_type]
+        rows = list(read_rows(results / node_type))
         walls = [row.outcome.sections.wall or 0.0 for row in rows]
-        planned = next(_time(entry.at) for entry in of_kind if entry.event == "planned")
-        last = max(_time(entry.at) for entry in of_kind if entry.event == "result")
+        planned = next(_time(entry.at) for entry in of_type if entry.event == "planned")
+        last = max(_time(entry.at) for entry in of_type if entry.event == "result")
         nodes = len({row.machine.host for row in rows})
         fleet = Fleet(nodes, len(rows), sum(walls) / len(walls), failures_per_hour=0.0)
         simulated = simulate(fleet, replace(costs, pilot=0.0, submit=0.0), seed).wall
-        _print_row(kind, len(rows), nodes, f"{last - planned:.1f} s", f"{simulated:.1f} s")
+        _print_row(node_type, len(rows), nodes, f"{last - planned:.1f} s", f"{simulated:.1f} s")
 
 
 def _time(text: str) -> float:

@@ -112,7 +112,7 @@ def _print_within(names: list[str]) -> None:
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     for name in names:
         code = WITHIN.replace("STRETCH", str(STRETCH))
-        ratios, seconds = json.loads(_told(code, name, cpus, WITHIN_SECONDS))
+        ratios, seconds = json.loads(_child_output(code, name, cpus, WITHIN_SECONDS))
         ordered = sorted(ratios)
         reach = round(0.98 * len(ordered) ** 0.5)  # order statistics around the median
         low, high = (
@@ -142,10 +142,10 @@ def _pairs(name: str, count: int) -> list[tuple[float, float]]:
 
 
 def _plain(name: str, cpus: tuple[int, ...]) -> float:
-    return float(_told(PLAIN, name, cpus, SECONDS))
+    return float(_child_output(PLAIN, name, cpus, SECONDS))
 
 
-def _told(code: str, name: str, cpus: tuple[int, ...], seconds: float) -> str:
+def _child_output(code: str, name: str, cpus: tuple[int, ...], seconds: float) -> str:
     """The last line a script of ours prints."""
     environment = {
         **os.environ,

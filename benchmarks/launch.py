@@ -34,15 +34,15 @@ def main() -> None:
     smallest, long = study_from_toml(SMALLEST, "smallest"), study_from_toml(LONG, "long")
     run = plan(smallest, topology).runs[0]
     with LocalEngine(smallest, topology, machine) as engine:
-        kinds = {
+        starts = {
             "python -c pass": lambda: _started("pass", run.flat_cpus),
             f"python -c '{OWN_IMPORTS}'": lambda: _started(OWN_IMPORTS, run.flat_cpus),
             "launch, to the exit of the child": lambda: engine._row(run).outcome.sections.wall,
             "launch, to the row": lambda: _timed(lambda: engine._row(run)),
         }
-        seconds = {name: [] for name in kinds}
+        seconds = {name: [] for name in starts}
         for _ in range(rounds):
-            for name, start in kinds.items():
+            for name, start in starts.items():
                 seconds[name].append(start())
     with LocalEngine(long, topology, machine) as engine:
         row = next(engine.execute(plan(long, topology).runs))

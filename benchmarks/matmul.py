@@ -112,11 +112,11 @@ def _pyperf_in_turn(path: str) -> None:
 
 
 if __name__ == "__main__":
-    kind = sys.argv.pop(1)
+    method = sys.argv.pop(1)
     _threads()
-    if kind == "pyperf":
+    if method == "pyperf":
         _pyperf()
-    elif kind == "pyperf-in-turn":
+    elif method == "pyperf-in-turn":
         _pyperf_in_turn(sys.argv.pop(1))
     else:
         _loop_in_turn(sys.argv.pop(1))

@@ -64,12 +64,12 @@ def figures_by(series: Series, method: Method, laws: tuple[Law, ...] = LAWS) -> 
 
 
 def _rates(series: Series) -> Rates:
-    values = [series.work / np.asarray(each.launch_seconds) for each in series.observations]
+    values = [series.work / np.asarray(observation.launch_seconds) for observation in series.observations]
     return Rates(
         cores=np.array(series.cores),
-        means=np.array([each.mean() for each in values]),
-        launches=np.array([float(len(each)) for each in values]),
-        pure=float(sum(((each - each.mean()) ** 2).sum() for each in values)),
+        means=np.array([rates.mean() for rates in values]),
+        launches=np.array([float(len(rates)) for rates in values]),
+        pure=float(sum(((rates - rates.mean()) ** 2).sum() for rates in values)),
     )
 
 
@@ -120,8 +120,8 @@ def _least(rates: Rates, start: Floats, free: tuple[int, ...]) -> _Least:
     parameters = start
     if free:
         begun = start[list(free)] / scale
-        found = least_squares(missed, begun, jac=slopes, method="lm", xtol=TIGHT, ftol=TIGHT, gtol=TIGHT)
-        parameters = full(found.x)
+        fitted = least_squares(missed, begun, jac=slopes, method="lm", xtol=TIGHT, ftol=TIGHT, gtol=TIGHT)
+        parameters = full(fitted.x)
     squares = float(np.sum(rates.launches * (rates.means - _law(rates, parameters)) ** 2)) + rates.pure
     return _Least(parameters, squares)
 
@@ -129,12 +129,12 @@ def _least(rates: Rates, start: Floats, free: tuple[int, ...]) -> _Least:
 def _bounded(rates: Rates, start: Floats, losses: tuple[int, ...]) -> tuple[_Least, tuple[int, ...]]:
     """The best fit whose losses are not negative, and which parameters it leaves free: every set of losses is tried."""
     best: tuple[_Least, tuple[int, ...]] | None = None
-    for kept in _subsets(losses):
+    for free in _subsets(losses):
         begun = start.copy()
-        begun[[loss for loss in losses if loss not in kept]] = 0.0
-        found = _least(rates, begun, (0, *kept))
-        if np.all(found.parameters[list(kept)] >= 0.0) and (best is None or found.squares < best[0].squares):
-            best = found, (0, *kept)
+        begun[[loss for loss in losses if loss not in free]] = 0.0
+        fitted = _least(rates, begun, (0, *free))
+        if np.all(fitted.parameters[list(free)] >= 0.0) and (best is None or fitted.squares < best[0].squares):
+            best = fitted, (0, *free)
     assert best is not None
     return best
 
@@ -195,16 +195,16 @@ def _holding(rates: Rates, parameters: Floats, place: int, held: float, losses: 
     start[place] = held
     others = tuple(loss for loss in losses if loss != place)
     if place == 0:
-        fits = [_least(rates, _zeroed(start, others, kept), kept) for kept in _subsets(others)]
+        fits = [_least(rates, _zeroed(start, others, free), free) for free in _subsets(others)]
     else:
-        fits = [_least(rates, _zeroed(start, others, kept), (0, *kept)) for kept in _subsets(others)]
-    sound = [each.squares for each in fits if np.all(each.parameters[list(losses)] >= 0.0)]
+        fits = [_least(rates, _zeroed(start, others, free), (0, *free)) for free in _subsets(others)]
+    sound = [fitted.squares for fitted in fits if np.all(fitted.parameters[list(losses)] >= 0.0)]
     return min(sound)
 
 
-def _zeroed(start: Floats, others: tuple[int, ...], kept: tuple[int, ...]) -> Floats:
+def _zeroed(start: Floats, others: tuple[int, ...], free: tuple[int, ...]) -> Floats:
     begun = start.copy()
-    begun[[loss for loss in others if loss not in kept]] = 0.0
+    begun[[loss for loss in others if loss not in free]] = 0.0
     return begun
 
 
@@ -229,8 +229,8 @@ def _linearised(rates: Rates, law: Law) -> LawFigures:
     design = np.column_stack([n - 1.0, n * (n - 1.0)])[:, : 1 if law == AMDAHL else 2]
     wanted = n * one_core / rates.means - 1.0
     weight = np.sqrt(rates.launches)
-    found, *_ = np.linalg.lstsq(design * weight[:, None], wanted * weight, rcond=None)
-    return _divided(rates, law, np.array([one_core, *found, *[0.0] * (2 - len(found))]))
+    fitted, *_ = np.linalg.lstsq(design * weight[:, None], wanted * weight, rcond=None)
+    return _divided(rates, law, np.array([one_core, *fitted, *[0.0] * (2 - len(fitted))]))
 
 
 def _normalised(rates: Rates, law: Law) -> LawFigures:
@@ -257,15 +257,15 @@ def _reciprocal(rates: Rates, law: Law) -> LawFigures:
     design = np.column_stack([1.0 - 1.0 / n, n - 1.0])[:, : 1 if law == AMDAHL else 2]
     wanted, weight = one_core / rates.means - 1.0 / n, rates.launches
     inverse: Floats = np.linalg.inv(design.T @ (design * weight[:, None])).astype(np.float64)
-    found = inverse @ design.T @ (weight * wanted)
-    df = rates.observed - len(found)
-    noise = float(np.sum(weight * (wanted - design @ found) ** 2)) / df if df > 0 else float("nan")
+    fitted = inverse @ design.T @ (weight * wanted)
+    df = rates.observed - len(fitted)
+    noise = float(np.sum(weight * (wanted - design @ fitted) ** 2)) / df if df > 0 else float("nan")
     covariance: Floats = inverse * noise
-    errors = {place + 1: float(np.sqrt(covariance[place, place])) for place in range(len(found)) if df > 0}
-    parameters = np.array([one_core, *found, *[0.0] * (2 - len(found))])
+    errors = {index + 1: float(np.sqrt(covariance[index, index])) for index in range(len(fitted)) if df > 0}
+    parameters = np.array([one_core, *fitted, *[0.0] * (2 - len(fitted))])
     intervals = {0: Estimate(one_core, None, None, None)}
-    intervals |= {place + 1: _wald(float(found[place]), errors.get(place + 1), df) for place in range(len(found))}
-    free = tuple(range(1, len(found) + 1))
+    intervals |= {index + 1: _wald(float(fitted[index]), errors.get(index + 1), df) for index in range(len(fitted))}
+    free = tuple(range(1, len(fitted) + 1))
     return _figures(law, parameters, errors, covariance, free, intervals, rates.observed)
 
 

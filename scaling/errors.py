@@ -1,8 +1,13 @@
-"""The errors a user can cause, and nothing else.
+"""The errors a user can cause, and how their sentences count things.
 
 Each carries one sentence: what was asked, what there is, what to do. The command line prints it and exits 2;
 any other exception is a mistake of ours and keeps its traceback.
 """
+
+
+def count(number: int, noun: str) -> str:
+    """'1 core', '2 cores'."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class ScalingError(Exception):

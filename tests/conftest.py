@@ -60,9 +60,9 @@ def own_lock(tmp_path_factory, monkeypatch):
 def interruptible():
     """Programs that tests start can be told to end, also in the background of a script or under nohup."""
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
-    for each, handler in usual.items():
-        if signal.getsignal(each) is signal.SIG_IGN:
-            signal.signal(each, handler)
+    for number, handler in usual.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def need(present: bool, what: str) -> None:

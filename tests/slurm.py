@@ -88,14 +88,14 @@ class Slurm:
 
     def _write_configuration(self) -> None:
         host = socket.gethostname().partition(".")[0]
-        told = {"host": host, "folder": self.folder, "user": _said(["id", "-un"], None).strip()}
+        settings = {"host": host, "folder": self.folder, "user": _output_of(["id", "-un"], None).strip()}
         ports = free_ports(len(self.kinds) + 1)
-        lines = [CONFIGURATION.format(port=ports[0], **told)]
+        lines = [CONFIGURATION.format(port=ports[0], **settings)]
         for (name, kind), port in zip(self.kinds.items(), ports[1:], strict=True):
             lines.append(NODE.format(name=name, host=host, port=port, cpus=os.cpu_count(), kind=kind))
         lines.append(f"PartitionName=all Nodes={','.join(self.kinds)} Default=YES MaxTime=INFINITE State=UP\n")
         self.conf.write_text("\n".join(lines))
-        if int(_said(["slurmctld", "-V"], self.environment).split()[-1].split(".")[0]) >= 23:
+        if int(_output_of(["slurmctld", "-V"], self.environment).split()[-1].split(".")[0]) >= 23:
             (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
 
     def _child(self, command: list[str], name: str) -> "subprocess.Popen[bytes]":
@@ -166,28 +166,28 @@ class Slurm:
         """Wait until nodes are there and free."""
 
         def idle() -> bool:
-            told = _said(["sinfo", "-h", "-N", "-o", "%N %T"], self.environment).splitlines()
-            return {f"{node} idle" for node in nodes} <= {line.strip() for line in told}
+            states = _output_of(["sinfo", "-h", "-N", "-o", "%N %T"], self.environment).splitlines()
+            return {f"{node} idle" for node in nodes} <= {line.strip() for line in states}
 
         until(idle, 60, lambda: self.logs())
 
     def jobs(self) -> list[str]:
         """Jobs that have not ended."""
-        return _said(["squeue", "-h", "-o", "%i %T %N"], self.environment).splitlines()
+        return _output_of(["squeue", "-h", "-o", "%i %T %N"], self.environment).splitlines()
 
     def say(self, *command: str) -> str:
         """What a program of Slurm's says."""
-        return _said(list(command), self.environment)
+        return _output_of(list(command), self.environment)
 
     def processes(self, node: str) -> list[int]:
         """Every process of a node, by its number outside of it."""
         namespace = Path(f"/proc/{self._init(node)}/ns/pid").readlink()
-        found = []
+        numbers = []
         for path in Path("/proc").iterdir():
             with suppress(OSError):
                 if path.name.isdecimal() and (path / "ns/pid").readlink() == namespace:
-                    found.append(int(path.name))
-        return found
+                    numbers.append(int(path.name))
+        return numbers
 
     def _init(self, node: str) -> int:
         outer = self.nodes[node].pid  # unshare, which setpriv has become
@@ -228,9 +228,9 @@ def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
 
 
 def _end(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
@@ -242,7 +242,7 @@ def _end(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
         process.wait()
 
 
-def _said(command: list[str], environment: dict[str, str] | None) -> str:
+def _output_of(command: list[str], environment: dict[str, str] | None) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60).stdout
 
 

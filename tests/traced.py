@@ -34,7 +34,7 @@ def step(op_seconds: Mapping[str, float | tuple[float, int]], overhead: float = 
 
 def trace(*steps: TracedStep, launch: int = 1, threads: int = 1, **fields: object) -> Trace:
     where = point(threads=threads, **fields)
-    plain = tuple(each.wall_seconds / 1.05 for each in steps)
+    plain = tuple(one.wall_seconds / 1.05 for one in steps)
     return Trace(where, launch, threads, 1, 32, steps, plain)
 
 
@@ -60,6 +60,6 @@ def amdahl_traces(
                 return one / 1e3 * (serial + (1 - serial) / count) * exp(together + chance.gauss(0, noise))
 
             slow = exp(together)
-            each = step({name: (seconds(name), ops[name][2]) for name in ops}, overhead * slow, unexplained * slow)
-            made.append(trace(*(each,) * steps, launch=launch, threads=count, **fields))
+            one_step = step({name: (seconds(name), ops[name][2]) for name in ops}, overhead * slow, unexplained * slow)
+            made.append(trace(*(one_step,) * steps, launch=launch, threads=count, **fields))
     return made

@@ -44,11 +44,11 @@ class SampledSoftmax:
         gumbel = -ops.log(-ops.log(uniform))
         return ops.top_k(self.log_frequency + gumbel, self.samples)[1]
 
-    def against(self, drawn: Any, outputs: Any, targets: Any) -> Any:
+    def against(self, sampled: Any, outputs: Any, targets: Any) -> Any:
         """Losses [n] of outputs [n, width] against targets [n] and the classes drawn [samples]."""
         true = ops.sum(outputs * ops.take(self.rows, targets, axis=0), axis=-1) + self._offset(targets)
-        others = ops.matmul(outputs, ops.transpose(ops.take(self.rows, drawn, axis=0))) + self._offset(drawn)
-        hits = ops.equal(ops.expand_dims(targets, 1), ops.expand_dims(drawn, 0))
+        others = ops.matmul(outputs, ops.transpose(ops.take(self.rows, sampled, axis=0))) + self._offset(sampled)
+        hits = ops.equal(ops.expand_dims(targets, 1), ops.expand_dims(sampled, 0))
         others = ops.where(hits, EXCLUDED, others)
         everything = ops.concatenate([ops.expand_dims(true, 1), others], axis=1)
         return ops.logsumexp(everything, axis=1) - true

@@ -31,6 +31,7 @@ from scaling.analysis.sizing.inverses import (
 )
 from scaling.analysis.sizing.question import (
     CORE_HOURS,
+    Allocation,
     Answer,
     BeyondExtrapolation,
     ExtrapolationEnds,
@@ -40,7 +41,6 @@ from scaling.analysis.sizing.question import (
     NeverReached,
     NoiseUnknown,
     NoLaw,
-    Offer,
     OnlyMeasured,
     OverBudget,
     Question,
@@ -62,13 +62,13 @@ ROUNDING = 1e-12
 MOST_REPLICAS = 10**6
 
 
-def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws: int = DRAWS) -> Answer:
+def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
     """How many cores a series needs."""
     why_not = refusal(fit)
     if why_not:
         return Answer(fit, question, Status.REFUSED, None, None, (), (why_not,))
-    drawn = fit.draws(draws)
-    sizing = _Sizing(fit, question, drawn, available_sizes(fit, sizes), sizes)
+    draws = fit.draws(draw_count)
+    sizing = _Sizing(fit, question, draws, available_sizes(fit, sizes), sizes)
     return {
         Goal.THROUGHPUT: sizing.throughput,
         Goal.LATENCY: sizing.promise,
@@ -78,39 +78,39 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draws
     }[question.goal]()
 
 
-def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draws: int = DRAWS) -> ScalingLimits:
+def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int = DRAWS) -> ScalingLimits:
     """The landmarks of a series, with intervals; nothing where no law fits."""
     why_not = refusal(fit)
     if why_not:
         return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, (why_not,))
-    drawn = fit.draws(draws)
-    limit = speedup_limit(drawn.contention, drawn.coherency)
-    turn = _cores(knee(drawn.contention, drawn.coherency), drawn, fit)
+    draws = fit.draws(draw_count)
+    limit = speedup_limit(draws.contention, draws.coherency)
+    turn = _cores(knee(draws.contention, draws.coherency), draws, fit)
     return ScalingLimits(
         fit,
         extrapolation_limit(fit),
-        recommended=_recommended(fit, turn, sizes),
+        recommended=_recommended_size(fit, turn, sizes),
         knee=turn,
-        speedup_limit=_quantile_estimate(limit, drawn),
-        rate_limit=_quantile_estimate(limit * fit.series.work / np.exp(drawn.log_seconds), drawn),
-        peak_cores=_cores(peak_cores(drawn.contention, drawn.coherency), drawn, fit),
-        reasons=only_measured(fit),
+        speedup_limit=_quantile_estimate(limit, draws),
+        rate_limit=_quantile_estimate(limit * fit.series.work / np.exp(draws.log_seconds), draws),
+        peak_cores=_cores(peak_cores(draws.contention, draws.coherency), draws, fit),
+        reasons=range_reasons(fit),
     )
 
 
-def offer_of(
-    fit: SeriesFit, cores: int, price: Price = CORE_HOURS, sizes: Sizes | None = None, draws: int = DRAWS
-) -> Offer | None:
+def allocation_of(
+    fit: SeriesFit, cores: int, price: Price = CORE_HOURS, sizes: Sizes | None = None, draw_count: int = DRAWS
+) -> Allocation | None:
     """What a series does on so many cores, and what that costs; None where nothing is said of it."""
     if refusal(fit) or cores not in available_sizes(fit, sizes):
         return None
-    sizing = _Sizing(fit, Question(Goal.CHEAPEST, 1.0, price=price), fit.draws(draws), (cores,), sizes)
+    sizing = _Sizing(fit, Question(Goal.CHEAPEST, 1.0, price=price), fit.draws(draw_count), (cores,), sizes)
     return sizing.only_size()
 
 
-def _recommended(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | None:
+def _recommended_size(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | None:
     """The largest size on offer up to the knee; where that is out of sight, up to the most cores measured."""
-    most = most_measured(fit) if isinf(turn.value) else turn.value
+    most = fit.most_cores if isinf(turn.value) else turn.value
     return max((count for count in available_sizes(fit, sizes) if count <= most), default=None)
 
 
@@ -121,19 +121,14 @@ def refusal(fit: SeriesFit) -> Refusal | None:
     return NoiseUnknown() if all(law.fitted.problem.df <= 0 for law in fit.laws) else None
 
 
-def only_measured(fit: SeriesFit) -> tuple[OnlyMeasured, ...]:
+def range_reasons(fit: SeriesFit) -> tuple[OnlyMeasured, ...]:
     """Why answers end with the cores measured; nothing where they may go beyond."""
     return (OnlyMeasured(),) if fit.verdict is Verdict.NOT_IDENTIFIABLE else ()
 
 
-def most_measured(fit: SeriesFit) -> float:
-    """The most physical cores a series was measured on."""
-    return max(fit.series.without_siblings().cores)
-
-
 def extrapolation_limit(fit: SeriesFit) -> float:
     """The most cores an answer may name."""
-    return most_measured(fit) * (1.0 if only_measured(fit) else EXTRAPOLATION_LIMIT)
+    return fit.most_cores * (1.0 if range_reasons(fit) else EXTRAPOLATION_LIMIT)
 
 
 def available_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
@@ -144,17 +139,17 @@ def available_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
 
 def crossing_grid(fit: SeriesFit) -> Floats:
     """The counts between which a crossing is sought where a clock leaves no formula for it."""
-    grid: Floats = np.geomspace(1.0, 4.0 * most_measured(fit), 400)
+    grid: Floats = np.geomspace(1.0, 4.0 * fit.most_cores, 400)
     return grid
 
 
-def _cores(values: Floats, drawn: Draws, fit: SeriesFit) -> Estimate:
+def _cores(values: Floats, draws: Draws, fit: SeriesFit) -> Estimate:
     """The spread of core counts; those beyond what may be spoken of are not."""
-    return _quantile_estimate(np.where(values <= extrapolation_limit(fit), values, inf), drawn)
+    return _quantile_estimate(np.where(values <= extrapolation_limit(fit), values, inf), draws)
 
 
-def _quantile_estimate(values: Floats, drawn: Draws) -> Estimate:
-    low, middle, high = quantiles(values, drawn.share, [0.025, 0.5, 0.975])
+def _quantile_estimate(values: Floats, draws: Draws) -> Estimate:
+    low, middle, high = quantiles(values, draws.share, [0.025, 0.5, 0.975])
     return Estimate(middle, low, high)
 
 
@@ -164,7 +159,7 @@ class _Sizing:
 
     fit: SeriesFit
     question: Question
-    drawn: Draws
+    draws: Draws
     counts: tuple[int, ...]
     sizes: Sizes | None
 
@@ -177,38 +172,38 @@ class _Sizing:
     def throughput(self) -> Answer:
         """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
         replicas = cheapest_replicas(
-            self.drawn, self.seconds, self.counts, self.question.price, self.question.assurance
+            self.draws, self.seconds, self.counts, self.question.price, self.question.assurance
         )
         return replace(self.promise(), replicas=replicas)
 
     def promise(self) -> Answer:
         """The smallest size that keeps a throughput or a latency as surely as was asked for."""
-        needed = self._needed()
+        needed = self._needed_cores()
         chances = self._chances(self.counts)
         enough = self._sure_enough(chances)
-        spread = _cores(needed, self.drawn, self.fit)
+        spread = _cores(needed, self.draws, self.fit)
         if enough:
-            return self._given(enough[0], spread, chances)
-        shared = self._shared()
+            return self._answer_with_size(enough[0], spread, chances)
+        shared = self._all_threads()
         if shared and shared.assurance is not None and self._sure_enough(np.array([shared.assurance])):
-            last = self._offers([len(self.counts) - 1], chances)
-            return Answer(self.fit, self.question, Status.OK, shared, spread, last, only_measured(self.fit))
-        never = round(float(self.drawn.share[~np.isfinite(needed)].sum()), 12)
+            last = self._allocations([len(self.counts) - 1], chances)
+            return Answer(self.fit, self.question, Status.OK, shared, spread, last, range_reasons(self.fit))
+        never = round(float(self.draws.share[~np.isfinite(needed)].sum()), 12)
         best = int(np.argmax(chances)) if len(chances) else 0
-        return self._not_given(spread, never, self._offers([best] if len(chances) else [], chances))
+        return self._answer_without_size(spread, never, self._allocations([best] if len(chances) else [], chances))
 
     def efficiency(self) -> Answer:
         """The largest size that keeps an efficiency."""
         values = self._efficiency_limits()
-        spread = _cores(values, self.drawn, self.fit)
+        spread = _cores(values, self.draws, self.fit)
         counts = np.array(self.counts, dtype=np.float64)
-        share = self.drawn.share
+        share = self.draws.share
         # Rounded, so that what is shown does not depend on the order of summing.
         chances = np.round(share @ (values[:, None] >= counts[None, :] - 1e-9), 12)
         enough = self._sure_enough(chances)
         if not enough:
-            return self._not_given(spread, 0.0, ())
-        given = self._given(enough[-1], spread, chances)
+            return self._answer_without_size(spread, 0.0, ())
+        given = self._answer_with_size(enough[-1], spread, chances)
         last = enough[-1] == len(self.counts) - 1
         return (
             replace(given, reasons=(*given.reasons, end_reason(self.fit, self.sizes, self.counts[-1])))
@@ -225,99 +220,99 @@ class _Sizing:
             return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, None, (), (reason,))
         rates = [self._rate(self.counts[index]).value for index in affordable]
         best = affordable[int(np.argmax(rates))]
-        return self._given(best, None, None)
+        return self._answer_with_size(best, None, None)
 
     def cheapest(self) -> Answer:
         """The size with the lowest price per unit of work, and the range of sizes that are as good."""
         price = self.question.price
-        needed = cheapest_cores(price.replica_hour, price.core_hour, self.drawn.contention, self.drawn.coherency)
+        needed = cheapest_cores(price.replica_hour, price.core_hour, self.draws.contention, self.draws.coherency)
         costs = [price.per_million(count, self._rate(count).value) for count in self.counts]
         best = int(np.argmin(costs))
         as_good = [
             count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
         ]
-        given = self._given(best, _cores(needed, self.drawn, self.fit), None)
+        given = self._answer_with_size(best, _cores(needed, self.draws, self.fit), None)
         similar = (SimilarCost(as_good[0], as_good[-1], AS_CHEAP),) if len(as_good) > 1 else ()
         return replace(given, reasons=similar)
 
-    def only_size(self) -> Offer:
+    def only_size(self) -> Allocation:
         """The one size on offer, which no promise is asked of."""
-        return self._offer(0, None)
+        return self._allocation(0, None)
 
     def _sure_enough(self, chances: Floats) -> list[int]:
         """The indices of the sizes that are as sure as was asked for."""
         return [int(index) for index in np.flatnonzero(chances >= self.question.assurance - ROUNDING)]
 
-    def _needed(self) -> Floats:
+    def _needed_cores(self) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
-        if self.drawn.clock.governs == "nothing":
-            speedup = np.maximum(np.exp(self.drawn.log_seconds) / self.seconds, 1.0)
-            return cores_for_speedup(speedup, self.drawn.contention, self.drawn.coherency)
+        if self.draws.clock.governs == "nothing":
+            speedup = np.maximum(np.exp(self.draws.log_seconds) / self.seconds, 1.0)
+            return cores_for_speedup(speedup, self.draws.contention, self.draws.coherency)
         grid = crossing_grid(self.fit)
-        return _first_crossing(grid, self.drawn.log_time(grid) - np.log(self.seconds))
+        return _first_crossing(grid, self.draws.log_time(grid) - np.log(self.seconds))
 
     def _efficiency_limits(self) -> Floats:
         least = self.question.target
-        if self.drawn.clock.governs == "nothing":
-            return cores_for_efficiency(least, self.drawn.contention, self.drawn.coherency)
+        if self.draws.clock.governs == "nothing":
+            return cores_for_efficiency(least, self.draws.contention, self.draws.coherency)
         grid = crossing_grid(self.fit)
         efficiency = self._log_efficiency(grid)
         return np.nan_to_num(_first_crossing(grid, efficiency - np.log(least)), nan=inf)
 
     def _log_efficiency(self, cores: Floats, siblings: float = 0.0) -> Floats:
-        efficiency: Floats = self.drawn.log_time(np.ones(1)) - self.drawn.log_time(cores, siblings) - np.log(cores)
+        efficiency: Floats = self.draws.log_time(np.ones(1)) - self.draws.log_time(cores, siblings) - np.log(cores)
         return efficiency
 
-    def _shared(self) -> Offer | None:
+    def _all_threads(self) -> Allocation | None:
         """All cores of the machine with all their threads, where a fit knows what a second thread yields."""
         known = self.fit.chosen.figures.smt_yield is not None
         if not (known and self.sizes and self.sizes.threads > 1 and self.counts[-1:] == self.sizes.counts[-1:]):
             return None
         siblings = float(self.counts[-1] * (self.sizes.threads - 1))
-        chances = chance_within(self.drawn, self.seconds, np.array([float(self.counts[-1])]), siblings)
-        offer = self._offer(len(self.counts) - 1, None, siblings)
-        return replace(offer, threads=self.sizes.threads, assurance=float(chances[0]))
+        chances = chance_within(self.draws, self.seconds, np.array([float(self.counts[-1])]), siblings)
+        allocation = self._allocation(len(self.counts) - 1, None, siblings)
+        return replace(allocation, threads=self.sizes.threads, assurance=float(chances[0]))
 
     def _chances(self, counts: tuple[int, ...]) -> Floats:
         if not counts:
             return np.empty(0)
-        return chance_within(self.drawn, self.seconds, np.array(counts, dtype=np.float64))
+        return chance_within(self.draws, self.seconds, np.array(counts, dtype=np.float64))
 
     def _rate(self, count: int, siblings: float = 0.0) -> Estimate:
-        logs = self.drawn.log_time(np.array([float(count)]), siblings)[:, 0]
-        return _quantile_estimate(self.fit.series.work * np.exp(-logs), self.drawn)
+        logs = self.draws.log_time(np.array([float(count)]), siblings)[:, 0]
+        return _quantile_estimate(self.fit.series.work * np.exp(-logs), self.draws)
 
-    def _offers(self, indices: list[int], chances: Floats | None) -> tuple[Offer, ...]:
-        return tuple(self._offer(index, chances) for index in indices)
+    def _allocations(self, indices: list[int], chances: Floats | None) -> tuple[Allocation, ...]:
+        return tuple(self._allocation(index, chances) for index in indices)
 
-    def _offer(self, index: int, chances: Floats | None, siblings: float = 0.0) -> Offer:
+    def _allocation(self, index: int, chances: Floats | None, siblings: float = 0.0) -> Allocation:
         count = self.counts[index]
         rate = self._rate(count, siblings)
         efficiency = np.exp(self._log_efficiency(np.array([float(count)]), siblings))[:, 0]
-        return Offer(
+        return Allocation(
             cores=count,
             threads=1,
             assurance=None if chances is None else float(chances[index]),
             rate=rate,
-            efficiency=_quantile_estimate(efficiency, self.drawn),
+            efficiency=_quantile_estimate(efficiency, self.draws),
             cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
             cost_per_million=float(self.question.price.per_million(count, rate.value)),
-            extrapolated=count > most_measured(self.fit),
+            extrapolated=count > self.fit.most_cores,
         )
 
-    def _given(self, index: int, needed: Estimate | None, chances: Floats | None) -> Answer:
+    def _answer_with_size(self, index: int, needed: Estimate | None, chances: Floats | None) -> Answer:
         around = [other for other in (index - 1, index + 1) if 0 <= other < len(self.counts)]
         return Answer(
             self.fit,
             self.question,
             Status.OK,
-            self._offer(index, chances),
+            self._allocation(index, chances),
             needed,
-            self._offers(around, chances),
-            only_measured(self.fit),
+            self._allocations(around, chances),
+            range_reasons(self.fit),
         )
 
-    def _not_given(self, needed: Estimate, never: float, nearest: tuple[Offer, ...]) -> Answer:
+    def _answer_without_size(self, needed: Estimate, never: float, nearest: tuple[Allocation, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         assurance = self.question.assurance
         if never > 1.0 - assurance + ROUNDING:
@@ -330,10 +325,10 @@ class _Sizing:
 
 def too_few(fit: SeriesFit, sizes: Sizes | None, assurance: float, needed: float = inf) -> TooFew:
     """Which limit ends the sizes on offer: the machine, what was measured, or how far the law may be carried."""
-    measured = most_measured(fit)
+    measured = fit.most_cores
     if sizes and sizes.counts[-1] <= extrapolation_limit(fit):
         return MachineTooSmall(assurance, needed, sizes.counts[-1], sizes.machine)
-    if only_measured(fit):
+    if range_reasons(fit):
         return MeasuredTooFew(assurance, needed, measured)
     return BeyondExtrapolation(assurance, needed, measured)
 
@@ -342,7 +337,7 @@ def end_reason(fit: SeriesFit, sizes: Sizes | None, most: int) -> WholeMachineKe
     """What ends the sizes that keep an efficiency."""
     if sizes and most == sizes.counts[-1]:
         return WholeMachineKeeps(most)
-    return ExtrapolationEnds(most, most_measured(fit))
+    return ExtrapolationEnds(most, fit.most_cores)
 
 
 def _first_crossing(grid: Floats, above: Floats) -> Floats:
@@ -359,33 +354,35 @@ def _first_crossing(grid: Floats, above: Floats) -> Floats:
 
 
 def cheapest_replicas(
-    drawn: Draws, seconds: float, counts: Sequence[int], price: Price, assurance: float
+    draws: Draws, seconds: float, counts: Sequence[int], price: Price, assurance: float
 ) -> Replicas | None:
     """The cheapest replicas that together do a work in so many seconds; of equal ones the fewest.
 
     None where no size is as sure as asked for.
     """
-    offers = [_fewest_replicas(drawn, seconds, count, price, assurance) for count in counts]
-    return min(filter(None, offers), key=lambda offer: (offer.hourly_cost, offer.replicas), default=None)
+    candidates = [_fewest_replicas(draws, seconds, count, price, assurance) for count in counts]
+    return min(
+        filter(None, candidates), key=lambda candidate: (candidate.hourly_cost, candidate.replicas), default=None
+    )
 
 
-def _fewest_replicas(drawn: Draws, seconds: float, cores: int, price: Price, assurance: float) -> Replicas | None:
+def _fewest_replicas(draws: Draws, seconds: float, cores: int, price: Price, assurance: float) -> Replicas | None:
     """The fewest replicas of a size that are sure enough, counted up from what the middle of the laws asks for."""
-    log_time = quantiles(drawn.log_time(np.array([float(cores)]))[:, 0], drawn.share, [0.5])[0]
+    log_time = quantiles(draws.log_time(np.array([float(cores)]))[:, 0], draws.share, [0.5])[0]
     most = max(1, floor(np.exp(log_time) / seconds)) - 1  # so many are too few
     step = 1
-    while most + step <= MOST_REPLICAS and _chance(drawn, seconds, cores, most + step) < assurance:
+    while most + step <= MOST_REPLICAS and _chance(draws, seconds, cores, most + step) < assurance:
         most, step = most + step, 2 * step
     if most + step > MOST_REPLICAS:
         return None
     enough = most + step
     while enough - most > 1:
         middle = (most + enough) // 2
-        sure = _chance(drawn, seconds, cores, middle) >= assurance
+        sure = _chance(draws, seconds, cores, middle) >= assurance
         most, enough = (most, middle) if sure else (middle, enough)
-    return Replicas(enough, cores, float(enough * price.hourly(cores)), _chance(drawn, seconds, cores, enough))
+    return Replicas(enough, cores, float(enough * price.hourly(cores)), _chance(draws, seconds, cores, enough))
 
 
-def _chance(drawn: Draws, seconds: float, cores: int, replicas: int) -> float:
+def _chance(draws: Draws, seconds: float, cores: int, replicas: int) -> float:
     """How likely the replicas together are fast enough: each has so many times as long for the work."""
-    return float(chance_within(drawn, seconds * replicas, np.array([float(cores)]), launches=replicas)[0])
+    return float(chance_within(draws, seconds * replicas, np.array([float(cores)]), launches=replicas)[0])

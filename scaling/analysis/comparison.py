@@ -32,7 +32,7 @@ class Change(StrEnum):
     SLOWER = "slower"
     FASTER = "faster"
     NONE_SHOWN = "no-difference-shown"
-    UNKNOWN = "cannot-be-told"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Difference:
 
     @property
     def verdict(self) -> Change:
-        """Whether the second is slower or faster, as far as can be told."""
+        """Whether the second is slower or faster, as far as is known."""
         if self.adjusted is None:
             return Change.UNKNOWN
         if not self.differs:
@@ -89,16 +89,16 @@ class Comparison:
 
 def compare(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
     """Every point measured in both, matched by all its settings."""
-    one, other = _measured(first), _measured(second)
+    one, other = _by_point(first), _by_point(second)
     shared = [_difference(one[point], other[point]) for point in one if point in other]
     return Comparison(
-        tuple(_adjusted(shared)),
+        tuple(_holm_adjustment(shared)),
         tuple(point for point in one if point not in other),
         tuple(point for point in other if point not in one),
     )
 
 
-def _measured(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
+def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
     return {summary.point: summary for summary in summaries if summary.step is not None}
 
 
@@ -109,7 +109,7 @@ def _difference(first: Summary, second: Summary) -> Difference:
     no exchange exceeds. Both sides are the same point, so they share one spread: where nothing has changed it is exact,
     also for three launches, where Welch's would find less than it may.
     """
-    before, after = ([log(seconds) for seconds in each.launches] for each in (first, second))
+    before, after = ([log(seconds) for seconds in summary.launches] for summary in (first, second))
     apart = fmean(after) - fmean(before)
     freedom = len(before) + len(after) - 2
     squares = sum(variance(logs) * (len(logs) - 1) for logs in (before, after) if len(logs) > 1)
@@ -127,7 +127,7 @@ def _difference(first: Summary, second: Summary) -> Difference:
     return Difference(first.point, first, second, ratio, probability)
 
 
-def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
+def _holm_adjustment(differences: Sequence[Difference]) -> list[Difference]:
     """Holm's step-down adjustment over every point that could be tested."""
     tested = sorted((d for d in differences if d.probability is not None), key=lambda d: d.probability or 0.0)
     adjusted: dict[Point, float] = {}

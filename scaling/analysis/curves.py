@@ -12,7 +12,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import Draws, chance_within, draws, quantiles
 from scaling.analysis.fits.observations import Floats
 from scaling.analysis.fitting import LawFit, SeriesFit
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 
 POINTS, POINTS_BEYOND = 33, 13
 BAND = (0.025, 0.975)
@@ -48,17 +48,14 @@ class Curve:
         )
 
 
-def most_fitted(fit: SeriesFit) -> float:
-    """The most cores a law was fitted to."""
-    return max(fit.series.without_siblings().cores)
-
-
-def speedup_curve(fit: SeriesFit, law: LawFit, one_core: Scaled | None, farthest: float, *, band: bool) -> Curve | None:
-    """A law's speedup relative to the measured one core; None without it, or with too few counts to tell a law."""
+def speedup_curve(
+    fit: SeriesFit, law: LawFit, one_core: ScalingPoint | None, most_cores: float, *, band: bool
+) -> Curve | None:
+    """A law's speedup relative to the measured one core; None without it, or with too few counts to choose a law."""
     seconds = _one_core_seconds(fit, one_core)
     if seconds is None or len(set(fit.series.cores)) < LEAST_COUNTS:
         return None
-    cores = curve_counts(fit, farthest)
+    cores = curve_counts(fit, most_cores)
     middle = seconds / np.exp(_as_draw(law, fit).log_time(cores)[0])
     if not band or law.fitted.problem.df <= 0:
         return Curve(cores, middle)
@@ -67,7 +64,7 @@ def speedup_curve(fit: SeriesFit, law: LawFit, one_core: Scaled | None, farthest
     return Curve(cores, middle, low, high)
 
 
-def predicted_speedup(fit: SeriesFit, one_core: Scaled | None) -> Estimate | None:
+def predicted_speedup(fit: SeriesFit, one_core: ScalingPoint | None) -> Estimate | None:
     """The speedup on the largest count as predicted from the smaller ones; None where they cannot predict it."""
     seconds = _one_core_seconds(fit, one_core)
     if fit.held_out is None or seconds is None:
@@ -75,24 +72,24 @@ def predicted_speedup(fit: SeriesFit, one_core: Scaled | None) -> Estimate | Non
     return fit.held_out.predicted.seconds.map(lambda predicted: seconds / predicted)
 
 
-def launch_curve(fit: SeriesFit, drawn: Draws, farthest: float, assurance: float) -> Curve:
+def launch_curve(fit: SeriesFit, sample: Draws, most_cores: float, assurance: float) -> Curve:
     """Units per second of a new launch: the median, and the quantiles at 1 - assurance and at assurance."""
-    cores = curve_counts(fit, farthest)[::2]
-    middle = np.array([np.exp(quantiles(logs, drawn.share, [0.5])[0]) for logs in drawn.log_time(cores).T])
-    slow, fast = (_launch_seconds(drawn, cores, level) for level in (assurance, 1.0 - assurance))
+    cores = curve_counts(fit, most_cores)[::2]
+    middle = np.array([np.exp(quantiles(logs, sample.share, [0.5])[0]) for logs in sample.log_time(cores).T])
+    slow, fast = (_launch_seconds(sample, cores, level) for level in (assurance, 1.0 - assurance))
     return Curve(cores, *(fit.series.work / seconds for seconds in (middle, slow, fast)))
 
 
-def curve_counts(fit: SeriesFit, farthest: float) -> Floats:
-    """Core counts of a curve: evenly spaced by ratio, the fewest and the most measured among them, to the farthest."""
+def curve_counts(fit: SeriesFit, most_cores: float) -> Floats:
+    """Core counts of a curve: evenly spaced by ratio, the fewest and the most measured among them, to `most_cores`."""
     counts = fit.series.without_siblings().cores
-    fewest, most = min(counts), most_fitted(fit)
-    measured, beyond = np.geomspace(fewest, most, POINTS), np.geomspace(most, max(farthest, most), POINTS_BEYOND)
-    cores: Floats = np.concatenate([measured, beyond[1:]]) if farthest > most else measured
+    fewest, most = min(counts), fit.most_cores
+    measured, beyond = np.geomspace(fewest, most, POINTS), np.geomspace(most, max(most_cores, most), POINTS_BEYOND)
+    cores: Floats = np.concatenate([measured, beyond[1:]]) if most_cores > most else measured
     return cores
 
 
-def _one_core_seconds(fit: SeriesFit, one_core: Scaled | None) -> float | None:
+def _one_core_seconds(fit: SeriesFit, one_core: ScalingPoint | None) -> float | None:
     """The measured time on one core of the work the law's times are for."""
     if one_core is None or one_core.summary.step is None:
         return None
@@ -114,13 +111,13 @@ def _as_draw(law: LawFit, fit: SeriesFit) -> Draws:
     )
 
 
-def _launch_seconds(drawn: Draws, cores: Floats, level: float) -> Floats:
+def _launch_seconds(sample: Draws, cores: Floats, level: float) -> Floats:
     """The seconds within which a new launch ends with this chance, at every count, by halving."""
-    logs, noise = drawn.log_time(cores), 8.0 * drawn.launch_noise(cores).max(axis=0)
+    logs, noise = sample.log_time(cores), 8.0 * sample.launch_noise(cores).max(axis=0)
     low, high = logs.min(axis=0) - noise, logs.max(axis=0) + noise
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        reached = chance_within(drawn, np.exp(middle), cores) >= level
+        reached = chance_within(sample, np.exp(middle), cores) >= level
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     seconds: Floats = np.exp((low + high) / 2.0)
     return seconds

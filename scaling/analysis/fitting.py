@@ -117,7 +117,7 @@ class SeriesFit:
 
     @property
     def chosen(self) -> LawFit:
-        """The law the launches speak for, or the one asked for."""
+        """The law the launches support, or the one asked for."""
         return self.law(self.choice.law)
 
     @property
@@ -130,6 +130,11 @@ class SeriesFit:
         """Whether the serial fraction that the workload states is inside its interval; None where it states none."""
         stated = self.series.expected_serial_fraction
         return None if stated is None else TruthCheck(stated, self.chosen.figures.contention.contains(stated))
+
+    @property
+    def most_cores(self) -> float:
+        """The most physical cores the series was measured on."""
+        return max(self.series.without_siblings().cores)
 
     def law(self, law: Law) -> LawFit:
         """One of the laws fitted."""
@@ -166,7 +171,7 @@ def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLE
     )
 
 
-def fit_each(
+def fit_all(
     series: Iterable[Series], laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES
 ) -> tuple[list[SeriesFit], list[FitError]]:
     """Every series that can be fitted, and for each that cannot the reason."""
@@ -193,7 +198,7 @@ def _usable(series: Series) -> tuple[Series, bool, tuple[Caution, ...]]:
 def _too_few_counts(series: Series) -> str:
     """Why a series has no law: it was measured at one count, or all but one are not valid."""
     only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores))) or "none"
-    needs = "a law needs at least two, and four to be told from another"
+    needs = "a law needs at least two, and four to distinguish it from another"
     if not series.left_out:
         return f"series '{series.name}' was measured at one core count only ({only_count}); {needs}"
     broken = ", ".join(dict.fromkeys(rule for out in series.left_out for rule in out.rules))
@@ -213,24 +218,24 @@ def _fit_laws(seen: Counts, laws: Sequence[Law], smt_free: bool) -> tuple[Fitted
     return tuple(fit_law(fit_problem(law, seen, smt_free=smt_free)) for law in possible)
 
 
-def _law_fit(found: FittedLaw, series: Series, means: Floats | None) -> LawFit:
-    contention = contention_interval(found)
-    usl = found.problem.law.has_peak
-    drawn = None
+def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
+    contention = contention_interval(fitted)
+    usl = fitted.problem.law.has_peak
+    resampled = None
     if means is not None:
-        values = fit_resamples(means, found.problem.counts, found.problem.law, found.smt_yield).contention
-        drawn = expanded_interval(values, found.problem.counts)
+        values = fit_resamples(means, fitted.problem.counts, fitted.problem.law, fitted.smt_yield).contention
+        resampled = expanded_interval(values, fitted.problem.counts)
     figures = LawFigures(
-        law=found.problem.law,
+        law=fitted.problem.law,
         contention=contention,
-        rate_at_1=rate(seconds_interval(found), series.work),
-        coherency=coherency_interval(found) if usl else None,
-        peak_cores=peak_interval(found) if usl else None,
+        rate_at_1=rate(seconds_interval(fitted), series.work),
+        coherency=coherency_interval(fitted) if usl else None,
+        peak_cores=peak_interval(fitted) if usl else None,
         speedup_limit=None if usl else limit(contention),
-        smt_yield=None if found.smt_yield is None else smt_yield_interval(found),
-        bootstrap=None if drawn is None else Estimate(contention.value, *drawn),
+        smt_yield=None if fitted.smt_yield is None else smt_yield_interval(fitted),
+        bootstrap=None if resampled is None else Estimate(contention.value, *resampled),
     )
-    return LawFit(found, figures)
+    return LawFit(fitted, figures)
 
 
 def _noise(chosen: FittedLaw) -> Noise | None:
@@ -243,15 +248,15 @@ def _noise(chosen: FittedLaw) -> Noise | None:
 
 def _mix_laws(fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, size: int) -> Draws:
     """Draws of the laws with something left to judge noise by."""
-    parts = [(draws(each, clock, size), choice.weight(each.problem.law)) for each in fitted_laws if each.problem.df > 0]
+    parts = [(draws(law, clock, size), choice.weight(law.problem.law)) for law in fitted_laws if law.problem.df > 0]
     if not parts:
-        raise FitError("there are as many parameters as launches, so nothing can be foretold; measure more launches")
+        raise FitError("there are as many parameters as launches, so nothing can be predicted; measure more launches")
     total = sum(weight for _, weight in parts)
     return mix([(part, weight / total if total else 1.0 / len(parts)) for part, weight in parts])
 
 
 def held_out(series: Series, laws: Sequence[Law]) -> HeldOut | None:
-    """The largest count foretold from the others; None where too little is left, or it is more than twice as far."""
+    """The largest count predicted from the others; None where too little is left, or it is more than twice as far."""
     physical = series.without_siblings()
     rest, largest = physical.below(max(physical.cores)), physical.observations[-1]
     if len(set(rest.cores)) < 2 or largest.cores > EXTRAPOLATION_LIMIT * max(rest.cores):
@@ -263,5 +268,5 @@ def held_out(series: Series, laws: Sequence[Law]) -> HeldOut | None:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     _, clock = select_clock(physical, AMDAHL, smt_free=False)
-    foretold = predict(_mix_laws(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
-    return HeldOut(foretold, float(np.exp(np.log(largest.launch_seconds).mean())))
+    predicted = predict(_mix_laws(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
+    return HeldOut(predicted, float(np.exp(np.log(largest.launch_seconds).mean())))

@@ -53,7 +53,7 @@ BEST = "best"
 LAW_CHOICES = (BEST, *(law.name for law in LAWS))
 
 
-def laws_named(choice: str) -> tuple[Law, ...]:
+def laws_by_name(choice: str) -> tuple[Law, ...]:
     """The laws to fit: all of them for 'best', or the one of a name."""
     if choice not in LAW_CHOICES:
         raise FitError(f"there is no law '{choice}'; there are {', '.join(LAW_CHOICES)}")

@@ -43,7 +43,7 @@ class PermutationTest:
 
 
 def permutation_test(before: Sequence[float], after: Sequence[float]) -> PermutationTest | None:
-    """The difference of the means, second less first; None where there are too few ways to tell."""
+    """The difference of the means, second less first; None where there are too few permutations to decide."""
     if comb(len(before) + len(after), len(after)) < LEAST_WAYS:
         return None
     exchanged, unchanged = _ways(len(before), len(after))

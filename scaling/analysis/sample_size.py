@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import ceil, inf, log, sqrt
 from statistics import fmean, median, variance
 
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Launch, Summary
 
 # The fewest launches that have a variance between them.
@@ -40,7 +40,7 @@ def wants_more(summary: Summary, precision: float) -> bool:
     return width(summary) > precision
 
 
-def launches_needed(point: Scaled, precision: float) -> int:
+def launches_needed(point: ScalingPoint, precision: float) -> int:
     """How many launches should bring a point's speedup, or on the fewest cores its time, to the precision wanted.
 
     From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t).

@@ -113,7 +113,7 @@ class Series:
     @property
     def launches(self) -> tuple[int, ...]:
         """How many launches each count has."""
-        return tuple(len(observation.launch_seconds) for observation in self.observations)
+        return tuple(len(one.launch_seconds) for one in self.observations)
 
     @property
     def expected_serial_fraction(self) -> float | None:
@@ -122,7 +122,10 @@ class Series:
         Threads of a core that are only ever used together are no cores, so that series has another serial fraction.
         """
         physical = self.without_siblings().observations
-        if self.key.smt[:1] not in ((), (1,)) or combine([each.truth for each in self.observations]) is None:
+        if (
+            self.key.smt[:1] not in ((), (1,))
+            or combine([observation.truth for observation in self.observations]) is None
+        ):
             return None
         one, most = physical[0], physical[-1]
         if one.cores != 1.0 or most.cores == 1.0 or one.truth is None or most.truth is None:
@@ -131,11 +134,11 @@ class Series:
 
     def without_siblings(self) -> "Series":
         """The observations that use one thread per core."""
-        return replace(self, observations=tuple(each for each in self.observations if not each.siblings))
+        return replace(self, observations=tuple(one for one in self.observations if not one.siblings))
 
     def below(self, cores: float) -> "Series":
         """The observations on fewer cores."""
-        return replace(self, observations=tuple(each for each in self.observations if each.cores < cores))
+        return replace(self, observations=tuple(one for one in self.observations if one.cores < cores))
 
     def on_node_type(self, node_type: str) -> "Series":
         """The same series as one of a node type of a cluster."""
@@ -150,8 +153,10 @@ def threads_on(series: Series, physical: int) -> Series:
     return replace(
         series,
         observations=tuple(
-            replace(each, cores=min(each.cores, physical), siblings=max(each.cores - physical, 0.0))
-            for each in series.observations
+            replace(
+                observation, cores=min(observation.cores, physical), siblings=max(observation.cores - physical, 0.0)
+            )
+            for observation in series.observations
         ),
     )
 
@@ -170,7 +175,7 @@ def series_of(launches: Iterable[Launch], left_out: Iterable[Summary] = ()) -> l
     for launch in launches:
         if launch.seconds is not None:
             by_settings[replace(launch.point, cores=1, smt=1)].append(launch)
-    varied = _varied(by_settings)
+    varied = _varying_settings(by_settings)
     excluded = _left_out_by_key(left_out)
     return [
         replace(
@@ -184,8 +189,8 @@ def series_of(launches: Iterable[Launch], left_out: Iterable[Summary] = ()) -> l
 def without_parts(series: Iterable[Series]) -> list[Series]:
     """The series without those that are part of one with all numbers of threads per core."""
     series = list(series)
-    parts = {part for each in series for part in each.key.parts}
-    return [each for each in series if each.key not in parts]
+    parts = {part for one in series for part in one.key.parts}
+    return [one for one in series if one.key not in parts]
 
 
 def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftOut]]:
@@ -196,7 +201,7 @@ def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftO
     return by_key
 
 
-def _varied(points: Collection[Point]) -> list[str]:
+def _varying_settings(points: Collection[Point]) -> list[str]:
     names = [field.name for field in fields(Point) if field.name not in NEVER_NAMED]
     return [name for name in names if len({getattr(point, name) for point in points}) > 1]
 

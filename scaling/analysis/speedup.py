@@ -27,7 +27,7 @@ DRIFT_SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScalingPoint:
     """A point's summary with its ratios; None where the point or its baseline was not measured."""
 
     summary: Summary
@@ -60,11 +60,11 @@ class Scaled:
         return (*self.summary.doubts, *self.doubts)
 
 
-def speedups(summaries: Sequence[Summary]) -> list[Scaled]:
+def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
     """Every summary with its ratios, in the same order."""
     by_point = {summary.point: summary for summary in summaries}
     return [
-        Scaled(
+        ScalingPoint(
             summary,
             _speedup(summary, by_point.get(summary.point.baseline)),
             _smt_yield(summary, by_point),

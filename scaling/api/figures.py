@@ -30,8 +30,8 @@ def draw_one(results: Sources, name: str, target: float | None = None) -> Figure
     """One figure by its kind: of a cluster with node types as its series."""
     known = names("node types") if results.is_cluster else names()
     check_kinds([name], known)
-    found = draw_node_types(results, [name], target) if results.is_cluster else draw(results, [name], target)
-    drawing = next(found)
+    drawings = draw_node_types(results, [name], target) if results.is_cluster else draw(results, [name], target)
+    drawing = next(drawings)
     if isinstance(drawing, NotDrawn):
         raise StoreError(f"no figure '{name}': {drawing.reason}")
     return drawing.figure
@@ -113,8 +113,8 @@ def write_reports(
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
     source = results.sources[0]
-    found = _write_all(draw_figures(source.evaluation), figures, on_file)
-    text = page(source.evaluation, found, include_invalid=source.include_invalid)
+    drawings = _write_all(draw_figures(source.evaluation), figures, on_file)
+    text = page(source.evaluation, drawings, include_invalid=source.include_invalid)
     return [_write_page(output or results.path / REPORT, text)]
 
 
@@ -132,8 +132,8 @@ def _write_node_type_reports(
         for one in node_types
     }
     for one in node_types:
-        found = _write_all(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
-        _write_page(pages[one.name], page(one.evaluation, found, include_invalid=include_invalid))
+        drawings = _write_all(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
+        _write_page(pages[one.name], page(one.evaluation, drawings, include_invalid=include_invalid))
     text = node_types_page(
         results.path.resolve().name,
         read_study_toml(results.path),

@@ -35,8 +35,8 @@ from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
 from scaling.study.catalogue import (
-    check_can_be_traced,
     check_extras,
+    check_traceable,
     check_workloads,
     missing_extra_sentence,
     missing_extras,
@@ -144,15 +144,15 @@ def prepare(
     budget: str | float | None = None,
 ) -> Job:
     """A study checked and planned for this machine; workloads whose extra is not installed are left out with a note."""
-    asked, toml = _read_study(study, settings)
+    requested, toml = _read_study(study, settings)
     catalogue = read_catalogue()
-    check_workloads(asked, catalogue)
-    possible, notes = _without_missing(asked)
+    check_workloads(requested, catalogue)
+    possible, notes = _without_missing(requested)
     topology = read_topology()
     planned = plan(possible, topology)
     return Job(
         study=possible,
-        toml=toml if possible == asked else study_to_toml(possible, "without what needs an extra"),
+        toml=toml if possible == requested else study_to_toml(possible, "without what needs an extra"),
         plan=planned,
         topology=topology,
         machine=read_machine(topology),
@@ -208,18 +208,18 @@ def run_on_cluster(
     monitor: Monitor,
 ) -> tuple[Results, list[str]]:
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
-    asked, toml = _read_study(study, settings)
-    if asked.design == "turns":
+    requested, toml = _read_study(study, settings)
+    if requested.design == "turns":
         monitor.note("the nodes of a cluster are sent one run at a time, so that processes run apart and take no turns")
-        asked = replace(asked, design="apart")
-        toml = study_to_toml(asked, f"{asked.name}, with processes that run apart")
-    for text in asked.workloads:
+        requested = replace(requested, design="apart")
+        toml = study_to_toml(requested, f"{requested.name}, with processes that run apart")
+    for text in requested.workloads:
         check_workload(text, read_catalogue())
-    where = folder or DEFAULT_FOLDER / asked.name
+    where = folder or DEFAULT_FOLDER / requested.name
     cluster_toml = _read_cluster_file(cluster)
-    study_text = StudyText(toml, asked.name if isinstance(study, Study) else str(study))
+    study_text = StudyText(toml, requested.name if isinstance(study, Study) else str(study))
     job = ClusterJob(
-        asked, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, retry_failed
+        requested, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, retry_failed
     )
     incomplete: list[str] = []
 
@@ -249,7 +249,7 @@ class ProfileJob(Job):
         rows = ((traced, traced.row.run) for traced in read_traced_rows(self.folder))
         return [traced for traced, run in rows if run.key in keys or run.point in points]
 
-    def unsure(self, traced: Sequence[TracedRow]) -> dict[Point, float]:
+    def imprecise_points(self, traced: Sequence[TracedRow]) -> dict[Point, float]:
         """The points that are not as reproducible as asked for, and by how much they may differ."""
         if self.reproducible_to is None:
             return {}
@@ -271,7 +271,7 @@ def prepare_profile(
     catalogue = read_catalogue()
     study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
     check_workloads(study, catalogue)
-    check_can_be_traced(study, catalogue, steps)
+    check_traceable(study, catalogue, steps)
     check_extras(study, catalogue)
     topology = read_topology()
     planned = traced_plan(study, topology, steps)
@@ -309,7 +309,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
     traced = job.runs_there()
 
     def worth_more() -> list[Point]:
-        return [point for point in job.unsure(traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
+        return [point for point in job.imprecise_points(traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
 
     schedule = Schedule(job.study, job.plan.runs, [launch_of(one.row) for one in traced], needs_more=worth_more)
     if not schedule.pending and not worth_more():
@@ -329,14 +329,14 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 
 
 @contextmanager
-def interruptible(kept: Callable[[], str]) -> Iterator[Callable[[], None]]:
+def interruptible(progress: Callable[[], str]) -> Iterator[Callable[[], None]]:
     """Turn a request to stop into `Interrupted`, which says what is kept and how to go on."""
-    with _stop_requests(kept, at_once=True) as requests:
+    with _stop_requests(progress, at_once=True) as requests:
         yield requests.check
 
 
 @contextmanager
-def _stop_requests(kept: Callable[[], str], *, at_once: bool) -> Iterator[StopRequests]:
+def _stop_requests(progress: Callable[[], str], *, at_once: bool) -> Iterator[StopRequests]:
     requests = StopRequests(at_once=at_once)
     # Only the main thread may handle signals; elsewhere the caller's own handling is left alone.
     main = threading.current_thread() is threading.main_thread()
@@ -346,7 +346,7 @@ def _stop_requests(kept: Callable[[], str], *, at_once: bool) -> Iterator[StopRe
     except BaseException as error:
         if not _from_an_interrupt(error):
             raise
-        raise Interrupted(f"interrupted; {kept()}: give the same command to go on") from None
+        raise Interrupted(f"interrupted; {progress()}: give the same command to go on") from None
 
 
 def _from_an_interrupt(error: BaseException | None) -> bool:
@@ -435,12 +435,12 @@ def _refuse_another_machine(job: Job) -> None:
 
 def _refuse_other_steps(job: ProfileJob) -> None:
     """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
-    asked = {run.point: run.traced for run in job.plan.runs}
+    requested = {run.point: run.traced for run in job.plan.runs}
     for run in (traced.row.run for traced in job.runs_there()):
-        if run.traced != asked[run.point]:
+        if run.traced != requested[run.point]:
             raise StoreError(
                 f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
-                f"{asked[run.point]} were asked for; choose another folder with -o"
+                f"{requested[run.point]} were asked for; choose another folder with -o"
             )
 
 

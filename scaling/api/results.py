@@ -10,7 +10,7 @@ import pandas as pd
 
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
-from scaling.analysis.laws import BEST, laws_named
+from scaling.analysis.laws import BEST, laws_by_name
 from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
@@ -70,8 +70,8 @@ class Results(Sources):
         return self.fit()
 
     def fit(self, law: str = BEST) -> Fits:
-        """The same with one law, or the one that the launches speak for."""
-        return fit_sources(self.sources, laws_named(law))
+        """The same with one law, or the one that the launches support."""
+        return fit_sources(self.sources, laws_by_name(law))
 
     def capacity(
         self,

@@ -8,12 +8,12 @@ import pandas as pd
 
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import LawFigures, SeriesFit, fit_each
+from scaling.analysis.fitting import LawFigures, SeriesFit, fit_all
 from scaling.analysis.laws import Law
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
-from scaling.api.sources import Source, read_each
+from scaling.api.sources import Source, read_all
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
@@ -33,7 +33,7 @@ class Fit:
 
     @property
     def law(self) -> str:
-        """The name of the law that the launches speak for."""
+        """The name of the law that the launches support."""
         return self._figures.law.name
 
     @property
@@ -135,7 +135,7 @@ class Answers(Sequence[Answer]):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per series: status, cores, threads, assurance and the sentence."""
-        nested = ("needed", "offer", "neighbours", "replicas")
+        nested = ("needed", "allocation", "neighbours", "replicas")
         rows = [
             {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
         ]
@@ -196,9 +196,9 @@ def _check_target(name: str, value: float, most: float) -> None:
 
 def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
     """Every series that can be fitted; one that cannot is noted, unless it is the only one."""
-    read, complaints = read_each(sources, Source.series)
+    read, complaints = read_all(sources, Source.series)
     notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
-    fits, refusals = fit_each((one for _, (series, _) in read for one in series), laws)
+    fits, refusals = fit_all((one for _, (series, _) in read for one in series), laws)
     if not fits and refusals:
         raise FitError("; ".join([*notes, str(refusals[0])]))
     return Fits(fits, [*notes, *map(str, refusals)])
@@ -224,14 +224,14 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
 
     def read(source: Source) -> list[SeriesFit]:
         series, left_out = source.series()
-        fits, refusals = fit_each(without_parts(series), resamples=0)
+        fits, refusals = fit_all(without_parts(series), resamples=0)
         if not fits and refusals:
             raise FitError("; ".join([*left_out, str(refusals[0])]))
         notes.extend([*left_out, *map(str, refusals)])
         return fits
 
-    fits, complaints = read_each(sources, read)
-    return [(source, fit) for source, found in fits for fit in found], [*notes, *map(str, complaints)]
+    fits, complaints = read_all(sources, read)
+    return [(source, fit) for source, fitted in fits for fit in fitted], [*notes, *map(str, complaints)]
 
 
 def _with_price(question: Question, source: Source) -> Question:

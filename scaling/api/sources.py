@@ -9,7 +9,7 @@ from typing import TypeVar
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.series import Series, series_of, threads_on
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.analysis.speedup import Scaled, speedups
+from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_valid, summarize
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import left_out_sentence
@@ -53,7 +53,7 @@ class Source:
         return summarize(map(launch_of, self.rows()))
 
     @cached_property
-    def points(self) -> list[Scaled]:
+    def points(self) -> list[ScalingPoint]:
         """The points with speedup and efficiency; refused where there is none yet."""
         points = speedups(self.summaries)
         if not points:
@@ -128,7 +128,7 @@ def open_sources(path: Path, include_invalid: bool = False, physical: int | None
     )
 
 
-def read_each(
+def read_all(
     sources: Iterable[Source], read: Callable[[Source], T]
 ) -> tuple[list[tuple[Source, T]], Sequence[StoreError | FitError]]:
     """What can be read of every source, and why not of the others; refused where that is all of them."""

@@ -22,10 +22,10 @@ def doctor(root: Root = HERE, as_json: Json = False) -> None:
 
     Example: scaling doctor --json
     """
-    found = examine(read_topology(root), root)
+    examination = examine(read_topology(root), root)
     if as_json:
-        print_json(examination_facts(found))
+        print_json(examination_facts(examination))
     else:
-        print(*examination_lines(found, min(WIDEST, shutil.get_terminal_size().columns)), sep="\n")
-    if verdict(found) == "spoiler":
+        print(*examination_lines(examination, min(WIDEST, shutil.get_terminal_size().columns)), sep="\n")
+    if verdict(examination) == "spoiler":
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ def fit(
     source: Source,
     law: Annotated[
         str,
-        typer.Option("--law", metavar="|".join(LAW_CHOICES), help="One law, or the one the launches speak for."),
+        typer.Option("--law", metavar="|".join(LAW_CHOICES), help="One law, or the one the launches support."),
     ] = BEST,
     physical: Physical = None,
     include_invalid: IncludeInvalid = False,

@@ -128,7 +128,7 @@ def threads_to_predict(text: str | None) -> tuple[int, ...]:
 
 
 def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> Iterator[str]:
-    for point, most in job.unsure(traced).items():
+    for point, most in job.imprecise_points(traced).items():
         by = f"by {100 * most:.1f} points in the share of an op" if isfinite(most) else "by an unknown amount"
         yield (
             f"{point_words(point)}: made again, a profile of so many launches may differ {by}, and "

@@ -39,7 +39,7 @@ def status(
     if pilots.rows:
         print()
         print_table(pilots)
-    if not running and any(each.tally.done != each.tally.planned for each in standings):
+    if not running and any(standing.tally.done != standing.tally.planned for standing in standings):
         print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
 
 

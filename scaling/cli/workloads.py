@@ -49,7 +49,7 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
 
 def _print_models(points: list[RooflinePoint], as_json: bool) -> None:
     if as_json:
-        print_json({"points": [model_facts(each) for each in points]})
+        print_json({"points": [model_facts(point) for point in points]})
         return
     print_table(model_table(points))
     for sentence in ceiling_sentences(points):

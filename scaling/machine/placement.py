@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from scaling.errors import PlacementError
+from scaling.errors import PlacementError, count
 from scaling.machine.cpulist import CpuSet, format_list, ordered_list
 from scaling.machine.topology import Cpus, Topology
 
@@ -103,7 +103,7 @@ def _ordered_cores(topology: Topology, placement: str, variant: int) -> tuple[Or
     branches: list[Tree] = [_tree(group, tuple(levels.values())) for group in groups]
 
     def ordering(keep: Keep) -> list[Cpus]:
-        in_branch = _scattered if policy == "scatter" and not level else _leaves
+        in_branch = _scatter if policy == "scatter" and not level else _leaves
         usual = _round_robin(list(in_branch(branch, keep)) for branch in branches)
         return _exchange(topology, usual, keep, variant) if variant else usual
 
@@ -154,10 +154,10 @@ def _leaves(tree: Tree, keep: Keep) -> Iterator[Cpus]:
         yield from _leaves(branch, keep)
 
 
-def _scattered(tree: Tree, keep: Keep) -> list[Cpus]:
+def _scatter(tree: Tree, keep: Keep) -> list[Cpus]:
     if isinstance(tree, tuple):
         return [tree] if keep(tree) else []
-    return _round_robin(_scattered(branch, keep) for branch in tree)
+    return _round_robin(_scatter(branch, keep) for branch in tree)
 
 
 # What makes parts of a machine equivalent: of a core its threads, its type, whether it may be used, and the sizes of
@@ -255,7 +255,7 @@ def _of_core_type(topology: Topology, name: str | None) -> CpuSet:
     if name not in cpus:
         raise PlacementError(
             f"no core of type '{name}' on this machine; "
-            f"its core types are {', '.join(cpus) if cpus else 'not told by the kernel, leave core_type out'}"
+            f"its core types are {', '.join(cpus) if cpus else 'not reported by the kernel, leave core_type out'}"
         )
     return frozenset(cpus[name])
 
@@ -267,7 +267,7 @@ def _refusal(topology: Topology, request: Request, usable: int) -> str:
     conditions += [f"CPU {format_list(request.reserve)} reserved"] if request.reserve else []
     conditions += [f"CPUs {format_list(topology.allowed)} allowed"] if topology.allowed != topology.online else []
     widths = Counter(map(len, topology.cores))
-    has = ", ".join(f"{count} core(s) of {smt} thread(s)" for smt, count in sorted(widths.items()))
+    has = ", ".join(f"{count(number, 'core')} of {count(smt, 'thread')}" for smt, number in sorted(widths.items()))
     return (
         f"cores={request.cores} with smt={request.smt} was asked for ({', '.join(conditions)}), but there are only "
         f"{usable} such cores to use; this machine has {has}; ask for fewer cores or threads"
@@ -287,7 +287,7 @@ def _cautions(topology: Topology, chosen: Sequence[Cpus]) -> tuple[str, ...]:
     type_of = {cpu: core_type.name for core_type in topology.core_types for cpu in core_type.cpus}
     core_types = Counter(type_of.get(group[0], "unknown") for group in chosen)
     if len(core_types) > 1:
-        mixed = ", ".join(f"{count} {name}" for name, count in core_types.items())
+        mixed = ", ".join(f"{number} {name}" for name, number in core_types.items())
         cautions.append(f"mixes core types ({mixed}); choose one with core_type")
     cpus = {cpu for group in chosen for cpu in group}
     if topology.quota_cpus is not None and topology.quota_cpus < len(cpus):

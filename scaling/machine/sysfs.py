@@ -41,7 +41,7 @@ def read_topology(root: Path = HERE) -> Topology:
     everything = frozenset(folders)
     return topology(
         (_masks(cpu, folder, hybrid) for cpu, folder in folders.items() if cpu in online),
-        {number: _listed(folder, "cpulist", "cpumap") or frozenset() for number, folder in _nodes(root).items()},
+        {number: _read_cpus(folder, "cpulist", "cpumap") or frozenset() for number, folder in _nodes(root).items()},
         online=online,
         present=_cpus(cpu_folder / "present") or everything,
         possible=_cpus(cpu_folder / "possible") or everything,
@@ -67,10 +67,10 @@ def _masks(cpu: int, folder: Path, hybrid: dict[str, CpuSet | None]) -> CpuMasks
     caches = _caches(folder)
     return CpuMasks(
         cpu,
-        core=_listed(part, "core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"),
-        socket=_listed(part, "package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"),
-        die=_listed(part, "die_cpus_list", "die_cpus"),
-        cluster=_listed(part, "cluster_cpus_list", "cluster_cpus") or caches.get(2),
+        core=_read_cpus(part, "core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"),
+        socket=_read_cpus(part, "package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"),
+        die=_read_cpus(part, "die_cpus_list", "die_cpus"),
+        cluster=_read_cpus(part, "cluster_cpus_list", "cluster_cpus") or caches.get(2),
         l3=caches.get(3),
         core_type=next((name for name, cpus in hybrid.items() if cpus and cpu in cpus), None)
         or read_text(folder / "regs/identification/midr_el1"),
@@ -82,7 +82,7 @@ def _caches(folder: Path) -> dict[int, CpuSet]:
     shared: dict[int, CpuSet] = {}
     for index in numbered_folders(folder / "cache", "index").values():
         level, content = read_text(index / "level"), read_text(index / "type")
-        cpus = _listed(index, "shared_cpu_list", "shared_cpu_map")
+        cpus = _read_cpus(index, "shared_cpu_list", "shared_cpu_map")
         if level and level.isdecimal() and content != "Instruction" and cpus:
             shared.setdefault(int(level), cpus)
     return shared
@@ -115,7 +115,7 @@ def _cpu_model(root: Path) -> str | None:
     return named
 
 
-def _listed(folder: Path, *names: str) -> CpuSet | None:
+def _read_cpus(folder: Path, *names: str) -> CpuSet | None:
     """The CPUs in the first of these files that is there; names without 'list' hold a hexadecimal mask."""
     for name in names:
         if text := read_text(folder / name):

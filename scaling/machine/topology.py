@@ -131,7 +131,7 @@ def topology(
         present=present,
         possible=possible,
         isolated=isolated & online,
-        allowed=_allowed(online, isolated, mask),
+        allowed=_allowed_cpus(online, isolated, mask),
         reachable=reachable,
         cores=_groups(online, {cpu: mask.core or frozenset({cpu}) for cpu, mask in masks.items()}, rest="own"),
         sockets=_groups(online, {cpu: mask.socket for cpu, mask in masks.items()}, rest="one"),
@@ -145,7 +145,7 @@ def topology(
     )
 
 
-def _allowed(online: CpuSet, isolated: CpuSet, mask: CpuSet | None) -> CpuSet:
+def _allowed_cpus(online: CpuSet, isolated: CpuSet, mask: CpuSet | None) -> CpuSet:
     """What a policy may hand out: our own mask, without isolated CPUs unless the mask holds nothing else."""
     ours = online if mask is None else online & mask
     return ours - isolated or ours

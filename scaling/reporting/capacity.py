@@ -6,6 +6,7 @@ from math import floor, isfinite, isinf
 
 from scaling.analysis.capacity import extrapolation_limit
 from scaling.analysis.sizing.question import (
+    Allocation,
     Answer,
     BeyondExtrapolation,
     ExtrapolationEnds,
@@ -15,7 +16,6 @@ from scaling.analysis.sizing.question import (
     NeverReached,
     NoiseUnknown,
     NoLaw,
-    Offer,
     OnlyMeasured,
     OverBudget,
     Question,
@@ -31,7 +31,7 @@ from scaling.reporting.words import Table, count, duration, estimate_facts, figu
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
 NO_LIMIT = "no limit"
-ONLY_MEASURED = "not identifiable, so nothing is said beyond the cores measured"
+ONLY_MEASURED = "not identifiable, so answers end at the cores measured"
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -41,36 +41,39 @@ def answer_sentence(answer: Answer) -> str:
 
 def _replicas_words(answer: Answer) -> str:
     """The cheapest replicas, where they cost less than the one size or there is none."""
-    replicas, offer, price = answer.replicas, answer.offer, answer.question.price
-    if replicas is None or (offer is not None and replicas.hourly_cost >= price.hourly(offer.cores)):
+    replicas, allocation, price = answer.replicas, answer.allocation, answer.question.price
+    if replicas is None or (allocation is not None and replicas.hourly_cost >= price.hourly(allocation.cores)):
         return ""
-    least = "cheapest" if offer else "together"
+    least = "cheapest" if allocation else "together"
     size = f"{count(replicas.replicas, 'replica')} of {count(replicas.cores, 'core')}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
 
 
 def _one_size(answer: Answer) -> str:
-    name, offer = answer.fit.series.label, answer.offer
-    if offer is None:
-        wanted = _wanted(answer.question, answer.fit.series.unit)
+    name, allocation = answer.fit.series.label, answer.allocation
+    if allocation is None:
+        wanted = _target_words(answer.question, answer.fit.series.unit)
         word = "no answer" if answer.status is Status.REFUSED else "no"
         return f"{name}, {wanted}: {word}: {sizing_reasons_sentence(answer.reasons)}"
-    beyond = ", extrapolated" if offer.extrapolated else ""
+    beyond = ", extrapolated" if allocation.extrapolated else ""
     reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
     most = "at most " if answer.question.goal is Goal.EFFICIENCY else ""
-    threads = f" with {offer.threads} threads each" if offer.threads > 1 else ""
-    return f"give {name} {most}{count(offer.cores, 'core')}{threads}: {_promise(answer, offer)}{beyond}{reason}"
+    threads = f" with {allocation.threads} threads each" if allocation.threads > 1 else ""
+    return (
+        f"give {name} {most}{count(allocation.cores, 'core')}{threads}: {_promise(answer, allocation)}{beyond}{reason}"
+    )
 
 
-def _promise(answer: Answer, offer: Offer) -> str:
+def _promise(answer: Answer, allocation: Allocation) -> str:
     question, unit = answer.question, answer.fit.series.unit
     if question.goal is Goal.HOURLY_BUDGET:
-        return f"{_hourly(question, offer)} an hour buys {with_interval(offer.rate, figure, beyond=NO_LIMIT)} {unit}/s"
+        rate = with_interval(allocation.rate, figure, beyond=NO_LIMIT)
+        return f"{_hourly(question, allocation)} an hour buys {rate} {unit}/s"
     if question.goal is Goal.CHEAPEST:
-        return f"{figure(offer.cost_per_million)} per million {unit}, the lowest"
-    assert offer.assurance is not None
-    return f"{sureness(offer.assurance)} sure of {_wanted(question, unit)}"
+        return f"{figure(allocation.cost_per_million)} per million {unit}, the lowest"
+    assert allocation.assurance is not None
+    return f"{sureness(allocation.assurance)} sure of {_target_words(question, unit)}"
 
 
 def sureness(assurance: float) -> str:
@@ -78,11 +81,11 @@ def sureness(assurance: float) -> str:
     return "more than 99 %" if assurance > 0.99 else f"{floor(100.0 * assurance + 1e-9)} %"
 
 
-def _hourly(question: Question, offer: Offer) -> str:
-    return figure(question.price.hourly(offer.cores))
+def _hourly(question: Question, allocation: Allocation) -> str:
+    return figure(question.price.hourly(allocation.cores))
 
 
-def _wanted(question: Question, unit: str) -> str:
+def _target_words(question: Question, unit: str) -> str:
     return {
         Goal.THROUGHPUT: f"{figure(question.target)} {unit}/s",
         Goal.LATENCY: f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
@@ -129,46 +132,46 @@ def _too_few_words(reason: TooFew) -> str:
         case MeasuredTooFew():
             return f"{ONLY_MEASURED}, and the {reason.measured:g} cores measured are too few"
         case BeyondExtrapolation():
-            return f"even twice the {reason.measured:g} cores measured are too few, and beyond that nothing is said,"
+            return f"even twice the {reason.measured:g} cores measured, as far as the law is extrapolated, are too few"
 
 
 def answers_table(answers: Sequence[Answer]) -> Table:
     """The size given to each series between its neighbours, with what each would do."""
     rows = []
     for answer in answers:
-        offers = sorted(
-            [*answer.neighbours, *([answer.offer] if answer.offer else [])],
-            key=lambda offer: (offer.cores, offer.threads),
+        allocations = sorted(
+            [*answer.neighbours, *([answer.allocation] if answer.allocation else [])],
+            key=lambda allocation: (allocation.cores, allocation.threads),
         )
-        for index, offer in enumerate(offers):
+        for index, allocation in enumerate(allocations):
             name = answer.fit.series.label if index == 0 else ""
-            rows.append((name, "*" if offer is answer.offer else "", *_offer_cells(offer, answer)))
+            rows.append((name, "*" if allocation is answer.allocation else "", *_allocation_cells(allocation, answer)))
     figures = (">cores", ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
     table = Table(("series", "", *figures), rows)
     priced = any(answer.question.goal in (Goal.HOURLY_BUDGET, Goal.CHEAPEST) for answer in answers)
     return table if priced else Table(table.headers[:7] + table.headers[8:], [row[:7] + row[8:] for row in rows])
 
 
-def _offer_cells(offer: Offer, answer: Answer) -> tuple[str, ...]:
+def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]:
     needed = answer.needed
-    remark = "extrapolated" if offer.extrapolated else ""
-    if offer is answer.offer and needed is not None and isfinite(needed.value) and offer.cores > 1:
+    remark = "extrapolated" if allocation.extrapolated else ""
+    if allocation is answer.allocation and needed is not None and isfinite(needed.value) and allocation.cores > 1:
         words = with_interval(needed, figure, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
     return (
-        size_words(offer),
-        "-" if offer.assurance is None else f"{100 * offer.assurance:.1f} %",
-        with_interval(offer.rate, figure, beyond=NO_LIMIT),
-        with_interval(offer.efficiency, percent, beyond=NO_LIMIT),
-        figure(offer.cpu_hours_per_million),
-        figure(offer.cost_per_million),
+        size_words(allocation),
+        "-" if allocation.assurance is None else f"{100 * allocation.assurance:.1f} %",
+        with_interval(allocation.rate, figure, beyond=NO_LIMIT),
+        with_interval(allocation.efficiency, percent, beyond=NO_LIMIT),
+        figure(allocation.cpu_hours_per_million),
+        figure(allocation.cost_per_million),
         remark,
     )
 
 
-def size_words(offer: Offer) -> str:
+def size_words(allocation: Allocation) -> str:
     """How many cores a size has; times the threads that are used of each, where that is more than one."""
-    return str(offer.cores) if offer.threads == 1 else f"{offer.cores}×{offer.threads}"
+    return str(allocation.cores) if allocation.threads == 1 else f"{allocation.cores}×{allocation.threads}"
 
 
 def limits_sentence(limits: ScalingLimits) -> str:
@@ -187,12 +190,12 @@ def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
     """The landmarks of every series."""
     rows = [
         (
-            each.fit.series.label,
-            "-" if each.recommended is None else str(each.recommended),
-            *_landmarks(each),
-            VERDICT_WORDS[each.fit.verdict],
+            limits.fit.series.label,
+            "-" if limits.recommended is None else str(limits.recommended),
+            *_landmarks(limits),
+            VERDICT_WORDS[limits.fit.verdict],
         )
-        for each in series_limits
+        for limits in series_limits
     ]
     return Table(
         ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows
@@ -222,13 +225,13 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "assurance_asked": question.assurance,
         "status": STATUS_WORDS[answer.status],
         "status_code": answer.status.value,
-        "cores": None if answer.offer is None else answer.offer.cores,
-        "threads": None if answer.offer is None else answer.offer.threads,
-        "assurance": None if answer.offer is None else answer.offer.assurance,
-        "extrapolated": None if answer.offer is None else answer.offer.extrapolated,
+        "cores": None if answer.allocation is None else answer.allocation.cores,
+        "threads": None if answer.allocation is None else answer.allocation.threads,
+        "assurance": None if answer.allocation is None else answer.allocation.assurance,
+        "extrapolated": None if answer.allocation is None else answer.allocation.extrapolated,
         "needed": estimate_facts(answer.needed),
-        "offer": None if answer.offer is None else _offer(answer.offer),
-        "neighbours": [_offer(each) for each in answer.neighbours],
+        "allocation": None if answer.allocation is None else _allocation(answer.allocation),
+        "neighbours": [_allocation(neighbour) for neighbour in answer.neighbours],
         "replicas": None if answer.replicas is None else asdict(answer.replicas),
         "reason": sizing_reasons_sentence(answer.reasons),
         "reason_codes": [reason.code for reason in answer.reasons],
@@ -255,14 +258,14 @@ def limits_facts(limits: ScalingLimits) -> dict[str, object]:
     }
 
 
-def _offer(offer: Offer) -> dict[str, object]:
+def _allocation(allocation: Allocation) -> dict[str, object]:
     return {
-        "cores": offer.cores,
-        "threads": offer.threads,
-        "assurance": offer.assurance,
-        "rate": estimate_facts(offer.rate),
-        "efficiency": estimate_facts(offer.efficiency),
-        "cpu_hours_per_million": offer.cpu_hours_per_million,
-        "cost_per_million": offer.cost_per_million,
-        "extrapolated": offer.extrapolated,
+        "cores": allocation.cores,
+        "threads": allocation.threads,
+        "assurance": allocation.assurance,
+        "rate": estimate_facts(allocation.rate),
+        "efficiency": estimate_facts(allocation.efficiency),
+        "cpu_hours_per_million": allocation.cpu_hours_per_million,
+        "cost_per_million": allocation.cost_per_million,
+        "extrapolated": allocation.extrapolated,
     }

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from scaling.analysis.between_machines import Between
-from scaling.analysis.sizing.question import Offer
+from scaling.analysis.sizing.question import Allocation
 from scaling.reporting.capacity import size_words
 from scaling.reporting.words import Table, count, duration, figure, point_words, share
 from scaling.results.ledger import Progress
-from scaling.results.node_types import NodeTypeAnswer, cheapest, fewest_cores, offers_by_series
+from scaling.results.node_types import NodeTypeAnswer, allocations_by_series, cheapest, fewest_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,20 @@ class Standing:
 def standing_table(standings: Sequence[Standing]) -> Table:
     """One line per node type."""
     rows = []
-    for each in standings:
-        tally = each.tally
+    for standing in standings:
+        tally = standing.tally
         planned = "?" if tally.planned is None else str(tally.planned)
         counts = (str(tally.done), str(tally.running), str(tally.lost), str(tally.late))
-        rows.append((each.node_type, planned, *counts, tally.left or ""))
+        rows.append((standing.node_type, planned, *counts, tally.left or ""))
     return Table(("node type", ">runs", ">done", ">running", ">lost", ">late", "left for now because"), rows)
 
 
 def pilots_table(standings: Sequence[Standing]) -> Table:
     """One line per pilot."""
     rows = [
-        (each.node_type, pilot.job, pilot.state, pilot.node, pilot.reason)
-        for each in standings
-        for pilot in each.pilots or ()
+        (standing.node_type, pilot.job, pilot.state, pilot.node, pilot.reason)
+        for standing in standings
+        for pilot in standing.pilots or ()
     ]
     return Table(("node type", ">job", "state", "node", "reason"), rows)
 
@@ -55,11 +55,11 @@ def standing_facts(standings: Sequence[Standing], driver: bool) -> dict[str, obj
     """The same for scripts."""
     node_types = [
         {
-            "node_type": each.node_type,
-            **asdict(each.tally),
-            "pilots": None if each.pilots is None else [asdict(pilot) for pilot in each.pilots],
+            "node_type": standing.node_type,
+            **asdict(standing.tally),
+            "pilots": None if standing.pilots is None else [asdict(pilot) for pilot in standing.pilots],
         }
-        for each in standings
+        for standing in standings
     ]
     return {"driver_running": driver, "node_types": node_types}
 
@@ -67,14 +67,14 @@ def standing_facts(standings: Sequence[Standing], driver: bool) -> dict[str, obj
 def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
     """For every series that several node types answer, which of them is cheapest and which needs the fewest cores."""
     sentences, labels = [], {one.series: one.label for one in answers}
-    for series, offers in offers_by_series(answers).items():
-        if len(offers) < 2:
+    for series, allocations in allocations_by_series(answers).items():
+        if len(allocations) < 2:
             continue
-        least, fewest = cheapest(offers), fewest_cores(offers)
-        cost = f"{figure(offers[least].cost_per_million)} per million"
+        least, fewest = cheapest(allocations), fewest_cores(allocations)
+        cost = f"{figure(allocations[least].cost_per_million)} per million"
         sentences.append(
-            f"{labels[series]}: cheapest on {least}, {cost} with {_cores_words(offers[least])}; "
-            f"fewest {size_unit(offers)} on {' and '.join(fewest)}, {size_words(offers[fewest[0]])}"
+            f"{labels[series]}: cheapest on {least}, {cost} with {_cores_words(allocations[least])}; "
+            f"fewest {size_unit(allocations)} on {' and '.join(fewest)}, {size_words(allocations[fewest[0]])}"
         )
     return sentences
 
@@ -82,11 +82,11 @@ def side_by_side(answers: Sequence[NodeTypeAnswer]) -> list[str]:
 def side_by_side_table(answers: Sequence[NodeTypeAnswer]) -> Table:
     """Every series by node type: the size it would be given, what that does, and what it costs."""
     rows, labels = [], {one.series: one.label for one in answers}
-    for series, offers in offers_by_series(answers).items():
-        for index, (node_type, offer) in enumerate(offers.items()):
-            rate = figure(offer.rate.value)
+    for series, allocations in allocations_by_series(answers).items():
+        for index, (node_type, allocation) in enumerate(allocations.items()):
+            rate = figure(allocation.rate.value)
             name = labels[series] if index == 0 else ""
-            rows.append((name, node_type, size_words(offer), rate, figure(offer.cost_per_million)))
+            rows.append((name, node_type, size_words(allocation), rate, figure(allocation.cost_per_million)))
     return Table(("series", "node type", ">cores", ">per s", ">cost per million"), rows)
 
 
@@ -96,49 +96,50 @@ def side_by_side_facts(answers: Sequence[NodeTypeAnswer]) -> list[dict[str, obje
     return [
         {
             "series": names[series],
-            "cheapest": cheapest(offers),
-            "fewest_cores": fewest_cores(offers)[0],
+            "cheapest": cheapest(allocations),
+            "fewest_cores": fewest_cores(allocations)[0],
             "node_types": {
                 node_type: {
-                    "cores": offer.cores,
-                    "threads": offer.threads,
-                    "cost_per_million": offer.cost_per_million,
-                    "rate": offer.rate.value,
+                    "cores": allocation.cores,
+                    "threads": allocation.threads,
+                    "cost_per_million": allocation.cost_per_million,
+                    "rate": allocation.rate.value,
                 }
-                for node_type, offer in offers.items()
+                for node_type, allocation in allocations.items()
             },
         }
-        for series, offers in offers_by_series(answers).items()
+        for series, allocations in allocations_by_series(answers).items()
     ]
 
 
-def size_unit(offers: Mapping[str, Offer]) -> str:
+def size_unit(allocations: Mapping[str, Allocation]) -> str:
     """What sizes are compared by: cores, or hardware threads where a size uses more than one of a core."""
-    return "cores" if all(offer.threads == 1 for offer in offers.values()) else "hardware threads"
+    return "cores" if all(allocation.threads == 1 for allocation in allocations.values()) else "hardware threads"
 
 
-def _cores_words(offer: Offer) -> str:
-    return count(offer.cores, "core") if offer.threads == 1 else f"{size_words(offer)} hardware threads"
+def _cores_words(allocation: Allocation) -> str:
+    return count(allocation.cores, "core") if allocation.threads == 1 else f"{size_words(allocation)} hardware threads"
 
 
-def between_table(found: Sequence[Between]) -> Table:
+def between_table(points: Sequence[Between]) -> Table:
     """Points measured on several machines: each with its launches, and how far they are apart."""
     rows = [
         (
-            point_words(each.point),
-            ", ".join(f"{host} {duration(mean)} ({launches})" for host, launches, mean in each.machines),
-            share(each.apart),
-            "-" if each.between is None else share(each.between),
-            "-" if each.within is None else share(each.within),
+            point_words(between.point),
+            ", ".join(f"{host} {duration(mean)} ({launches})" for host, launches, mean in between.machines),
+            share(between.apart),
+            "-" if between.between is None else share(between.between),
+            "-" if between.within is None else share(between.within),
         )
-        for each in found
+        for between in points
     ]
     return Table(("point", "machines (launches)", ">apart", ">sd between", ">sd of launches"), rows)
 
 
-def between_facts(each: Between) -> dict[str, object]:
+def between_facts(between: Between) -> dict[str, object]:
     """The same for scripts."""
-    machines = [{"host": host, "launches": launches, "seconds": mean} for host, launches, mean in each.machines]
-    facts = {"workload": each.point.workload, "mode": each.point.mode, "cores": each.point.cores, "smt": each.point.smt}
-    facts |= {"placement": each.point.placement, "point": point_words(each.point)}
-    return {**facts, "machines": machines, "apart": each.apart, "between": each.between, "within": each.within}
+    machines = [{"host": host, "launches": launches, "seconds": mean} for host, launches, mean in between.machines]
+    point = between.point
+    facts = {"workload": point.workload, "mode": point.mode, "cores": point.cores, "smt": point.smt}
+    facts |= {"placement": point.placement, "point": point_words(point)}
+    return {**facts, "machines": machines, "apart": between.apart, "between": between.between, "within": between.within}

@@ -56,7 +56,7 @@ def reason_sentence(reason: VerdictReason) -> str:
     """One reason for a verdict."""
     match reason:
         case TooFewCounts(counts, least):
-            return f"only {counts} core counts were measured; {least} are needed to tell laws apart"
+            return f"only {counts} core counts were measured; {least} are needed to distinguish laws"
         case TooFewCores(most, least_cores):
             return f"at most {most:g} cores were measured; a law needs {least_cores:g} or more"
         case MoreThanItsShare():
@@ -67,15 +67,16 @@ def reason_sentence(reason: VerdictReason) -> str:
             limits = [_limit_words(contention, reason.factor)]
             return ", and ".join(limits if peak is None else [*limits, _peak_limit_words(peak, reason.factor)])
         case CorrelatedParameters(correlation):
-            return f"T(1) and the serial fraction cannot be told apart (correlation {correlation:.3f})"
+            return f"T(1) and the serial fraction cannot be distinguished (correlation {correlation:.3f})"
 
 
 def _superlinear_words(reason: MoreThanItsShare) -> str:
     free = reason.parameter
+    baseline = "1 core" if reason.baseline == 1 else f"{reason.baseline:g} cores"
     left_free = f", and the {free.name}, left free, is {free.value:.3g} ± {free.stderr:.1g}" if free else ""
     return (
         f"{reason.cores:g} cores did {100 * reason.excess:.1f} % more than their share{left_free}: superlinear "
-        f"(caches?) or the measurement on {reason.baseline:g} core(s) is too slow"
+        f"(caches?) or the measurement on {baseline} is too slow"
     )
 
 
@@ -85,7 +86,7 @@ def _misfit_words(misfit: Misfit) -> str:
         return f"the best law misses the measured means by {share} beyond their noise (p = {misfit.p:.1g})"
     pattern = "" if misfit.p is None or misfit.p >= 0.01 else f", in a pattern (p = {misfit.p:.1g})"
     return (
-        f"the best law misses the measured values by {share}{pattern}; with one value a count this rests on the "
+        f"the best law misses the measured values by {share}{pattern}; with one value per count this rests on the "
         "residuals alone"
     )
 
@@ -119,7 +120,7 @@ def caution_sentence(caution: Caution) -> str:
         case NegativeCoherency(value, stderr):
             return f"left free, the coherency is {value:.3g} ± {stderr:.1g}: less is lost than any law says"
         case OneLaunchPerCount():
-            return "with one value a count, noise and misfit cannot be told apart; all intervals rest on the residuals"
+            return "with one value per count, noise and misfit cannot be distinguished; intervals rest on residuals"
 
 
 def _law_sentence(figures: LawFigures, measured: float) -> str:

@@ -20,16 +20,16 @@ def _machine_lines(machine: Topology) -> dict[str, str]:
     widths = {smt: sum(len(core) == smt for core in machine.cores) for smt in set(map(len, machine.cores))}
     quota = machine.quota_cpus
     return {
-        "processor": machine.cpu_model or "not told",
+        "processor": machine.cpu_model or "unknown",
         "online CPUs": f"{format_list(machine.online)} ({len(machine.online)})",
         "sockets": _groups(machine.sockets),
         "cores": ", ".join(f"{number} with {count(smt, 'thread')}" for smt, number in sorted(widths.items())),
         "NUMA nodes": "; ".join(f"{node.number}: {format_list(node.cpus) or 'no CPU'}" for node in machine.nodes)
-        or "not told",
+        or "unknown",
         "shared L3": _groups(machine.l3s),
         "clusters (or shared L2)": _groups(machine.clusters),
         "core types": "; ".join(f"{core_type.name}: {format_list(core_type.cpus)}" for core_type in machine.core_types)
-        or "one, or not told",
+        or "one, or unknown",
         "allowed CPUs": format_list(machine.allowed),
         "isolated CPUs": format_list(machine.isolated) or "none",
         "CPU quota": "none" if quota is None else f"{quota:g} CPUs' worth of time",
@@ -39,7 +39,7 @@ def _machine_lines(machine: Topology) -> dict[str, str]:
 def _groups(groups: tuple[Cpus, ...]) -> str:
     """How many groups, and which while they are few."""
     if not groups:
-        return "not told"
+        return "unknown"
     listed = "; ".join(map(format_list, groups))
     return f"{len(groups)} ({listed})" if len(groups) <= 8 else str(len(groups))
 

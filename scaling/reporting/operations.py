@@ -28,36 +28,36 @@ NAMED_LOSSES = 3
 MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
 # A profile that is made again should differ by less than this in every share.
-MOST_UNSURE = 0.02
+MOST_UNCERTAINTY = 0.02
 
 
 def profiles_table(result: OpEvaluation) -> Table:
     """A line a profile: its classes, how many types make 90 % of op time, and what lies outside ops."""
     rows = []
-    for name, each in zip(result.names, result.profiles, strict=True):
-        overhead, unexplained = outside_ops(each)
+    for name, profile in zip(result.names, result.profiles, strict=True):
+        overhead, unexplained = outside_ops(profile)
         rows.append(
             (
-                *(name, duration(each.wall_seconds)),
-                *(_percent(each.class_share(kind)) for kind in CLASSES),
-                *(str(types_for(each)), share(overhead), share(unexplained)),
-                "-" if each.stretch is None else f"{each.stretch:.2f}",
+                *(name, duration(profile.wall_seconds)),
+                *(_percent(profile.class_share(op_class)) for op_class in CLASSES),
+                *(str(types_for(profile)), share(overhead), share(unexplained)),
+                "-" if profile.stretch is None else f"{profile.stretch:.2f}",
             )
         )
-    classes = tuple(f">{kind}" for kind in CLASSES)
+    classes = tuple(f">{op_class}" for op_class in CLASSES)
     return Table(("profile", ">step", *classes, ">types for 90 %", ">overhead", ">unexplained", ">traced/plain"), rows)
 
 
 def shares_table(result: OpEvaluation) -> Table:
     """The paper's Figure 3: op types of at least one percent anywhere, class by class, against workloads."""
-    types = {op.type: op.op_class for each in result.alike for op in notable(each)}
+    types = {op.type: op.op_class for profile in result.alike for op in notable(profile)}
     ordered = sorted(types, key=lambda name: (CLASSES.index(types[name]), name))
     rows = [
-        (name, types[name], *(_percent(each.share(name)) for each in result.alike))
+        (name, types[name], *(_percent(profile.share(name)) for profile in result.alike))
         for name in ordered
-        if any(each.share(name) >= NOTABLE for each in result.alike)
+        if any(profile.share(name) >= NOTABLE for profile in result.alike)
     ]
-    return Table(("op type, % of op time", "class", *(f">{each.point.workload}" for each in result.alike)), rows)
+    return Table(("op type, % of op time", "class", *(f">{profile.point.workload}" for profile in result.alike)), rows)
 
 
 def _percent(ratio: float) -> str:
@@ -69,14 +69,14 @@ def stationarity_table(result: OpEvaluation) -> Table:
     """The paper's Figure 1: the spread of steps, and whether they drift."""
     rows = [
         (
-            f"{each.trace.point.workload} {each.trace.point.mode}",
-            *(str(each.trace.threads), str(each.trace.launch), str(len(each.step_seconds))),
-            share(each.coefficient_of_variation),
-            "-" if each.drift is None else f"{100 * each.drift:+.1f} %",
-            "-" if each.p is None else f"{each.p:.2g}",
-            "steady" if each.stationary else "drifts",
+            f"{launch.trace.point.workload} {launch.trace.point.mode}",
+            *(str(launch.trace.threads), str(launch.trace.launch), str(len(launch.step_seconds))),
+            share(launch.coefficient_of_variation),
+            "-" if launch.drift is None else f"{100 * launch.drift:+.1f} %",
+            "-" if launch.p is None else f"{launch.p:.2g}",
+            "steady" if launch.stationary else "drifts",
         )
-        for each in result.stationarity
+        for launch in result.stationarity
     ]
     return Table(("op time of steps", ">threads", ">launch", ">steps", ">spread", ">drift", ">p", ""), rows)
 
@@ -85,9 +85,9 @@ def similarity_lines(result: OpEvaluation) -> list[str]:
     """The paper's Figure 4: who joins whom at what distance, by both linkages."""
     lines = []
     for linkage in LINKAGES:
-        found = result.merges(linkage)
-        if found:
-            lines.append(f"{linkage} linkage: {'; '.join(map(_merge_words, found))}")
+        merges = result.merges(linkage)
+        if merges:
+            lines.append(f"{linkage} linkage: {'; '.join(map(_merge_words, merges))}")
     return lines
 
 
@@ -101,24 +101,24 @@ def _group(names: Sequence[str]) -> str:
 
 def modes_table(result: OpEvaluation) -> Table:
     """The paper's Figure 5: training against inference, seconds an item by class."""
-    used = [kind for kind in CLASSES if any(any(pair.class_seconds(kind)) for pair in result.pairs)]
+    used = [op_class for op_class in CLASSES if any(any(pair.class_seconds(op_class)) for pair in result.pairs)]
     rows = []
     for pair in result.pairs:
-        for mode, profile, place in (("train", pair.train, 0), ("infer", pair.infer, 1)):
-            seconds = [pair.class_seconds(kind)[place] for kind in used]
+        for mode, profile, index in (("train", pair.train, 0), ("infer", pair.infer, 1)):
+            seconds = [pair.class_seconds(op_class)[index] for op_class in used]
             rows.append(
                 (
                     *(
-                        pair.train.point.workload if place == 0 else "",
-                        str(profile.threads) if place == 0 else "",
+                        pair.train.point.workload if index == 0 else "",
+                        str(profile.threads) if index == 0 else "",
                         mode,
                     ),
                     duration(profile.wall_seconds / profile.items_per_step),
-                    *(duration(each) if each else "·" for each in seconds),
-                    f"× {pair.ratio:.2f}" if place == 0 else "",
+                    *(duration(value) if value else "·" for value in seconds),
+                    f"× {pair.ratio:.2f}" if index == 0 else "",
                 )
             )
-    return Table(("network", ">threads", "", ">an item", *(f">{kind}" for kind in used), ">train/infer"), rows)
+    return Table(("network", ">threads", "", ">an item", *(f">{op_class}" for op_class in used), ">train/infer"), rows)
 
 
 def laws_table(scaling: Scaling) -> Table:
@@ -126,8 +126,8 @@ def laws_table(scaling: Scaling) -> Table:
     times = scaling.laws.times
     least = NOTABLE * times.steps
     rows = []
-    for place, part in enumerate(scaling.laws.parts):
-        seconds = times.means[:, place]
+    for index, part in enumerate(scaling.laws.parts):
+        seconds = times.means[:, index]
         if (seconds >= least).any():
             serial = with_interval(part.serial_fraction, percent)
             rows.append((part.name, *map(duration, seconds), "slower with threads" if part.slower else serial))
@@ -136,21 +136,21 @@ def laws_table(scaling: Scaling) -> Table:
     return Table((scaling.name, *(f">×{threads}" for threads in times.threads), "serial fraction"), rows)
 
 
-def loss_sentence(name: str, found: Loss) -> str:
+def loss_sentence(name: str, loss: Loss) -> str:
     """What limits a subject at so many threads, and which ops that is."""
-    at = count(found.threads, "thread")
-    foretold = "" if found.measured else " (foretold)"
-    if not found.significant:
+    at = count(loss.threads, "thread")
+    predicted = "" if loss.measured else " (predicted)"
+    if not loss.significant:
         return (
-            f"{name} at {at}{foretold}: efficiency {share(found.efficiency)}; too little is lost, or it is known too "
-            "little, to say which ops lost it"
+            f"{name} at {at}{predicted}: efficiency {share(loss.efficiency)}; the loss is too small, or too "
+            "imprecise, to name the ops it is in"
         )
-    named = [part for part in found.parts if part.share.value >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
+    named = [part for part in loss.parts if part.share.value >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
     shares = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
     rest = 1.0 - sum(part.share.value for part in named)
     others = f", {percent(rest)} all others" if rest >= LEAST_LOSS_SHARE else ""
     return (
-        f"what limits {name} at {at}{foretold}: efficiency {share(found.efficiency)}; of what is lost {shares}{others}"
+        f"what limits {name} at {at}{predicted}: efficiency {share(loss.efficiency)}; of what is lost {shares}{others}"
     )
 
 
@@ -159,20 +159,20 @@ def _loss_share(part: Estimate) -> str:
 
 
 def predictions_table(scalings: Iterable[Scaling]) -> Table:
-    """Steps foretold: by ops with an interval, as a plain step, and by the law of the whole step."""
+    """Predicted steps: by ops with an interval, as a plain step, and by the law of the whole step."""
     rows = []
-    for each in scalings:
-        for by_ops, by_step in each.predictions:
+    for scaling in scalings:
+        for by_ops, by_step in scaling.predictions:
             rows.append(
                 (
-                    *(each.name, ", ".join(map(str, each.laws.times.threads)), str(by_ops.threads)),
+                    *(scaling.name, ", ".join(map(str, scaling.laws.times.threads)), str(by_ops.threads)),
                     *(duration(by_ops.seconds.value), _interval_words(by_ops.seconds)),
                     "-" if by_ops.plain_seconds is None else duration(by_ops.plain_seconds),
-                    _speedup(each, by_ops),
+                    _speedup(scaling, by_ops),
                     *(duration(by_step.seconds.value), _interval_words(by_step.seconds)),
                 )
             )
-    headers = ("foretold", "from threads", ">threads", ">traced step", "95 %", ">plain step", ">speedup")
+    headers = ("predicted", "from threads", ">threads", ">traced step", "95 %", ">plain step", ">speedup")
     return Table((*headers, ">by the whole step", "95 %"), rows)
 
 
@@ -182,17 +182,17 @@ def _speedup(scaling: Scaling, predicted: StepPrediction) -> str:
 
 
 def held_out_table(scalings: Iterable[Scaling]) -> Table:
-    """Steps that were measured, foretold from fewer threads: by ops and by the law of the whole step."""
+    """Measured steps as predicted from fewer threads: by ops and by the law of the whole step."""
     rows = [
         (
-            *(each.name, ", ".join(map(str, held.fitted_on)), str(held.threads)),
+            *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.threads)),
             duration(held.measured_seconds),
             *(f"{100 * held.error_by_ops:+.1f} %", _interval_words(held.by_ops.seconds)),
             {None: "-", True: "inside", False: "outside"}[held.inside],
             f"{100 * held.error_by_step:+.1f} %",
         )
-        for each in scalings
-        for held in each.held_out
+        for scaling in scalings
+        for held in scaling.held_out
     ]
     headers = ("held out", "from threads", ">threads", ">measured", ">by ops", "95 %", "", ">by the whole step")
     return Table(headers, rows)
@@ -205,17 +205,19 @@ def _interval_words(predicted: Estimate) -> str:
 def op_remarks(result: OpEvaluation) -> Iterator[str]:
     """What to be careful about, each in one sentence."""
     yield from op_notes(result)
-    unknown = sorted({op.type for each in result.profiles for op in each.ops if op.op_class == "other"})
+    unknown = sorted({op.type for profile in result.profiles for op in profile.ops if op.op_class == "other"})
     if unknown:
         yield f"op types of class other: {', '.join(unknown)}"
     for profile in result.profiles:
-        yield from _drift_remarks(profile, [each for each in result.stationarity if each.trace.point == profile.point])
+        yield from _drift_remarks(
+            profile, [launch for launch in result.stationarity if launch.trace.point == profile.point]
+        )
         yield from _launch_remarks(profile)
-    lone = [each.name for each in result.scalings if each.laws.times.of_steps]
+    lone = [scaling.name for scaling in result.scalings if scaling.laws.times.of_steps]
     if lone:
         yield (
-            f"{_few(lone)}: one launch a number of threads, so intervals are of its steps, and how launches differ "
-            "is not in them; give --launches 3"
+            f"{_few(lone)}: one launch per number of threads, so intervals cover the spread of its steps but not "
+            "between launches; give --launches 3"
         )
     for scaling in result.scalings:
         yield from _prediction_remarks(scaling)
@@ -223,7 +225,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
 
 def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterator[str]:
     """Where steps become longer or shorter while they are traced."""
-    drifts = [100 * each.drift for each in launches if each.drift is not None and not each.stationary]
+    drifts = [100 * one.drift for one in launches if one.drift is not None and not one.stationary]
     if drifts:
         yield (
             f"{_title(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
@@ -232,12 +234,12 @@ def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterat
 
 
 def _launch_remarks(profile: Profile) -> Iterator[str]:
-    """Where launches tell shares too different to be sure of their mean."""
-    farthest = max(profile.ops, key=lambda op: op.unsure, default=None)
-    if farthest is not None and farthest.unsure >= MOST_UNSURE:
-        shares = span([100 * farthest.least, 100 * farthest.most], ".1f")
+    """Where the shares of an op type differ too much between launches to rely on their mean."""
+    widest = max(profile.ops, key=lambda op: op.share_uncertainty, default=None)
+    if widest is not None and widest.share_uncertainty >= MOST_UNCERTAINTY:
+        shares = span([100 * widest.least, 100 * widest.most], ".1f")
         yield (
-            f"{_title(profile)}: the share of {farthest.type} is {shares} % in its {profile.launches} launches; give "
+            f"{_title(profile)}: the share of {widest.type} is {shares} % in its {profile.launches} launches; give "
             "--reproducible-to 2 to trace as many as it takes"
         )
 
@@ -247,20 +249,22 @@ def _title(profile: Profile) -> str:
 
 
 def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
-    """How far the farthest prediction goes beyond what was traced, and which parts make it unsure."""
+    """How far predictions go beyond the traced threads, and which parts make them imprecise."""
     if not scaling.predictions:
         return
-    by_ops = max((each for each, _ in scaling.predictions), key=lambda each: each.threads)
+    by_ops = max((by_ops for by_ops, _ in scaling.predictions), key=lambda prediction: prediction.threads)
     if by_ops.threads > scaling.laws.most_threads:
         yield (
             f"{scaling.name}: {count(by_ops.threads, 'thread')} are "
             f"{by_ops.threads / scaling.laws.most_threads:.3g} times the most that were traced, and "
             "nothing checks that the laws hold so far"
         )
-    if by_ops.unsure:
-        ranges = [f"{part.name} {interval_alone(part.seconds, duration, joint=' to ')}" for part in by_ops.unsure]
+    if by_ops.imprecise_parts:
+        ranges = [
+            f"{part.name} {interval_alone(part.seconds, duration, joint=' to ')}" for part in by_ops.imprecise_parts
+        ]
         yield (
-            f"{scaling.name}: the serial part of some ops is not told well; on {count(by_ops.threads, 'thread')} these "
+            f"{scaling.name}: the serial part of some ops is imprecise; on {count(by_ops.threads, 'thread')} these "
             f"may take: {_few(ranges)}"
         )
 
@@ -278,44 +282,45 @@ def op_notes(evaluation: OpEvaluation) -> list[str]:
     """Why a subject has no laws, and why nothing can be predicted."""
     notes = [str(complaint) for complaint in evaluation.complaints]
     if evaluation.predicted_threads and not evaluation.scalings:
-        notes.append("nothing can be foretold from one number of threads; trace two, such as --threads 1,2")
+        notes.append("nothing can be predicted from one number of threads; trace two, such as --threads 1,2")
     return notes
 
 
 def op_facts(result: OpEvaluation) -> Facts:
-    """Everything there is to tell."""
+    """The whole evaluation as JSON facts."""
     return {
-        "profiles": [_profile(name, each) for name, each in zip(result.names, result.profiles, strict=True)],
+        "profiles": [_profile(name, profile) for name, profile in zip(result.names, result.profiles, strict=True)],
         "stationarity": [
             {
-                **_subject(each.trace.point.workload, each.trace.point.mode, each.trace.point.size),
-                "threads": each.trace.threads,
-                "launch": each.trace.launch,
-                "steps": len(each.step_seconds),
-                "coefficient_of_variation": each.coefficient_of_variation,
-                "drift": each.drift,
-                "p": each.p,
-                "steady": each.stationary,
+                **_subject(launch.trace.point.workload, launch.trace.point.mode, launch.trace.point.size),
+                "threads": launch.trace.threads,
+                "launch": launch.trace.launch,
+                "steps": len(launch.step_seconds),
+                "coefficient_of_variation": launch.coefficient_of_variation,
+                "drift": launch.drift,
+                "p": launch.p,
+                "steady": launch.stationary,
             }
-            for each in result.stationarity
+            for launch in result.stationarity
         ],
         "similarity": {
             linkage: [
-                {"left": each.left, "right": each.right, "distance": each.distance} for each in result.merges(linkage)
+                {"left": merge.left, "right": merge.right, "distance": merge.distance}
+                for merge in result.merges(linkage)
             ]
             for linkage in LINKAGES
         },
         "modes": [
             {
-                "workload": each.train.point.workload,
-                "threads": each.train.threads,
-                "train_seconds_per_item": each.train.wall_seconds / each.train.items_per_step,
-                "infer_seconds_per_item": each.infer.wall_seconds / each.infer.items_per_step,
-                "ratio": each.ratio,
+                "workload": pair.train.point.workload,
+                "threads": pair.train.threads,
+                "train_seconds_per_item": pair.train.wall_seconds / pair.train.items_per_step,
+                "infer_seconds_per_item": pair.infer.wall_seconds / pair.infer.items_per_step,
+                "ratio": pair.ratio,
             }
-            for each in result.pairs
+            for pair in result.pairs
         ],
-        "scaling": [_scaling(each) for each in result.scalings],
+        "scaling": [_scaling(scaling) for scaling in result.scalings],
         "notes": op_notes(result),
     }
 
@@ -361,37 +366,37 @@ def _scaling(scaling: Scaling) -> Facts:
     return {
         "name": scaling.name,
         "threads": list(times.threads),
-        "step_seconds": [float(each) for each in times.steps],
+        "step_seconds": [float(seconds) for seconds in times.steps],
         "noise_of": "steps" if times.of_steps else "launches",
         "serial_fraction": estimate_facts(scaling.laws.serial_fraction),
         "parts": [
             {
                 "name": part.name,
                 "class": part.op_class,
-                "seconds": [float(each) for each in times.means[:, place]],
+                "seconds": [float(seconds) for seconds in times.means[:, index]],
                 "one_thread_seconds": part.one_thread_seconds,
                 "serial_fraction": estimate_facts(part.serial_fraction),
                 "slower": part.slower,
             }
-            for place, part in enumerate(scaling.laws.parts)
+            for index, part in enumerate(scaling.laws.parts)
         ],
-        "losses": [_loss(each) for each in scaling.losses],
-        "held_out": [_held_out(each) for each in scaling.held_out],
+        "losses": [_loss(loss) for loss in scaling.losses],
+        "held_out": [_held_out(held) for held in scaling.held_out],
         "predictions": [
             {**_prediction(by_ops), "by_whole_step": _prediction(by_step)} for by_ops, by_step in scaling.predictions
         ],
     }
 
 
-def _loss(found: Loss) -> Facts:
+def _loss(loss: Loss) -> Facts:
     return {
-        "threads": found.threads,
-        "efficiency": found.efficiency,
-        "lost_seconds": found.lost_seconds,
-        "measured": found.measured,
+        "threads": loss.threads,
+        "efficiency": loss.efficiency,
+        "lost_seconds": loss.lost_seconds,
+        "measured": loss.measured,
         "parts": [
             {"name": part.name, "class": part.op_class, "seconds": part.seconds, "share": estimate_facts(part.share)}
-            for part in found.parts
+            for part in loss.parts
         ],
     }
 
@@ -413,5 +418,5 @@ def _prediction(predicted: StepPrediction) -> Facts:
         "low": predicted.seconds.low,
         "high": predicted.seconds.high,
         "plain_seconds": predicted.plain_seconds,
-        "unsure": [part.name for part in predicted.unsure],
+        "imprecise": [part.name for part in predicted.imprecise_parts],
     }

@@ -9,7 +9,7 @@ from scaling.analysis.comparison import Change, Comparison, Difference
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
 from scaling.analysis.series import USUAL_PLACEMENT
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import PointSelection
 from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
 from scaling.results.evaluation import Evaluation
@@ -22,34 +22,34 @@ CHANGE_WORDS = {
     Change.SLOWER: "slower",
     Change.FASTER: "faster",
     Change.NONE_SHOWN: "no difference shown",
-    Change.UNKNOWN: "cannot be told",
+    Change.UNKNOWN: "unknown",
 }
 
 
-def points_table(points: Sequence[Scaled]) -> Table:
+def points_table(points: Sequence[ScalingPoint]) -> Table:
     """Every point: step time, speedup and efficiency, each with its interval, and the verdict."""
-    unusual = _unusual([each.summary.point for each in points])
-    smt = any(each.smt_yield for each in points)
+    unusual = _unusual([point.summary.point for point in points])
+    smt = any(point.smt_yield for point in points)
     rows = [
         (
-            *_settings(each.summary.point, unusual),
-            *_figure_cells(each),
-            *([_interval(each.smt_yield, "{:.2f}")] if smt else []),
-            _launches(each),
-            _verdict(each),
+            *_settings(point.summary.point, unusual),
+            *_figure_cells(point),
+            *([_interval(point.smt_yield, "{:.2f}")] if smt else []),
+            _launches(point),
+            _verdict(point),
         )
-        for each in points
+        for point in points
     ]
     figures = (">cores", ">step", ">±", ">items/s", ">speedup", "95 %", ">efficiency", "95 %")
     return Table(("workload", *unusual, *figures, *(["SMT yield"] if smt else []), ">launches", "verdict"), rows)
 
 
-def point_remarks(points: Iterable[Scaled]) -> list[str]:
-    """A sentence for everything said against a point."""
+def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
+    """A sentence for every doubt about a point."""
     remarks = []
-    for each in points:
-        name = point_words(each.summary.point)
-        remarks += [f"{name}: {doubt.words}" for doubt in each.all_doubts]
+    for point in points:
+        name = point_words(point.summary.point)
+        remarks += [f"{name}: {doubt.words}" for doubt in point.all_doubts]
     return remarks
 
 
@@ -82,18 +82,18 @@ def difference_reasons(difference: Difference) -> list[str]:
 def comparison_table(comparison: Comparison) -> Table:
     """Every shared point: both step times, their ratio with its interval, and the verdict."""
     unusual = _unusual([difference.point for difference in comparison.differences])
-    rows = [(*_settings(each.point, unusual), *_difference(each)) for each in comparison.differences]
+    rows = [(*_settings(difference.point, unusual), *_difference(difference)) for difference in comparison.differences]
     figures = (">cores", ">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
     return Table(("workload", *unusual, *figures), rows)
 
 
 def comparison_answer(comparison: Comparison) -> str:
     """The answer in one line."""
-    differing = [each for each in comparison.differences if each.differs]
+    differing = [difference for difference in comparison.differences if difference.differs]
     total = count(len(comparison.differences), "point")
     if not differing:
         return f"no difference shown in {total}"
-    largest = max(differing, key=lambda each: abs(each.ratio.value - 1))
+    largest = max(differing, key=lambda difference: abs(difference.ratio.value - 1))
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
     return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}"
 
@@ -106,12 +106,12 @@ def _settings(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
     return (point.workload, *(str(getattr(point, name)) for name in unusual), str(point.cores))
 
 
-def _figure_cells(each: Scaled) -> list[str]:
-    summary = each.summary
+def _figure_cells(point: ScalingPoint) -> list[str]:
+    summary = point.summary
     if summary.step is None:
         return ["-"] * 7
     half, rate = summary.step.half_width, summary.rate
-    speedup, efficiency = each.speedup, each.efficiency
+    speedup, efficiency = point.speedup, point.efficiency
     return [
         duration(summary.step.value),
         "-" if half is None else share(half),
@@ -123,16 +123,16 @@ def _figure_cells(each: Scaled) -> list[str]:
     ]
 
 
-def _difference(each: Difference) -> list[str]:
-    first, second = (summary.step for summary in (each.first, each.second))
+def _difference(difference: Difference) -> list[str]:
+    first, second = (summary.step for summary in (difference.first, difference.second))
     return [
         "-" if first is None else duration(first.value),
         "-" if second is None else duration(second.value),
-        f"{each.ratio.value:.4f}",
-        _between(each.ratio, "{:.3f}"),
-        "-" if each.adjusted is None else f"{each.adjusted:.2g}",
-        f"{len(each.first.used)}/{len(each.second.used)}",
-        CHANGE_WORDS[each.verdict],
+        f"{difference.ratio.value:.4f}",
+        _between(difference.ratio, "{:.3f}"),
+        "-" if difference.adjusted is None else f"{difference.adjusted:.2g}",
+        f"{len(difference.first.used)}/{len(difference.second.used)}",
+        CHANGE_WORDS[difference.verdict],
     ]
 
 
@@ -147,18 +147,18 @@ def _between(figure: Estimate | None, form: str) -> str:
     return "" if is_exact else interval_alone(figure, form.format)
 
 
-def _launches(each: Scaled) -> str:
-    summary = each.summary
+def _launches(point: ScalingPoint) -> str:
+    summary = point.summary
     return f"{len(summary.used)}" + (f" of {len(summary.used) + summary.left_out}" if summary.left_out else "")
 
 
-def _verdict(each: Scaled) -> str:
+def _verdict(point: ScalingPoint) -> str:
     """Whether a point may be relied on, with the names of what speaks against it, and why launches failed."""
-    failures = f"failed: {'; '.join(each.summary.failures)}" if each.summary.failures else ""
-    if each.summary.step is None:
+    failures = f"failed: {'; '.join(point.summary.failures)}" if point.summary.failures else ""
+    if point.summary.step is None:
         return failures
-    named = _names(each.all_doubts)
-    verdict = ("valid" if each.valid else "not valid") + (f": {named}" if named else "")
+    named = _names(point.all_doubts)
+    verdict = ("valid" if point.valid else "not valid") + (f": {named}" if named else "")
     return f"{verdict}; {failures}" if failures else verdict
 
 
@@ -166,9 +166,9 @@ def _names(doubts: Iterable[Doubt]) -> str:
     return ", ".join(dict.fromkeys(doubt.rule.name for doubt in doubts))
 
 
-def point_facts(each: Scaled) -> dict[str, object]:
+def point_facts(point: ScalingPoint) -> dict[str, object]:
     """A point with its figures, unrounded, and its verdict."""
-    summary = each.summary
+    summary = point.summary
     return {
         **asdict(summary.point),
         "launches": len(summary.used),
@@ -177,14 +177,14 @@ def point_facts(each: Scaled) -> dict[str, object]:
         "items_per_step": summary.items,
         **_estimate_facts("step_seconds", summary.step),
         **_estimate_facts("items_per_second", summary.rate),
-        **_estimate_facts("speedup", each.speedup),
-        **_estimate_facts("efficiency", each.efficiency),
-        **_estimate_facts("karp_flatt", each.karp_flatt),
-        **_estimate_facts("smt_yield", each.smt_yield),
-        "valid": each.valid,
-        "doubts": [doubt.rule.name for doubt in each.all_doubts],
-        "doubt_codes": [doubt.rule.code for doubt in each.all_doubts],
-        "reasons": [doubt.words for doubt in each.all_doubts],
+        **_estimate_facts("speedup", point.speedup),
+        **_estimate_facts("efficiency", point.efficiency),
+        **_estimate_facts("karp_flatt", point.karp_flatt),
+        **_estimate_facts("smt_yield", point.smt_yield),
+        "valid": point.valid,
+        "doubts": [doubt.rule.name for doubt in point.all_doubts],
+        "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],
+        "reasons": [doubt.words for doubt in point.all_doubts],
     }
 
 
@@ -223,10 +223,10 @@ BARS = "▁▂▃▄▅▆▇█"
 MISSING, DOUBTFUL = " ", "·"
 
 
-def sparklines_table(points: Sequence[Scaled]) -> Table:
+def sparklines_table(points: Sequence[ScalingPoint]) -> Table:
     """A bar a core count for every series of two or more counts; a full bar is an efficiency of 100 % or more."""
     rows = []
-    for series, members in groupby(points, key=lambda each: _series(each.summary.point)):
+    for series, members in groupby(points, key=lambda point: _series(point.summary.point)):
         counted = list(members)
         if len(counted) < 2:
             continue
@@ -251,7 +251,7 @@ def _name(point: Point) -> str:
     return " ".join([point.workload, point.mode, *placement, *settings])
 
 
-def _bar(point: Scaled) -> str:
+def _bar(point: ScalingPoint) -> str:
     if point.efficiency is None:
         return MISSING
     if not point.valid:
@@ -259,7 +259,7 @@ def _bar(point: Scaled) -> str:
     return BARS[max(0, min(len(BARS) - 1, int(point.efficiency.value * len(BARS))))]
 
 
-def _last(point: Scaled) -> str:
+def _last(point: ScalingPoint) -> str:
     """The efficiency on the most cores."""
     if point.efficiency is None:
         return "not measured"

@@ -75,10 +75,10 @@ def _launch_span(op: OpShare) -> str:
 def trace_remarks(traced: Iterable[TracedRow]) -> Iterator[str]:
     """A sentence for every run that failed, and for whatever the launches of a point do not keep to."""
     traces = []
-    for each in traced:
-        trace = trace_of(each)
+    for one in traced:
+        trace = trace_of(one)
         if trace is None:
-            yield f"{point_words(each.row.run.point)}: {each.row.outcome.status}: {each.row.outcome.reason}"
+            yield f"{point_words(one.row.run.point)}: {one.row.outcome.status}: {one.row.outcome.reason}"
         else:
             traces.append(trace)
     for launches in traces_by_point(traces).values():

@@ -7,6 +7,7 @@ from math import isinf
 from rich.cells import cell_len
 
 from scaling.analysis.estimates import Estimate, finite
+from scaling.errors import count as count
 from scaling.study.planning import Point
 
 
@@ -18,11 +19,6 @@ def point_words(point: Point) -> str:
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []
     return ", ".join(words)
-
-
-def count(number: int, noun: str) -> str:
-    """'1 core', '2 cores'."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def duration(seconds: float) -> str:

@@ -36,19 +36,25 @@ def model_table(points: Sequence[RooflinePoint]) -> Table:
     """A line a point: parameters, weights, GFLOPs an item, GFLOP/s, share of peak, intensity, share of roof."""
     rows = [
         (
-            *(each.point.workload, each.point.mode, each.point.size, str(each.point.cores), str(each.items)),
-            f"{each.counts.parameters:,}",
-            f"{each.counts.weights_bytes / 1e6:.3g} MB",
-            f"{each.counts.flops_per_item / 1e9:.3g}",
-            duration(each.step.value),
-            figure(each.flops_per_second.value / 1e9),
-            _share(each.peak_share),
-            f"{each.intensity:.3g}",
-            each.bound_by or "-",
-            _share(each.roof_share),
-            "" if each.valid else "not valid",
+            *(
+                roofline.point.workload,
+                roofline.point.mode,
+                roofline.point.size,
+                str(roofline.point.cores),
+                str(roofline.items),
+            ),
+            f"{roofline.counts.parameters:,}",
+            f"{roofline.counts.weights_bytes / 1e6:.3g} MB",
+            f"{roofline.counts.flops_per_item / 1e9:.3g}",
+            duration(roofline.step.value),
+            figure(roofline.flops_per_second.value / 1e9),
+            _share(roofline.peak_share),
+            f"{roofline.intensity:.3g}",
+            roofline.bound_by or "-",
+            _share(roofline.roof_share),
+            "" if roofline.valid else "not valid",
         )
-        for each in points
+        for roofline in points
     ]
     what = ("network", "mode", "size", ">cores", ">items", ">parameters", ">weights", ">GFLOP/item", ">step")
     return Table((*what, ">GFLOP/s", ">of peak", ">FLOP/byte", "bound by", ">of roof", ""), rows)
@@ -57,17 +63,17 @@ def model_table(points: Sequence[RooflinePoint]) -> Table:
 def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
     """The ceilings of each number of cores, in a sentence, or what to do where they were not measured."""
     sentences = []
-    for ceilings in {each.ceilings.cores: each.ceilings for each in points}.values():
-        told = []
+    for ceilings in {roofline.ceilings.cores: roofline.ceilings for roofline in points}.values():
+        limits = []
         if ceilings.flops_per_second:
-            told.append(f"{ceilings.flops_per_second / 1e9:.3g} GFLOP/s")
+            limits.append(f"{ceilings.flops_per_second / 1e9:.3g} GFLOP/s")
         if ceilings.bytes_per_second:
-            told.append(f"{ceilings.bytes_per_second / 1e9:.3g} GB/s")
-        if told:
+            limits.append(f"{ceilings.bytes_per_second / 1e9:.3g} GB/s")
+        if limits:
             ridge = f", which meet at {ceilings.ridge:.3g} FLOP/byte" if ceilings.ridge else ""
             doubt = f"; not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
-            sentences.append(f"ceilings on {count(ceilings.cores, 'core')}: {' and '.join(told)}{ridge}{doubt}")
-    if any(each.ceilings.ridge is None for each in points):
+            sentences.append(f"ceilings on {count(ceilings.cores, 'core')}: {' and '.join(limits)}{ridge}{doubt}")
+    if any(roofline.ceilings.ridge is None for roofline in points):
         sentences.append(
             "not all core counts have both ceilings; `scaling sweep ceilings` measures them, and its folder can be "
             "given as well"
@@ -75,32 +81,32 @@ def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
     return sentences
 
 
-def model_facts(each: RooflinePoint) -> dict[str, Any]:
+def model_facts(roofline: RooflinePoint) -> dict[str, Any]:
     """The same as JSON facts, unrounded."""
-    rate = each.flops_per_second
+    rate = roofline.flops_per_second
     return {
-        "workload": each.point.workload,
-        "mode": each.point.mode,
-        "size": each.point.size,
-        "cores": each.point.cores,
-        "smt": each.point.smt,
-        "placement": each.point.placement,
-        "items_per_step": each.items,
-        "parameters": each.counts.parameters,
-        "weights_bytes": each.counts.weights_bytes,
-        "gflops_per_item": each.counts.flops_per_item / 1e9,
-        "step_seconds": each.step.value,
+        "workload": roofline.point.workload,
+        "mode": roofline.point.mode,
+        "size": roofline.point.size,
+        "cores": roofline.point.cores,
+        "smt": roofline.point.smt,
+        "placement": roofline.point.placement,
+        "items_per_step": roofline.items,
+        "parameters": roofline.counts.parameters,
+        "weights_bytes": roofline.counts.weights_bytes,
+        "gflops_per_item": roofline.counts.flops_per_item / 1e9,
+        "step_seconds": roofline.step.value,
         "gflops_per_second": rate.value / 1e9,
         "gflops_per_second_low": None if rate.low is None else rate.low / 1e9,
         "gflops_per_second_high": None if rate.high is None else rate.high / 1e9,
-        "peak_gflops_per_second": _in_units(each.ceilings.flops_per_second, 1e9),
-        "memory_gigabytes_per_second": _in_units(each.ceilings.bytes_per_second, 1e9),
-        "doubtful_ceilings": list(each.ceilings.doubtful),
-        "share_of_peak": each.peak_share,
-        "flops_per_byte": each.intensity,
-        "bound_by": each.bound_by,
-        "share_of_roof": each.roof_share,
-        "valid": each.valid,
+        "peak_gflops_per_second": _in_units(roofline.ceilings.flops_per_second, 1e9),
+        "memory_gigabytes_per_second": _in_units(roofline.ceilings.bytes_per_second, 1e9),
+        "doubtful_ceilings": list(roofline.ceilings.doubtful),
+        "share_of_peak": roofline.peak_share,
+        "flops_per_byte": roofline.intensity,
+        "bound_by": roofline.bound_by,
+        "share_of_roof": roofline.roof_share,
+        "valid": roofline.valid,
     }
 
 

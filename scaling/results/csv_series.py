@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from scaling.analysis.series import Observation, Series, SeriesKey
-from scaling.errors import StoreError
+from scaling.errors import StoreError, count
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
 # A count with so many different values is a measurement of something else.
@@ -115,7 +115,7 @@ class _Reader:
                     if not any(map(str.strip, row)):
                         continue
                     raise StoreError(
-                        f"{self.path} line {self.line} has {len(row)} field(s) and the header has {width}; "
+                        f"{self.path} line {self.line} has {count(len(row), 'field')} and the header has {width}; "
                         "give every row every column"
                     )
                 yield row
@@ -141,7 +141,7 @@ class _Reader:
             (only,) = counts
             raise StoreError(
                 f"{self.path} column cores: series '{name}' has one count only ({only:g}), up to line {self.line}; "
-                "a law needs at least two, and four to be told from another"
+                "a law needs at least two, and four to distinguish it from another"
             )
         if len(counts) > MOST_COUNTS:
             raise StoreError(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from scaling.analysis.capacity import scaling_limits
-from scaling.analysis.fitting import SeriesFit, fit_each
+from scaling.analysis.fitting import SeriesFit, fit_all
 from scaling.analysis.operations import ModePair, Stationarity, Threading, mode_pairs, stationarity, threadings
 from scaling.analysis.ops.laws import (
     HeldOutStep,
@@ -26,7 +26,7 @@ from scaling.analysis.ops.traces import Trace
 from scaling.analysis.series import series_of, without_parts
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.analysis.speedup import Scaled, speedups
+from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import PointSelection, select_valid, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
@@ -47,7 +47,7 @@ class Evaluation:
     """
 
     folder: Folder
-    points: tuple[Scaled, ...]
+    points: tuple[ScalingPoint, ...]
     fits: tuple[SeriesFit, ...]
     limits: tuple[ScalingLimits, ...]
     sizes: Sizes | None
@@ -60,7 +60,7 @@ def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
     points = tuple(speedups(summarize(map(launch_of, folder.rows))))
     selection = select_valid((point.summary for point in points), include_invalid)
     series = series_of(selection.launches, selection.left_out)
-    fits, complaints = fit_each(series)
+    fits, complaints = fit_all(series)
     whole = {one.key for one in without_parts(series)}
     sizes = folder.machine.sizes() if folder.machine else None
     return Evaluation(

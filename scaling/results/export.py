@@ -65,7 +65,7 @@ def read_export(path: Path) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         for number, line in enumerate(csv.DictReader(file), 2):
             try:
-                yield row_from_facts(_nested({name: text or None for name, text in line.items()}))
+                yield row_from_facts(_row_facts({name: text or None for name, text in line.items()}))
             except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
                 raise StoreError(
                     f"{path} line {number} is not a run that `scaling export` wrote: {error}; export it again"
@@ -111,13 +111,13 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
 def _flat(row: Row) -> dict[str, Any]:
     """A row with its nesting undone: the names of a row's JSON, with a prefix where two parts share one."""
     point, outcome = row.run.point, row.outcome
-    asked = {"items": point.items, "intra": point.intra, "inter": point.inter}
+    requested = {"items": point.items, "intra": point.intra, "inter": point.inter}
     return {
         **_values(point),
         "items": outcome.items_per_step,
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
-        **{f"asked_{name}": str(value) for name, value in asked.items()},
+        **{f"asked_{name}": str(value) for name, value in requested.items()},
         "cpus": ",".join(map(str, row.run.flat_cpus)),
         "launch": row.run.launch,
         "seed": row.run.seed,
@@ -134,10 +134,10 @@ def _flat(row: Row) -> dict[str, Any]:
     }
 
 
-def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     """The facts of a row, as a line of `rows.jsonl` has them, from a line of the table."""
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
-    asked = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
+    requested = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
     sections = {field.name: flat.get(f"{field.name}_seconds") for field in fields(Sections)}
     truth = {field.name: flat.get(f"truth_{field.name}") for field in fields(StatedTruth)}
@@ -147,7 +147,7 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
             **{field.name: flat[field.name] for field in fields(Point)},
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
-            "asked": asked,
+            "asked": requested,
         },
         "outcome": {
             **outcome,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from scaling.analysis.between_machines import Between, several_machines
-from scaling.analysis.capacity import answer, offer_of
+from scaling.analysis.capacity import allocation_of, answer
 from scaling.analysis.series import SeriesKey
-from scaling.analysis.sizing.question import Answer, Goal, Offer, Question, ScalingLimits
+from scaling.analysis.sizing.question import Allocation, Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
@@ -42,12 +42,12 @@ class NodeTypeEvaluation:
         """The scaling limits of a series."""
         return next((limits for limits in self.evaluation.limits if limits.fit.series.key == series), None)
 
-    def recommendation(self, series: SeriesKey) -> Offer | None:
+    def recommendation(self, series: SeriesKey) -> Allocation | None:
         """The recommended size of a series, its throughput and price; None where no size is recommended."""
         limits = self.limits_of(series)
         if limits is None or limits.recommended is None:
             return None
-        return offer_of(limits.fit, limits.recommended, self.price, self.evaluation.sizes)
+        return allocation_of(limits.fit, limits.recommended, self.price, self.evaluation.sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _compare(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation], target
     )
     last = None
     for last in works if len(node_types) > 1 else ():
-        if all(answered.answer.offer for answered in last.answers):
+        if all(answered.answer.allocation for answered in last.answers):
             break
     return last
 
@@ -118,7 +118,9 @@ def _compare(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation], target
 def _targets(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation]) -> list[float]:
     """Throughputs to compare node types at, the best first; none where no size is recommended."""
     rates = [
-        offer.rate.value for node_type in node_types if (offer := node_type.recommendation(series)) and offer.rate.value
+        allocation.rate.value
+        for node_type in node_types
+        if (allocation := node_type.recommendation(series)) and allocation.rate.value
     ]
     return [_round(share * min(rates)) for share in COMPARED_SHARES] if rates else []
 
@@ -136,21 +138,23 @@ def _round(number: float) -> float:
     return float(f"{floor(number / 10.0**digits)}e{digits}")
 
 
-def offers_by_series(answers: Sequence[NodeTypeAnswer]) -> dict[SeriesKey, dict[str, Offer]]:
-    """The offers of the node types by series; node types without an offer are left out."""
-    offers: dict[SeriesKey, dict[str, Offer]] = {}
+def allocations_by_series(answers: Sequence[NodeTypeAnswer]) -> dict[SeriesKey, dict[str, Allocation]]:
+    """The allocations of the node types by series; node types without an allocation are left out."""
+    allocations: dict[SeriesKey, dict[str, Allocation]] = {}
     for answered in answers:
-        if answered.answer.offer is not None:
-            offers.setdefault(answered.series, {})[answered.node_type] = answered.answer.offer
-    return offers
+        if answered.answer.allocation is not None:
+            allocations.setdefault(answered.series, {})[answered.node_type] = answered.answer.allocation
+    return allocations
 
 
-def cheapest(offers: Mapping[str, Offer]) -> str:
+def cheapest(allocations: Mapping[str, Allocation]) -> str:
     """The node type whose size does the work at the lowest price."""
-    return min(offers, key=lambda name: offers[name].cost_per_million)
+    return min(allocations, key=lambda name: allocations[name].cost_per_million)
 
 
-def fewest_cores(offers: Mapping[str, Offer]) -> list[str]:
+def fewest_cores(allocations: Mapping[str, Allocation]) -> list[str]:
     """The node types whose size has the fewest cores, counting those twice whose both threads are used."""
-    needed = {name: (offer.cores * offer.threads, offer.cores) for name, offer in offers.items()}
+    needed = {
+        name: (allocation.cores * allocation.threads, allocation.cores) for name, allocation in allocations.items()
+    }
     return [name for name, cores in needed.items() if cores == min(needed.values())]

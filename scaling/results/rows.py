@@ -120,8 +120,8 @@ def row_facts(row: Row) -> dict[str, object]:
 def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
-    asked = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
-    asked |= {"traced": run.traced} if run.traced is not None else {}
+    requested = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
+    requested |= {"traced": run.traced} if run.traced is not None else {}
     return {
         **asdict(point),
         "items": items_per_step,
@@ -132,7 +132,7 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
         "seed": run.seed,
         "start": run.start,
         "cohort": None if run.cohort is None else asdict(run.cohort),
-        "asked": asked,
+        "asked": requested,
     }
 
 
@@ -140,8 +140,8 @@ def _nest_run(line: Any) -> Any:
     """The fields of a run from its line, which has those of the point beside them; a run is yet to be validated."""
     if not isinstance(line, dict):
         return line
-    asked = line.get("asked") or {}
-    point = {**line, **asked}
+    requested = line.get("asked") or {}
+    point = {**line, **requested}
     return {**{name: point[name] for name in RUN_FIELDS if name in point}, "point": point}
 
 

@@ -49,7 +49,7 @@ def environment(
     }
 
 
-def recorded(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def row_variables(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The variables as a row keeps them: the padding by its length, what only this sweep has not at all."""
     values = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
     return tuple((name, values[name]) for name in sorted(values) if name not in (MARK, SCRATCH))

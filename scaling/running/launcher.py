@@ -283,7 +283,7 @@ def _classify(
             failure = _failure_without_reply(spec, life, bytes(output.reply), error, oom)
         else:
             if isinstance(reply, RunResult):
-                return _completed(life, reply, parent_cpu)
+                return _success(life, reply, parent_cpu)
             failure = Outcome("failed", reply.reason)
     outcome = replace(
         failure,
@@ -297,7 +297,7 @@ def _classify(
     return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
 
 
-def _completed(life: _Life, result: RunResult, parent_cpu: float) -> LaunchResult:
+def _success(life: _Life, result: RunResult, parent_cpu: float) -> LaunchResult:
     sections = result.sections
     outcome = Outcome(
         "ok",

@@ -67,7 +67,7 @@ class Servers:
     def ready(self, preparation: Preparation) -> "Server":
         """A server that can fork; a new one where there is none yet, or it has died."""
         server = self._servers.get(preparation)
-        if server is None or server.ended():
+        if server is None or server.close_if_exited():
             server = self._servers[preparation] = Server(preparation)
         return server
 
@@ -100,7 +100,7 @@ class Server:
             socket.send_fds(self._socket, [encode(spec.request).encode()], fds)
         return self._receive(ChildStarted, FORK_SECONDS).pid
 
-    def ended(self) -> bool:
+    def close_if_exited(self) -> bool:
         """Whether it is gone, by our doing or not."""
         if self._process.poll() is None:
             return False
@@ -124,7 +124,7 @@ class Server:
                 return reply
             why = reply.reason if isinstance(reply, Refusal) else None
         except TimeoutError:
-            why = f"it said nothing for {seconds:g} s"
+            why = f"it did not answer within {seconds:g} s"
         except MessageError as error:
             why = f"what it sent cannot be used: {error}"
         except ConnectionResetError:

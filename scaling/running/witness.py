@@ -101,10 +101,10 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
         "cpus_visited": format_list(visited),
         "cpu_seconds": after.cpu_seconds - before.cpu_seconds,
         "run_queue_wait_seconds": waited / 1e9,
-        "busy_seconds": _ticked(before.busy_ticks, after.busy_ticks),
-        "sibling_busy_seconds": _ticked(before.sibling_busy_ticks, after.sibling_busy_ticks),
-        "elsewhere_busy_seconds": _ticked(before.elsewhere_busy_ticks, after.elsewhere_busy_ticks),
-        "steal_seconds": _ticked(before.steal_ticks, after.steal_ticks),
+        "busy_seconds": _tick_seconds(before.busy_ticks, after.busy_ticks),
+        "sibling_busy_seconds": _tick_seconds(before.sibling_busy_ticks, after.sibling_busy_ticks),
+        "elsewhere_busy_seconds": _tick_seconds(before.elsewhere_busy_ticks, after.elsewhere_busy_ticks),
+        "steal_seconds": _tick_seconds(before.steal_ticks, after.steal_ticks),
         "pressure_seconds": _both(before.pressure_microseconds, after.pressure_microseconds, 1e-6),
         "throttled_periods": _both(before.throttled_periods, after.throttled_periods, 1),
         "involuntary_switches": after.involuntary_switches - before.involuntary_switches,
@@ -252,7 +252,7 @@ def _temperature() -> float | None:
     return max(known) / 1000 if known else None
 
 
-def _ticked(before: int | None, after: int | None) -> float | None:
+def _tick_seconds(before: int | None, after: int | None) -> float | None:
     return _both(before, after, 1 / TICKS_PER_SECOND)
 
 

@@ -166,7 +166,7 @@ def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: R
     """The workload; the step of a network is compiled by its framework."""
     workload = factory(setting, **request.workload.options)
     if _is_network(workload):
-        return framework.compiled(workload, setting.mode, request.jit)
+        return framework.compile_step(workload, setting.mode, request.jit)
     if request.traced:
         raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
     return workload
@@ -177,7 +177,7 @@ def _take_first_step(
 ) -> tuple[float, list[float], tuple[TracedStep, ...]]:
     """The seconds of the first step, those of further steps it has timed itself, and so many traced steps."""
     if traced:
-        first, steps = framework.traced(workload, traced)
+        first, steps = framework.trace_step(workload, traced)
         return first, [], steps
     first, *more = _time_step(workload.step)
     return first, more, ()

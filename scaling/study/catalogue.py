@@ -88,7 +88,7 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             )
 
 
-def check_can_be_traced(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
+def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
     """Refuse what has no ops to tell apart, before anything is measured."""
     if study.jit:
         raise StudyError(

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scaling.errors import PlacementError, StudyError
+from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import Placement, Request, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.spec import AXES, Items, Start, Study, Threads
@@ -224,7 +224,7 @@ def _core_counts(study: Study, topology: Topology, placement: str, smt: int, not
         most = max(1, int(topology.quota_cpus // smt))
         notes[
             f"the CPU quota gives {topology.quota_cpus:g} CPUs' worth of time, so the study goes up to "
-            f"{most} core(s) with {smt} thread(s) each"
+            f"{count(most, 'core')} with {count(smt, 'thread')} each"
         ] = None
     if study.cores == "all":
         return list(range(1, most + 1)) or [1]
@@ -282,8 +282,10 @@ def _is_shorter(old: object, new: object, key: str) -> bool:
 
 
 def _differences(old: Study, new: Study, keys: list[str]) -> str:
-    return ", ".join(f"{key} was {_shown(getattr(old, key))} and is now {_shown(getattr(new, key))}" for key in keys)
+    return ", ".join(
+        f"{key} was {_value_words(getattr(old, key))} and is now {_value_words(getattr(new, key))}" for key in keys
+    )
 
 
-def _shown(value: object) -> str:
+def _value_words(value: object) -> str:
     return str(list(value)) if isinstance(value, tuple) else repr(value)

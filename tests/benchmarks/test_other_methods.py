@@ -31,10 +31,10 @@ def amdahl(points, method):
     ids=["sdm91", "sdm91 by lmfit", "six rays", "no single", "exact", "cisco"],
 )
 def test_least_squares_on_throughput_finds_published_fits(points, contention, coherency, rate):
-    found = usl(points, "ls")
+    figures = usl(points, "ls")
     printed = {"contention": 5e-8, "coherency": 5e-8, "rate_at_1": 5e-3 if points is NO_SINGLE else 5e-8}
     for name, (value, error) in {"contention": contention, "coherency": coherency, "rate_at_1": rate}.items():
-        figure = getattr(found, name)
+        figure = getattr(figures, name)
         assert figure.value == pytest.approx(value, rel=ESTIMATE, abs=printed[name]), name
         if error is not None:
             assert figure.stderr == pytest.approx(error, rel=ERROR, abs=5e-8), name
@@ -45,9 +45,9 @@ def test_the_peak_of_sdm91_is_where_r_puts_it():
 
 
 def test_the_profile_interval_of_sdm91_is_lopsided_as_lmfits():
-    found = usl(SDM91, "ls")
-    assert (found.contention.low, found.contention.high) == pytest.approx((0.0095, 0.0641), abs=1e-4)
-    assert (found.rate_at_1.low, found.rate_at_1.high) == pytest.approx((61.2, 144.5), abs=0.1)
+    figures = usl(SDM91, "ls")
+    assert (figures.contention.low, figures.contention.high) == pytest.approx((0.0095, 0.0641), abs=1e-4)
+    assert (figures.rate_at_1.low, figures.rate_at_1.high) == pytest.approx((61.2, 144.5), abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_the_profile_interval_of_sdm91_is_lopsided_as_lmfits():
     ids=["sdm91 linearised", "sdm91 normalised", "rays linearised", "rays normalised"],
 )
 def test_variants_that_divide_by_one_core_find_their_published_fits(points, method, contention, coherency):
-    found = usl(points, method)
-    for figure, (value, error) in ((found.contention, contention), (found.coherency, coherency)):
+    figures = usl(points, method)
+    for figure, (value, error) in ((figures.contention, contention), (figures.coherency, coherency)):
         assert figure.value == pytest.approx(value, rel=ESTIMATE)
         if error is not None:
             assert figure.stderr == pytest.approx(error, rel=ERROR)
 
 
 def test_a_coherency_on_its_bound_has_a_limit_and_no_error_and_spoils_no_other():
-    found = usl(RAYTRACER, "ls")
-    assert (found.coherency.value, found.coherency.low, found.coherency.stderr) == (0.0, 0.0, None)
-    assert found.coherency.on_bound
-    assert found.coherency.high == pytest.approx(9.6e-5, rel=0.02)
-    assert found.contention.value == pytest.approx(0.05777078, rel=ESTIMATE)
-    assert found.contention.stderr == pytest.approx(0.00526, abs=1e-4)
-    assert found.peak_cores.value == np.inf
+    figures = usl(RAYTRACER, "ls")
+    assert (figures.coherency.value, figures.coherency.low, figures.coherency.stderr) == (0.0, 0.0, None)
+    assert figures.coherency.on_bound
+    assert figures.coherency.high == pytest.approx(9.6e-5, rel=0.02)
+    assert figures.contention.value == pytest.approx(0.05777078, rel=ESTIMATE)
+    assert figures.contention.stderr == pytest.approx(0.00526, abs=1e-4)
+    assert figures.peak_cores.value == np.inf
 
 
 def test_amdahls_law_alone_by_least_squares():
@@ -86,8 +86,8 @@ def test_amdahls_law_alone_by_least_squares():
 
 @pytest.mark.parametrize("method", ["ls", "linearised", "normalised", "reciprocal"])
 def test_a_program_with_a_known_serial_fraction_gives_it_back(method):
-    found = figures_by(times("carpentry", CARPENTRY), method)[0]
-    assert found.contention.value == pytest.approx(0.150, abs=1e-3)
+    figures = figures_by(times("carpentry", CARPENTRY), method)[0]
+    assert figures.contention.value == pytest.approx(0.150, abs=1e-3)
 
 
 def test_dividing_by_one_core_needs_one_core():

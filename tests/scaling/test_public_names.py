@@ -20,9 +20,9 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_importing_it_loads_no_heavy_library():
     heavy = "[m for m in ('numpy', 'pandas', 'scipy', 'matplotlib', 'tensorflow') if m in sys.modules]"
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", f"import sys, scaling; scaling.__version__; print({heavy})"],
         capture_output=True,
         text=True,
     )
-    assert told.stdout.strip() == "[]", told.stderr
+    assert completed.stdout.strip() == "[]", completed.stderr

@@ -50,5 +50,5 @@ def test_without_exploration_the_network_takes_its_best_action(monkeypatch):
     monkeypatch.setattr(deepq, "EXPLORATION", (0.0, 0.0))
     model = deepq.action_values(seed=1)
     played = deepq.replay_memory(model, games.Bricks(1), np.random.default_rng(1))[:20]
-    states = np.stack([each.state for each in played]).astype("float32") / 255
-    assert [each.action for each in played] == model.predict_on_batch(states).argmax(axis=1).tolist()
+    states = np.stack([move.state for move in played]).astype("float32") / 255
+    assert [move.action for move in played] == model.predict_on_batch(states).argmax(axis=1).tolist()

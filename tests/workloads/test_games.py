@@ -57,7 +57,7 @@ class Counting:
 
 def test_a_state_holds_nothing_from_before_a_lost_life():
     played = islice(games.play(Counting(), lambda state: games.STAY), 4)
-    seen = [(*map(int, each.state[0, 0]), each.terminal) for each in played]
+    seen = [(*map(int, move.state[0, 0]), move.terminal) for move in played]
     assert seen == [(1, 1, 1, 1, False), (1, 1, 1, 2, True), (3, 3, 3, 3, False), (3, 3, 3, 4, False)]
 
 

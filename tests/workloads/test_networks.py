@@ -38,7 +38,7 @@ def network(name: str, setting: Setting = SETTING):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_loss_falls_on_its_own_batch(tensorflow, name):
     share, steps = LEARNS[name]
-    step = tensorflow.compiled(network(name), "train", jit=False)
+    step = tensorflow.compile_step(network(name), "train", jit=False)
     step.prepare()
     for _ in range(steps):
         step.step()
@@ -58,7 +58,7 @@ def test_a_gradient_reaches_every_weight(tensorflow, name):
     def gradients():
         with tf.GradientTape() as tape:
             loss = made.loss(made.model(inputs, training=True), targets)
-        return [tf.reduce_max(tf.abs(tf.convert_to_tensor(each))) for each in tape.gradient(loss, variables)]
+        return [tf.reduce_max(tf.abs(tf.convert_to_tensor(gradient))) for gradient in tape.gradient(loss, variables)]
 
     untouched = [v.path for v, size in zip(made.model.trainable_variables, gradients(), strict=True) if size == 0]
     assert untouched == []

@@ -10,8 +10,8 @@ def model():
     return residual.network(residual.SIZES["small"])
 
 
-def of(model, kind) -> list:
-    return [layer for layer in model.layers if isinstance(layer, kind)]
+def of(model, layer_type) -> list:
+    return [layer for layer in model.layers if isinstance(layer, layer_type)]
 
 
 def test_thirty_four_layers_have_weights_besides_the_projections(model):

@@ -39,7 +39,7 @@ def test_a_target_drawn_by_accident_counts_once(projection, outputs):
     sampled = SampledSoftmax(*projection, samples=2, seed=1)
     output, target = outputs[0, :1], np.array([7])
     assert np.asarray(sampled.against(np.array([7]), output, target)) == pytest.approx([0], abs=1e-6)
-    twice, once = (sampled.against(np.array(drawn), output, target) for drawn in ([7, 20], [20]))
+    twice, once = (sampled.against(np.array(classes), output, target) for classes in ([7, 20], [20]))
     assert np.asarray(twice) == pytest.approx(np.asarray(once), rel=1e-6)
 
 
@@ -53,8 +53,8 @@ def test_draws_are_distinct_new_at_every_call_and_the_same_for_the_same_seed(pro
 
 def test_classes_are_drawn_as_often_as_their_chance_says(projection):
     sampled = SampledSoftmax(*projection, samples=10, seed=1)
-    drawn = np.bincount(np.concatenate([np.asarray(sampled.draw()) for _ in range(400)]), minlength=CLASSES) / 400
-    assert drawn == pytest.approx(np.exp(log_inclusion_probability(CLASSES, 10)), abs=0.1)
+    shares = np.bincount(np.concatenate([np.asarray(sampled.draw()) for _ in range(400)]), minlength=CLASSES) / 400
+    assert shares == pytest.approx(np.exp(log_inclusion_probability(CLASSES, 10)), abs=0.1)
 
 
 @pytest.mark.parametrize(("classes", "samples"), [(50, 10), (5_000, 512), (40_000, 512), (50, 50)])

@@ -41,11 +41,11 @@ def test_the_context_comes_back_into_the_next_step(model):
     word = model.target_words(TOLD[:, 0])
     width = model.target_words.output_dim
     other = ops.concatenate([carried[:, :-width], carried[:, -width:] + 1], axis=1)
-    before, after = (np.asarray(model.decoder.cell(word, [each, *memory])[0]) for each in (carried, other))
+    before, after = (np.asarray(model.decoder.cell(word, [context, *memory])[0]) for context in (carried, other))
     assert not np.allclose(before[:, :-width], after[:, :-width])
 
 
-def test_an_output_depends_on_the_words_told_so_far_and_on_none_later(model):
+def test_an_output_depends_on_the_words_so_far_and_on_none_later(model):
     changed = TOLD.copy()
     changed[:, 3] = 11
     before, after = np.asarray(model((SOURCE, TOLD))), np.asarray(model((SOURCE, changed)))

@@ -44,7 +44,7 @@ def test_frames_beyond_an_utterance_change_nothing(model, frames):
     assert np.array_equal(before[1], after[1])
 
 
-def test_an_utterance_is_heard_as_if_it_had_no_padding(model, frames):
+def test_an_utterance_is_encoded_as_if_it_had_no_padding(model, frames):
     padded = np.asarray(model((frames, LENGTHS)))[0, :4]
     alone = np.asarray(model((frames[:1, :4], LENGTHS[:1])))[0]
     assert padded == pytest.approx(alone, abs=1e-5)
@@ -54,7 +54,7 @@ def test_an_utterance_is_heard_as_if_it_had_no_padding(model, frames):
 def test_every_frame_hears_of_those_before_and_after_it(model, hidden, changed, seen):
     other = hidden.copy()
     other[0, changed] += 3
-    before, after = (np.asarray(model.both_ways(each, LENGTHS)) for each in (hidden, other))
+    before, after = (np.asarray(model.both_ways(frames, LENGTHS)) for frames in (hidden, other))
     assert not np.allclose(before[0, seen], after[0, seen])
 
 

@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TooFewCounts:
-    """Fewer core counts than it takes to tell laws apart."""
+    """Fewer core counts than it takes to distinguish laws."""
 
     code: ClassVar[str] = "too-few-counts"
     counts: int
@@ -129,7 +129,7 @@ def verdict(
 
 
 def _too_thin(counts: Counts) -> tuple[VerdictReason, ...]:
-    """Why the counts cannot tell laws apart, whatever was measured."""
+    """Why the counts cannot distinguish laws, whatever was measured."""
     distinct, most = int(np.unique(counts.cores).size), float(counts.cores.max())
     few_counts = [TooFewCounts(distinct)] if distinct < LEAST_COUNTS else []
     return (*few_counts, *([TooFewCores(most)] if most < LEAST_CORES else []))

@@ -26,7 +26,7 @@ from scaling.errors import FitError
 
 LOW, HIGH = 0.025, 0.975
 # A part whose interval is at least this share of the predicted step is named.
-UNSURE = 0.05
+IMPRECISE = 0.05
 # A part that takes this much longer on the most threads than on the fewest has become slower.
 SLOWER = 1.1
 
@@ -108,9 +108,9 @@ class StepPrediction:
     parts: tuple[PartPrediction, ...]
 
     @property
-    def unsure(self) -> tuple[PartPrediction, ...]:
+    def imprecise_parts(self) -> tuple[PartPrediction, ...]:
         """Parts whose own interval is a notable share of the step: their serial fraction is imprecise."""
-        wide = [part for part in self.parts if _width(part.seconds) >= UNSURE * self.seconds.value]
+        wide = [part for part in self.parts if _width(part.seconds) >= IMPRECISE * self.seconds.value]
         return tuple(sorted(wide, key=lambda part: _width(part.seconds), reverse=True))
 
 

@@ -63,7 +63,7 @@ class OpShare:
     reproducibility: float | None
 
     @property
-    def unsure(self) -> float:
+    def share_uncertainty(self) -> float:
         """How uncertain its share is: its reproducibility, or the range over too few launches."""
         return self.most - self.least if self.reproducibility is None else self.reproducibility
 

@@ -105,21 +105,21 @@ class Shape:
 
 def size_tables(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> tuple[SizeTable, ...]:
     """The quantiles of every size, one thread per core; each size starts from the shape of the one before."""
-    kept = efficiencies_kept(fit, draws, counts)
+    efficiencies = sustained_efficiencies(fit, draws, counts)
     shape, tables = Shape(PROBITS), []
     for column, cores in enumerate(counts):
         mixture = launch_mixture(draws, cores)
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
         replicas = _replicas(mixture, log_seconds[list(ASSURANCE_PROBITS)])
-        tables.append(_size_table(fit, draws, cores, 1, log_seconds, kept[:, column], replicas))
+        tables.append(_size_table(fit, draws, cores, 1, log_seconds, efficiencies[:, column], replicas))
     return tuple(tables)
 
 
 def all_threads_table(fit: SeriesFit, draws: Draws, cores: int, threads: int) -> SizeTable:
     """The quantiles of a size of which every hardware thread is used."""
     log_seconds = mixture_quantiles(launch_mixture(draws, cores, threads), PROBITS)
-    return _size_table(fit, draws, cores, threads, log_seconds, efficiencies_kept(fit, draws, (cores,))[:, 0], ())
+    return _size_table(fit, draws, cores, threads, log_seconds, sustained_efficiencies(fit, draws, (cores,))[:, 0], ())
 
 
 def _size_table(
@@ -128,7 +128,7 @@ def _size_table(
     cores: int,
     threads: int,
     log_seconds: Floats,
-    kept: Floats,
+    efficiencies: Floats,
     replicas: tuple[tuple[float, ...], ...],
 ) -> SizeTable:
     logs = launch_mixture(draws, cores, threads).means
@@ -140,7 +140,7 @@ def _size_table(
         efficiency=quantiles(efficiency, draws.share, INTERVAL),
         log_seconds=tuple(log_seconds.tolist()),
         replicas=replicas,
-        efficiencies=_step_table(kept, draws.share),
+        efficiencies=_step_table(efficiencies, draws.share),
     )
 
 
@@ -153,13 +153,13 @@ def fastest_table(fit: SeriesFit, draws: Draws) -> StepTable:
     return _step_table(np.maximum(fastest, NO_TIME), draws.share, unmet=True)
 
 
-def efficiencies_kept(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> Floats:
+def sustained_efficiencies(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> Floats:
     """The largest efficiency that each draw keeps from one core up to each count, draws × counts."""
     at = np.maximum(np.array(counts) - 1e-9, 1.0)
     one = draws.log_time(np.ones(1))
     if draws.clock.governs == "nothing":
-        kept: Floats = np.exp(one - draws.log_time(at) - np.log(at))
-        return kept
+        efficiencies: Floats = np.exp(one - draws.log_time(at) - np.log(at))
+        return efficiencies
     grid = crossing_grid(fit)
     logs = one - draws.log_time(grid) - np.log(grid)
     after = np.clip(np.searchsorted(grid, at), 1, len(grid) - 1)
@@ -240,7 +240,7 @@ def _step_table(values: Floats, share: Floats, unmet: bool = False) -> StepTable
     above = np.cumsum(share[order])[last_of_equals].round(12)
     whole = np.rint(100.0 * above) if unmet else np.where(above > 0.99, 100.0, np.floor(100.0 * above + 1e-9))
     percents = np.searchsorted(whole, np.arange(1, 101))
-    levels = np.array([round(1.0 - each, 12) for each in ASSURANCES]) if unmet else np.array(ASSURANCES)
+    levels = np.array([round(1.0 - assurance, 12) for assurance in ASSURANCES]) if unmet else np.array(ASSURANCES)
     assured = np.searchsorted(above, levels, side="right" if unmet else "left")
     padded = np.append(ranked, -np.inf)
     return StepTable(tuple(padded[percents].tolist()), tuple(padded[assured].tolist()))

@@ -152,8 +152,8 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """One size and what it would do: the median and 95 % of the draws.
+class Allocation:
+    """An allocation of cores and what it would do: the median and 95 % of the draws.
 
     `assurance` is of the question's promise, None where it has none to keep.
     `threads` are used of each core; more than one only where there is no further core.
@@ -189,9 +189,9 @@ class Answer:
     fit: SeriesFit
     question: Question
     status: Status
-    offer: Offer | None
+    allocation: Allocation | None
     needed: Estimate | None
-    neighbours: tuple[Offer, ...]
+    neighbours: tuple[Allocation, ...]
     reasons: tuple[SizingReason, ...]
     replicas: Replicas | None = None
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from scaling.errors import count
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.doctor.findings import (
     ADDRESSES,
@@ -94,7 +95,7 @@ def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) ->
         quota(machine, settings.reports_cgroups, recent),
         cpuset(machine, settings.reports_mask),
         offline(machine, settings.smt_control),
-        isolated(machine, settings.reports_isolated),
+        isolated_cpus(machine, settings.reports_isolated),
         thread_variables(machine.allowed, variables),
         governor(machine.allowed, settings.clocks),
         turbo(settings.turbo),
@@ -229,13 +230,13 @@ def _gib(size_bytes: int) -> str:
 
 def quota(machine: Topology, reported: bool, recent: Span) -> Finding:
     """CPU time that a control group rations."""
-    cpus, count = machine.quota_cpus, len(machine.allowed)
+    cpus, allowed = machine.quota_cpus, len(machine.allowed)
     if cpus is None:
         return QUOTA.ok("none") if reported else QUOTA.not_available("no /proc/self/cgroup")
-    value = f"{cpus:g} CPUs' worth of time for {count} allowed CPU(s)"
+    value = f"{cpus:g} CPUs' worth of time for {count(allowed, 'allowed CPU')}"
     if recent.throttled_periods:
         value += f", ran out in {recent.throttled_periods} periods {recent.words}"
-    return QUOTA.spoiler(value) if cpus < count else QUOTA.ok(value)
+    return QUOTA.spoiler(value) if cpus < allowed else QUOTA.ok(value)
 
 
 def cpuset(machine: Topology, reported: bool) -> Finding:
@@ -248,7 +249,7 @@ def cpuset(machine: Topology, reported: bool) -> Finding:
     divided = [core for core in machine.cores if missing.intersection(core) and machine.allowed.intersection(core)]
     if divided:
         some = "; ".join(map(format_list, divided[:4])) + ("; …" if len(divided) > 4 else "")
-        return CPUSET.spoiler(f"{value}, which divides {len(divided)} core(s): {some}")
+        return CPUSET.spoiler(f"{value}, which divides {count(len(divided), 'core')}: {some}")
     return CPUSET.caution(value)
 
 
@@ -263,7 +264,7 @@ def offline(machine: Topology, smt_control: str | None) -> Finding:
     return OFFLINE.caution(f"{format_list(missing)} of {format_list(machine.present)}")
 
 
-def isolated(machine: Topology, reported: bool) -> Finding:
+def isolated_cpus(machine: Topology, reported: bool) -> Finding:
     """CPUs that the scheduler keeps off."""
     if not machine.isolated:
         return ISOLATED.ok("none") if reported else ISOLATED.not_available("no list of them below /sys")
@@ -289,7 +290,7 @@ def _misfit(name: str, text: str, cpus: int) -> str | None:
     if not re.fullmatch(NUMBERS, text) or (prod(map(int, text.split(","))) == 0 and not name.startswith("TF_")):
         return f"{name}={text[:40]!r} is no number of threads"
     if prod(map(int, text.split(","))) > cpus:
-        return f"{name}={text[:40]!r} asks for more threads than the {cpus} allowed CPU(s)"
+        return f"{name}={text[:40]!r} asks for more threads than the {count(cpus, 'allowed CPU')}"
     return None
 
 
@@ -302,7 +303,7 @@ def governor(allowed: CpuSet, clocks: Iterable[Clock]) -> Finding:
     if not ours:
         return GOVERNOR.not_available("no cpufreq below /sys, as in most virtual machines")
     manners = sorted({(clock.governor, clock.driver or "") for clock in ours})
-    value = "; ".join(_governed(*manner, ours) for manner in manners)
+    value = "; ".join(_governor_words(*manner, ours) for manner in manners)
     if all(governor == "performance" for governor, _ in manners):
         return GOVERNOR.ok(value)
     if len(manners) == 1 and (steady := _steady(*manners[0])):
@@ -310,7 +311,7 @@ def governor(allowed: CpuSet, clocks: Iterable[Clock]) -> Finding:
     return GOVERNOR.spoiler(value)
 
 
-def _governed(governor: str, driver: str, clocks: Iterable[Clock]) -> str:
+def _governor_words(governor: str, driver: str, clocks: Iterable[Clock]) -> str:
     cpus = format_list(clock.cpu for clock in clocks if (clock.governor, clock.driver or "") == (governor, driver))
     return f"{governor} on CPUs {cpus}" + (f" ({driver})" if driver else "")
 

@@ -119,11 +119,11 @@ def _moment(root: Path) -> Moment:
         ticks=tuple(_ticks(root)),
         interrupts=tuple(_interrupts(root)),
         swapped_pages=sum(pages) if pages else None,
-        throttled_periods=_throttled(root),
+        throttled_periods=_throttled_periods(root),
     )
 
 
-def _throttled(root: Path) -> int | None:
+def _throttled_periods(root: Path) -> int | None:
     try:
         return throttled_periods(root)
     except ValueError:
@@ -177,8 +177,8 @@ def _zones(root: Path) -> Iterator[Sensor]:
 
 def _lowest_trip(folder: Path) -> float | None:
     """Where a zone begins to slow the processor down; trip points at zero or below have not been set."""
-    kinds = [path for path in folder.glob("trip_point_*_type") if read_text(path) in SLOWING_TRIPS]
-    trips = [_number(path.with_name(path.name.replace("_type", "_temp"))) for path in kinds]
+    slowing = [path for path in folder.glob("trip_point_*_type") if read_text(path) in SLOWING_TRIPS]
+    trips = [_number(path.with_name(path.name.replace("_type", "_temp"))) for path in slowing]
     return min((trip / 1000 for trip in trips if trip is not None and trip > 0), default=None)
 
 

@@ -24,7 +24,7 @@ function estimate(goal, work, { rate, efficiency }) {
 }
 
 // Drawn for a width, so that its letters keep their size on a small screen.
-function curve(series, { goal, target }, offer, room) {
+function curve(series, { goal, target }, allocation, room) {
   const width = Math.max(280, Math.min(640, room || 640));
   const [right, bottom] = [width - EDGE.right, HEIGHT - EDGE.bottom];
   const name = series.words.axis[goal];
@@ -56,7 +56,7 @@ function curve(series, { goal, target }, offer, room) {
     svg("polyline", { class: "middle beyond", points: line(points.slice(Math.max(0, inside.length - 1)), "value").join(" ") }),
   );
   if (wanted <= top) picture.append(across(wanted, "goal"));
-  const given = offer && offer.threads === 1 && points.find((point) => point.cores === offer.cores);
+  const given = allocation && allocation.threads === 1 && points.find((point) => point.cores === allocation.cores);
   if (given) picture.append(svg("circle", { class: "given", cx: x(given.cores), cy: y(given.value), r: 6 }));
   return picture;
 }

@@ -1,10 +1,10 @@
-"""The page of a cluster's folder: its kinds of node side by side, with links to the page of each."""
+"""The page of a cluster's folder: its node types side by side, with links to the page of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.series import SeriesKey
-from scaling.analysis.sizing.question import Answer, Offer
+from scaling.analysis.sizing.question import Allocation, Answer
 from scaling.reporting.capacity import NO_LIMIT, limits_facts, size_words, sizing_reasons_sentence
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
 from scaling.reporting.fits import fit_facts
@@ -17,31 +17,31 @@ from scaling.reporting.words import count, figure, share, with_interval
 from scaling.results.node_types import (
     NodeTypeEvaluation,
     SameWork,
+    allocations_by_series,
     cheapest,
     fewest_cores,
-    offers_by_series,
     same_work,
     series_labels,
 )
 
-NOT_SAID = Words("–")
+UNKNOWN = Words("–")
 
 
 @dataclass(frozen=True, slots=True)
-class KindLine:
-    """A program on one kind of node: the answer, and what the size it names does and costs."""
+class NodeTypeLine:
+    """A program on one node type: the answer, and what the size it names does and costs."""
 
-    kind: str
+    node_type: str
     answer: AnswerLine
     does: Words
     costs: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a kind needs for the throughput that all are asked for, in cells; `marks` are what it is first in."""
+class SameWorkLine:
+    """What a node type needs for a throughput that all should reach, in cells; `marks` are what it is first in."""
 
-    kind: str
+    node_type: str
     cells: tuple[str, ...]
     marks: tuple[str, ...]
     reason: str
@@ -50,7 +50,7 @@ class Asked:
 def node_types_page(
     name: str,
     study_toml: str | None,
-    kinds: Sequence[NodeTypeEvaluation],
+    node_types: Sequence[NodeTypeEvaluation],
     pages: Mapping[str, str],
     drawings: Iterable[Drawing | NotDrawn] | None = None,
     *,
@@ -58,127 +58,133 @@ def node_types_page(
     target: float | None = None,
     include_invalid: bool = False,
 ) -> str:
-    """The whole page; `pages` are the addresses of the kinds' own, as seen from this one; figures as `page` has them.
+    """The whole page; `pages` are the addresses of the node types' own pages; figures as `page` has them.
 
-    Kinds are compared at a target, units a second, or at a throughput that each should reach.
+    Node types are compared at a target, units per second, or at a throughput that each should reach.
     """
     study = provenance.study_of(study_toml, name)
-    works = same_work(kinds, target)
-    figures, undrawn = embed_figures(draw_node_types(kinds, target=target) if drawings is None else drawings)
-    rows = [row for kind in kinds for row in kind.evaluation.folder.rows]
-    machines = {(kind.name, row.machine.host) for kind in kinds for row in kind.evaluation.folder.rows}
+    works = same_work(node_types, target)
+    figures, undrawn = embed_figures(draw_node_types(node_types, target=target) if drawings is None else drawings)
+    rows = [row for node_type in node_types for row in node_type.evaluation.folder.rows]
+    machines = {
+        (node_type.name, row.machine.host) for node_type in node_types for row in node_type.evaluation.folder.rows
+    }
     return render_page(
         "node_types.html",
         ("theme.js",),
-        node_types_page_facts(kinds, works),
+        node_types_page_facts(node_types, works),
         title=study.name if study else name,
         question=study.question if study else "",
         folder=name,
-        meta=[count(len(kinds), "node type"), count(len(machines), "machine"), provenance.period(rows)],
+        meta=[count(len(node_types), "node type"), count(len(machines), "machine"), provenance.period(rows)],
         pages=pages,
-        notes=_notes(kinds, unmeasured, include_invalid),
-        cost=cost_words(kinds),
-        programs=[(label, kind_lines(series, kinds)) for series, label in series_labels(kinds).items()],
+        notes=_notes(node_types, unmeasured, include_invalid),
+        cost=cost_words(node_types),
+        programs=[(label, node_type_lines(series, node_types)) for series, label in series_labels(node_types).items()],
         verdicts=[(sentence, f"{work.target:g}") for work in works for sentence in side_by_side(work.answers)],
-        works=[(work.label, f"{work.target:g}", asked(work)) for work in works],
+        works=[(work.label, f"{work.target:g}", same_work_lines(work)) for work in works],
         figures=figures,
         undrawn=undrawn,
-        between=[(kind.name, between_table(points)) for kind in kinds if (points := kind.between)],
-        kinds=[(kind.name, _told(kind)) for kind in kinds],
+        between=[(node_type.name, between_table(points)) for node_type in node_types if (points := node_type.between)],
+        node_types=[(node_type.name, _node_type_facts(node_type)) for node_type in node_types],
         study=study_toml,
         commands=provenance.cluster_commands(name, include_invalid, works[0].target if works else None),
     )
 
 
-def node_types_page_facts(kinds: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
-    """Laws, landmarks and machines of every kind as the commands print them with --json; points are in its own page."""
-    told = [
+def node_types_page_facts(node_types: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
+    """Laws, landmarks and machines of every node type as --json prints them; points are in its own page."""
+    types = [
         {
-            "node_type": kind.name,
-            "core_hour": kind.core_hour,
-            "series": [fit_facts(each) for each in kind.evaluation.fits],
-            "limits": [limits_facts(each) for each in kind.evaluation.limits],
-            "between_machines": [between_facts(each) for each in kind.between],
+            "node_type": node_type.name,
+            "core_hour": node_type.core_hour,
+            "series": [fit_facts(fit) for fit in node_type.evaluation.fits],
+            "limits": [limits_facts(limits) for limits in node_type.evaluation.limits],
+            "between_machines": [between_facts(between) for between in node_type.between],
         }
-        for kind in kinds
+        for node_type in node_types
     ]
-    compared = [{"target": work.target, **each} for work in works for each in side_by_side_facts(work.answers)]
-    return {"node_types": told, "same_work": compared}
+    compared = [{"target": work.target, **facts} for work in works for facts in side_by_side_facts(work.answers)]
+    return {"node_types": types, "same_work": compared}
 
 
-def cost_words(kinds: Sequence[NodeTypeEvaluation]) -> str:
+def cost_words(node_types: Sequence[NodeTypeEvaluation]) -> str:
     """What the cost of a million is counted in: where no price was given, an hour of a core costs one."""
-    return "core-hours per million" if {kind.core_hour for kind in kinds} == {1.0} else "cost per million"
+    return (
+        "core-hours per million" if {node_type.core_hour for node_type in node_types} == {1.0} else "cost per million"
+    )
 
 
-def kind_lines(series: SeriesKey, kinds: Sequence[NodeTypeEvaluation]) -> list[KindLine]:
-    """A series on every kind that has a law of it."""
-    found = []
-    for kind in kinds:
-        limits = kind.limits_of(series)
+def node_type_lines(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation]) -> list[NodeTypeLine]:
+    """A series on every node type that has a law of it."""
+    lines = []
+    for node_type in node_types:
+        limits = node_type.limits_of(series)
         if limits is not None:
-            offer = kind.recommendation(series)
-            does, costs = (NOT_SAID, NOT_SAID) if offer is None else (_does(offer), Words(_cost(offer)))
-            found.append(KindLine(kind.name, answer_line(limits), does, costs))
-    return found
+            allocation = node_type.recommendation(series)
+            does, costs = (UNKNOWN, UNKNOWN) if allocation is None else (_does(allocation), Words(_cost(allocation)))
+            lines.append(NodeTypeLine(node_type.name, answer_line(limits), does, costs))
+    return lines
 
 
-def asked(work: SameWork) -> list[Asked]:
-    """What every kind answers when all are asked for the same."""
-    offers = offers_by_series(work.answers).get(work.series, {})
+def same_work_lines(work: SameWork) -> list[SameWorkLine]:
+    """What every node type needs for the same work."""
+    allocations = allocations_by_series(work.answers).get(work.series, {})
     first = (
-        {"cheapest": [cheapest(offers)], f"fewest {size_unit(offers)}": fewest_cores(offers)} if len(offers) > 1 else {}
+        {"cheapest": [cheapest(allocations)], f"fewest {size_unit(allocations)}": fewest_cores(allocations)}
+        if len(allocations) > 1
+        else {}
     )
     return [
-        Asked(
-            kind=each.node_type,
-            cells=("-",) * 4 if each.answer.offer is None else _cells(each.answer.offer),
-            marks=tuple(mark for mark, kinds in first.items() if each.node_type in kinds),
-            reason=_reason(each.answer),
+        SameWorkLine(
+            node_type=answered.node_type,
+            cells=("-",) * 4 if answered.answer.allocation is None else _cells(answered.answer.allocation),
+            marks=tuple(mark for mark, node_types in first.items() if answered.node_type in node_types),
+            reason=_reason(answered.answer),
         )
-        for each in work.answers
+        for answered in work.answers
     ]
 
 
-def _cells(offer: Offer) -> tuple[str, ...]:
-    sure = "-" if offer.assurance is None else share(offer.assurance)
-    return size_words(offer), sure, with_interval(offer.rate, figure, beyond=NO_LIMIT), _cost(offer)
+def _cells(allocation: Allocation) -> tuple[str, ...]:
+    sure = "-" if allocation.assurance is None else share(allocation.assurance)
+    return size_words(allocation), sure, with_interval(allocation.rate, figure, beyond=NO_LIMIT), _cost(allocation)
 
 
 def _reason(answer: Answer) -> str:
-    beyond = "extrapolated" if answer.offer and answer.offer.extrapolated else ""
+    beyond = "extrapolated" if answer.allocation and answer.allocation.extrapolated else ""
     return "; ".join(filter(None, (beyond, sizing_reasons_sentence(answer.reasons))))
 
 
-def _does(offer: Offer) -> Words:
-    return apart(with_interval(offer.rate, figure, beyond=NO_LIMIT))
+def _does(allocation: Allocation) -> Words:
+    return apart(with_interval(allocation.rate, figure, beyond=NO_LIMIT))
 
 
-def _cost(offer: Offer) -> str:
-    return figure(offer.cost_per_million)
+def _cost(allocation: Allocation) -> str:
+    return figure(allocation.cost_per_million)
 
 
-def _notes(kinds: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str], include_invalid: bool) -> list[str]:
-    """What is missing from the answers, kind by kind."""
-    found = [
-        f"{kind.name}: {note}"
-        for kind in kinds
+def _notes(node_types: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str], include_invalid: bool) -> list[str]:
+    """What is missing from the answers, by node type."""
+    notes = [
+        f"{node_type.name}: {note}"
+        for node_type in node_types
         for note in [
-            *evaluation_notes(kind.evaluation),
-            *(invalid_points_note(kind.evaluation) if include_invalid else ()),
+            *evaluation_notes(node_type.evaluation),
+            *(invalid_points_note(node_type.evaluation) if include_invalid else ()),
         ]
     ]
-    return [*found, *(f"{name}: nothing has been measured yet" for name in unmeasured)]
+    return [*notes, *(f"{name}: nothing has been measured yet" for name in unmeasured)]
 
 
-def _told(kind: NodeTypeEvaluation) -> list[tuple[str, str]]:
-    """Who a kind is, a line a fact."""
-    folder = kind.evaluation.folder
+def _node_type_facts(node_type: NodeTypeEvaluation) -> list[tuple[str, str]]:
+    """The machines, processor and price of a node type."""
+    folder = node_type.evaluation.folder
     cores = [("cores", str(len(folder.machine.cores)))] if folder.machine else []
     return [
         ("machines", ", ".join(sorted({row.machine.host for row in folder.rows}))),
         ("processor", dict(provenance.identity(folder.rows))["processor"]),
         *cores,
-        ("measured", totals(kind.evaluation)),
-        ("price of a core-hour", f"{kind.core_hour:g}"),
+        ("measured", totals(node_type.evaluation)),
+        ("price of a core-hour", f"{node_type.core_hour:g}"),
     ]

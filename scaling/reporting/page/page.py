@@ -86,9 +86,9 @@ def page(
 def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
-        "points": [point_facts(each) for each in result.points],
-        "series": [fit_facts(each) for each in result.fits],
-        "limits": [limits_facts(each) for each in result.limits],
+        "points": [point_facts(point) for point in result.points],
+        "series": [fit_facts(fit) for fit in result.fits],
+        "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
     }
 
@@ -120,7 +120,7 @@ def invalid_points_note(result: Evaluation) -> list[str]:
 
 def render_page(template: str, scripts: Iterable[str], facts: object, **context: object) -> str:
     """A page from one of our templates, with these scripts of ours, facts as JSON, and further variables."""
-    script, style = _scope(scripts), _joined(STYLES)
+    script, style = _scope(scripts), _read_files(STYLES)
     environment = Environment(
         loader=PackageLoader("scaling.reporting.page", "."),
         autoescape=True,
@@ -139,10 +139,10 @@ def render_page(template: str, scripts: Iterable[str], facts: object, **context:
 
 def _scope(scripts: Iterable[str]) -> str:
     """All scripts as one, in a scope of its own."""
-    return f'(() => {{\n"use strict";\n{_joined(scripts)}}})();\n'
+    return f'(() => {{\n"use strict";\n{_read_files(scripts)}}})();\n'
 
 
-def _joined(names: Iterable[str]) -> str:
+def _read_files(names: Iterable[str]) -> str:
     folder = files("scaling.reporting.page")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 

@@ -12,27 +12,27 @@ function sureness(chance) {
   return chance > 0.99 ? "more than 99 %" : `${Math.floor(100 * chance + 1e-9)} %`;
 }
 
-function promiseWords(question, offer, { unit, words }) {
-  if (question.goal === "hourly-budget") return `${figure(hourly(question.price, offer.cores))} an hour buys ${withInterval(offer.rate)} ${unit}/s`;
-  if (question.goal === "cheapest") return `${figure(offer.cost_per_million)} per million ${unit}, the lowest`;
-  return `${sureness(offer.assurance)} sure of ${targetWords(question, words)}`;
+function promiseWords(question, allocation, { unit, words }) {
+  if (question.goal === "hourly-budget") return `${figure(hourly(question.price, allocation.cores))} an hour buys ${withInterval(allocation.rate)} ${unit}/s`;
+  if (question.goal === "cheapest") return `${figure(allocation.cost_per_million)} per million ${unit}, the lowest`;
+  return `${sureness(allocation.assurance)} sure of ${targetWords(question, words)}`;
 }
 
-function sentence(series, question, { status, offer, reason, replicas }) {
+function sentence(series, question, { status, allocation, reason, replicas }) {
   const { label, words } = series;
   const most = question.goal === "efficiency" ? "at most " : "";
-  const threads = offer && offer.threads > 1 ? ` with ${offer.threads} threads each` : "";
-  const one = offer
-    ? `give ${label} ${most}${count(offer.cores, "core")}${threads}: ${promiseWords(question, offer, series)}` +
-      `${offer.extrapolated ? ", extrapolated" : ""}${reason ? ` (${reason})` : ""}`
+  const threads = allocation && allocation.threads > 1 ? ` with ${allocation.threads} threads each` : "";
+  const one = allocation
+    ? `give ${label} ${most}${count(allocation.cores, "core")}${threads}: ${promiseWords(question, allocation, series)}` +
+      `${allocation.extrapolated ? ", extrapolated" : ""}${reason ? ` (${reason})` : ""}`
     : `${label}, ${targetWords(question, words)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
-  if (!replicas || (offer && replicas.hourly_cost >= hourly(question.price, offer.cores))) return one;
+  if (!replicas || (allocation && replicas.hourly_cost >= hourly(question.price, allocation.cores))) return one;
   const size = `${count(replicas.replicas, "replica")} of ${count(replicas.cores, "core")} (${figure(replicas.hourly_cost)} an hour)`;
-  return `${one}; ${offer ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
+  return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
 }
 
 function answer(series, question) {
-  const refused = { status: "refused", offer: null, neighbours: [], reason: series.refusal, replicas: null };
+  const refused = { status: "refused", allocation: null, neighbours: [], reason: series.refusal, replicas: null };
   const reply = series.refusal ? refused : sizing(series, question);
   return { ...reply, sentence: sentence(series, question, reply) };
 }
@@ -82,53 +82,53 @@ function seriesNamed(name) {
     document.getElementById("ask-target-label").textContent = series.words.field[goal];
     if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question().price);
     const wrong = series.refusal ? null : complaint(question());
-    const answered = wrong ? { offer: null, neighbours: [], replicas: null, sentence: wrong } : answer(series, question());
+    const answered = wrong ? { allocation: null, neighbours: [], replicas: null, sentence: wrong } : answer(series, question());
     render(series, question(), answered, !wrong && !series.refusal);
   }
 
-  function render(series, question, { offer, neighbours, replicas, sentence }, withCurve) {
+  function render(series, question, { allocation, neighbours, replicas, sentence }, withCurve) {
     const most = question.goal === "efficiency" ? "at most " : "";
-    const threads = offer && offer.threads > 1 ? ` × ${offer.threads} threads` : "";
-    const marks = [offer && offer.assurance !== null && `${sureness(offer.assurance)} sure`, offer && offer.extrapolated && "extrapolated"];
-    reply("size").textContent = offer ? most + count(offer.cores, "core") + threads : replicas ? "no single size" : "no size";
+    const threads = allocation && allocation.threads > 1 ? ` × ${allocation.threads} threads` : "";
+    const marks = [allocation && allocation.assurance !== null && `${sureness(allocation.assurance)} sure`, allocation && allocation.extrapolated && "extrapolated"];
+    reply("size").textContent = allocation ? most + count(allocation.cores, "core") + threads : replicas ? "no single size" : "no size";
     reply("mark").textContent = marks.filter(Boolean).join(", ");
-    reply("mark").classList.toggle("unsure", !offer || offer.extrapolated);
+    reply("mark").classList.toggle("unsure", !allocation || allocation.extrapolated);
     reply("sentence").textContent = sentence;
-    reply("facts").replaceChildren(...factPairs(series, question, offer, replicas));
-    reply("curve").replaceChildren(...(withCurve ? [curve(series, question, offer, reply("curve").clientWidth)] : []));
-    reply("offers").replaceChildren(...offerRows(series, question, offer, neighbours));
+    reply("facts").replaceChildren(...factPairs(series, question, allocation, replicas));
+    reply("curve").replaceChildren(...(withCurve ? [curve(series, question, allocation, reply("curve").clientWidth)] : []));
+    reply("allocations").replaceChildren(...allocationRows(series, question, allocation, neighbours));
   }
 
-  function factPairs(series, { price }, offer, replicas) {
-    const ofOffer = offer && [
-      ["throughput", `${withInterval(offer.rate)} ${series.unit}/s`],
-      ["efficiency", withInterval(offer.efficiency, percent)],
-      ["cost per hour", figure(hourly(price, offer.cores))],
-      [`cost per million ${series.unit}`, figure(offer.cost_per_million)],
-      ["range", `${offer.extrapolated ? "extrapolated beyond" : "within"} the ${general(series.most_measured)} cores measured`],
+  function factPairs(series, { price }, allocation, replicas) {
+    const ofAllocation = allocation && [
+      ["throughput", `${withInterval(allocation.rate)} ${series.unit}/s`],
+      ["efficiency", withInterval(allocation.efficiency, percent)],
+      ["cost per hour", figure(hourly(price, allocation.cores))],
+      [`cost per million ${series.unit}`, figure(allocation.cost_per_million)],
+      ["range", `${allocation.extrapolated ? "extrapolated beyond" : "within"} the ${general(series.most_measured)} cores measured`],
     ];
     const ofReplicas = replicas && [
       ["cheapest replicas", `${replicas.replicas} × ${count(replicas.cores, "core")}`],
       ["their cost per hour", figure(replicas.hourly_cost)],
     ];
-    return [...(ofOffer || []), ...(ofReplicas || [])].map(([name, value]) => element("div", [element("dt", name), element("dd", value)]));
+    return [...(ofAllocation || []), ...(ofReplicas || [])].map(([name, value]) => element("div", [element("dt", name), element("dd", value)]));
   }
 
-  function offerRows(series, { goal }, given, neighbours) {
-    const offers = [...neighbours, given].filter(Boolean).sort((one, other) => one.cores - other.cores || one.threads - other.threads);
+  function allocationRows(series, { goal }, given, neighbours) {
+    const allocations = [...neighbours, given].filter(Boolean).sort((one, other) => one.cores - other.cores || one.threads - other.threads);
     const sure = (chance) => (chance === null ? "-" : goal === "efficiency" ? sureness(chance) : `${fixed(100 * chance, 1)} %`);
     const names = ["cores", "sure", `${series.unit}/s`, "efficiency", "CPU-h / million", "cost / million"];
     const headers = names.map((name) => Object.assign(element("th", name, "right"), { scope: "col" }));
-    const rows = offers.map((offer) => {
+    const rows = allocations.map((allocation) => {
       const cells = [
-        offer.threads === 1 ? String(offer.cores) : `${offer.cores}×${offer.threads}`,
-        sure(offer.assurance),
-        withInterval(offer.rate),
-        withInterval(offer.efficiency, percent),
-        figure(offer.cpu_hours_per_million),
-        figure(offer.cost_per_million),
+        allocation.threads === 1 ? String(allocation.cores) : `${allocation.cores}×${allocation.threads}`,
+        sure(allocation.assurance),
+        withInterval(allocation.rate),
+        withInterval(allocation.efficiency, percent),
+        figure(allocation.cpu_hours_per_million),
+        figure(allocation.cost_per_million),
       ];
-      return element("tr", cells.map((text) => element("td", text, "right")), offer === given ? "given" : "");
+      return element("tr", cells.map((text) => element("td", text, "right")), allocation === given ? "given" : "");
     });
     return rows.length ? [element("tr", headers), ...rows] : [];
   }

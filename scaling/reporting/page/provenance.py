@@ -39,8 +39,8 @@ def failures(rows: Iterable[Row]) -> list[Failure]:
             reason = row.outcome.reason or "no reason was given"
             alike.setdefault((point_words(row.run.point), row.outcome.status, reason), []).append(row)
     return [
-        Failure(point, format_list(row.run.launch for row in found), status, reason, _output(found[-1]))
-        for (point, status, reason), found in alike.items()
+        Failure(point, format_list(row.run.launch for row in group), status, reason, _output(group[-1]))
+        for (point, status, reason), group in alike.items()
     ]
 
 
@@ -60,7 +60,7 @@ def study_of(toml: str | None, name: str) -> Study | None:
 
 def period(rows: Sequence[Row]) -> str:
     """When the first run began, and the last, in UTC."""
-    first, last = (_moment(each(row.started_at for row in rows)) for each in (min, max))
+    first, last = (_moment(extreme(row.started_at for row in rows)) for extreme in (min, max))
     if first[:10] == last[:10]:
         last = last[11:]
     return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
@@ -77,11 +77,11 @@ def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Who the machine is; each thing that differs between runs with all its values."""
     machines = [row.machine for row in rows]
     return [
-        ("host", _all(each.host for each in machines)),
-        ("processor", _all(each.cpu_model or "unknown" for each in machines)),
-        ("architecture", _all(each.arch for each in machines)),
-        ("kernel", _all(each.kernel for each in machines)),
-        ("fingerprint", _all(each.fingerprint for each in machines)),
+        ("host", _all(machine.host for machine in machines)),
+        ("processor", _all(machine.cpu_model or "unknown" for machine in machines)),
+        ("architecture", _all(machine.arch for machine in machines)),
+        ("kernel", _all(machine.kernel for machine in machines)),
+        ("fingerprint", _all(machine.fingerprint for machine in machines)),
     ]
 
 
@@ -112,8 +112,8 @@ def environment(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _distinct_values(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
     values: dict[str, dict[str, None]] = {}
-    for each in pairs:
-        for name, value in each:
+    for group in pairs:
+        for name, value in group:
             values.setdefault(name, {})[value] = None
     return [(name, _all(distinct)) for name, distinct in sorted(values.items())]
 
@@ -139,7 +139,7 @@ def commands(folder: Folder, include_invalid: bool) -> list[tuple[str, str]]:
 
 
 def cluster_commands(name: str, include_invalid: bool, target: float | None) -> list[tuple[str, str]]:
-    """The same for a cluster's folder; with the throughput that its kinds are compared at, where there is one."""
+    """The same for a cluster's folder; with the throughput that its node types are compared at, where there is one."""
     quoted, again = shlex.quote(name), " --include-invalid" if include_invalid else ""
     wanted = "X" if target is None else f"{target:g}"
     return [

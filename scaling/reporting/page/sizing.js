@@ -52,25 +52,25 @@ function sizing(series, question) {
   const enough = (size) => logSeconds >= size.log_seconds[quantile];
   const keeping = (size) => size.efficiencies.percents.filter((least) => least >= target).length / 100;
 
-  function offer(size, chance = () => null) {
+  function allocation(size, chance = () => null) {
     const { cores, threads, rate, efficiency } = size;
-    const [cpuHours, cost] = [{ core_hour: 1, replica_hour: 0 }, price].map((each) => perMillion(each, cores, rate.value));
+    const [cpuHours, cost] = [{ core_hour: 1, replica_hour: 0 }, price].map((one) => perMillion(one, cores, rate.value));
     const costs = { cpu_hours_per_million: cpuHours, cost_per_million: cost };
     return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, extrapolated: cores > series.most_measured };
   }
 
   function give(index, chance, reason = series.only_measured) {
-    const neighbours = [index - 1, index + 1].filter((other) => sizes[other]).map((other) => offer(sizes[other], chance));
-    return { status: "ok", offer: offer(sizes[index], chance), neighbours, reason };
+    const neighbours = [index - 1, index + 1].filter((other) => sizes[other]).map((other) => allocation(sizes[other], chance));
+    return { status: "ok", allocation: allocation(sizes[index], chance), neighbours, reason };
   }
 
   // Why there is no size: no number of cores is enough, or none that is available.
   function giveNone(never, lost, neighbours) {
     const { status, reasons } = series.too_few;
-    if (!lost) return { status, offer: null, neighbours, reason: reasons[level] };
+    if (!lost) return { status, allocation: null, neighbours, reason: reasons[level] };
     const share = never >= 100 ? "" : ` (${never} % of the laws that fit never get there)`;
     const reason = `not reachable with ${general(100 * assurance)} % confidence${share}`;
-    return { status: "not reachable", offer: null, neighbours, reason };
+    return { status: "not reachable", allocation: null, neighbours, reason };
   }
 
   function promise() {
@@ -78,11 +78,11 @@ function sizing(series, question) {
     if (index >= 0) return give(index, within);
     const all = series.all_threads;
     if (all && enough(all)) {
-      return { status: "ok", offer: offer(all, within), neighbours: [offer(sizes[last], within)], reason: series.only_measured };
+      return { status: "ok", allocation: allocation(all, within), neighbours: [allocation(sizes[last], within)], reason: series.only_measured };
     }
     const never = series.fastest.percents.filter((fastest) => fastest > logSeconds).length;
     const nearest = sizes[largest(sizes.map(probit))];
-    return giveNone(never, logSeconds < series.fastest.assurances[level], [offer(nearest, within)]);
+    return giveNone(never, logSeconds < series.fastest.assurances[level], [allocation(nearest, within)]);
   }
 
   function efficiency() {
@@ -95,7 +95,7 @@ function sizing(series, question) {
     const affordable = sizes.filter((size) => hourly(price, size.cores) <= target);
     if (affordable.length) return give(largest(affordable.map((size) => size.rate.value)));
     const reason = `one core costs ${general(hourly(price, 1))} an hour, more than the ${general(target)} there are`;
-    return { status: "not reachable", offer: null, neighbours: [], reason };
+    return { status: "not reachable", allocation: null, neighbours: [], reason };
   }
 
   function cheapest() {

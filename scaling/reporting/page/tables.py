@@ -9,7 +9,7 @@ from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.laws import AMDAHL, USL
 from scaling.analysis.sizing.question import ScalingLimits
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.capacity import sizing_reasons_sentence
 from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
 from scaling.reporting.points import points_table
@@ -48,7 +48,7 @@ class AnswerLine:
 
 def answer_lines(series_limits: Sequence[ScalingLimits]) -> list[AnswerLine]:
     """A line for every series that a size is asked of."""
-    return [answer_line(each) for each in series_limits]
+    return [answer_line(limits) for limits in series_limits]
 
 
 def answer_line(limits: ScalingLimits) -> AnswerLine:
@@ -135,7 +135,7 @@ class PointRow:
     reasons: tuple[str, ...]
 
 
-def point_columns(points: Sequence[Scaled]) -> list[Column]:
+def point_columns(points: Sequence[ScalingPoint]) -> list[Column]:
     """The headers of the table; an interval is of the figure before it."""
     columns: list[Column] = []
     for header in points_table(points).headers:
@@ -145,7 +145,7 @@ def point_columns(points: Sequence[Scaled]) -> list[Column]:
     return columns
 
 
-def point_rows(points: Sequence[Scaled]) -> list[PointRow]:
+def point_rows(points: Sequence[ScalingPoint]) -> list[PointRow]:
     """Every point as the terminal shows it."""
     table = points_table(points)
     settings = table.headers.index(">cores")
@@ -153,27 +153,27 @@ def point_rows(points: Sequence[Scaled]) -> list[PointRow]:
         PointRow(
             cells=(
                 *map(Cell, cells[:settings]),
-                *map(Cell, cells[settings:-1], _values(each, "SMT yield" in table.headers)),
+                *map(Cell, cells[settings:-1], _values(point, "SMT yield" in table.headers)),
                 Cell(cells[-1]),
             ),
-            valid=each.valid,
-            reasons=tuple(doubt.words for doubt in each.all_doubts),
+            valid=point.valid,
+            reasons=tuple(doubt.words for doubt in point.all_doubts),
         )
-        for each, cells in zip(points, table.rows, strict=True)
+        for point, cells in zip(points, table.rows, strict=True)
     ]
 
 
-def _values(each: Scaled, smt: bool) -> list[float | None]:
+def _values(point: ScalingPoint, smt: bool) -> list[float | None]:
     """What the cells between the settings and the verdict are sorted by."""
-    summary = each.summary
-    figures = [_value(each.speedup), _low(each.speedup), _value(each.efficiency), _low(each.efficiency)]
+    summary = point.summary
+    figures = [_value(point.speedup), _low(point.speedup), _value(point.efficiency), _low(point.efficiency)]
     return [
         float(summary.point.cores),
         _value(summary.step),
         summary.step.half_width if summary.step else None,
         _value(summary.rate),
         *figures,
-        *([_value(each.smt_yield)] if smt else []),
+        *([_value(point.smt_yield)] if smt else []),
         float(len(summary.used)),
     ]
 

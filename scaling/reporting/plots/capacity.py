@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scaling.analysis.capacity import answer, refusal
-from scaling.analysis.curves import Curve, launch_curve, most_fitted
+from scaling.analysis.curves import Curve, launch_curve
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS
@@ -62,7 +62,7 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
     own = [line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)]
     line = min(own, key=lambda line: line.point.smt, default=None)
     index = line.index if line else 0
-    curve, measured_to = _curve(limits), most_fitted(fit)
+    curve, measured_to = _curve(limits), fit.most_cores
     laws = [LawLine("law", curve, measured_to, colour(index), band=NEW_LAUNCHES)] if curve else []
     name = line.name if line else fit.series.label
     series = Series(name, THROUGHPUT.marks(line) if line else [], colour(index), marker(index), laws)
@@ -94,10 +94,10 @@ def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -
         size = limits.recommended
         return size, f"no size: {VERDICT_WORDS[limits.fit.verdict]}" if size is None else f"give {count(size, 'core')}"
     reply = answer(limits.fit, Question(Goal.THROUGHPUT, target), evaluation.sizes)
-    if reply.offer is None:
+    if reply.allocation is None:
         return None, f"no size: {STATUS_WORDS[reply.status]}"
-    threads = f" × {reply.offer.threads} threads" if reply.offer.threads > 1 else ""
-    return reply.offer.cores, f"give {count(reply.offer.cores, 'core')}{threads}"
+    threads = f" × {reply.allocation.threads} threads" if reply.allocation.threads > 1 else ""
+    return reply.allocation.cores, f"give {count(reply.allocation.cores, 'core')}{threads}"
 
 
 def reach_target(limits: tuple[float, float], target: float | None) -> tuple[float, float]:

@@ -111,32 +111,32 @@ def columns_for(panels: int) -> int:
     return {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 9: 3}.get(panels, 4)
 
 
-def cores_axis(grid: Grid, counts: Iterable[float], farthest: float, *, square: bool = False) -> None:
+def cores_axis(grid: Grid, counts: Iterable[float], most_cores: float, *, square: bool = False) -> None:
     """Cores along x, at whole numbers; on logarithmic axes, also along y where the figure is `square`."""
     distinct = sorted(set(counts))
-    first, farthest = grid.axes[0], max(farthest, distinct[-1])
+    first, most_cores = grid.axes[0], max(most_cores, distinct[-1])
     most_ticks = 9 if grid.columns < 3 else 6
     for axes in grid.axes if not _shares_x(grid) else grid.axes[:1]:
-        _cores_along_x(axes, distinct, farthest, most_ticks)
+        _cores_along_x(axes, distinct, most_cores, most_ticks)
     if square and logarithmic(distinct):
         for axes in grid.axes:
             axes.set_yscale("log", base=2)
-        number_axis(first, powers_of_two(1.0, farthest, most_ticks))
+        number_axis(first, powers_of_two(1.0, most_cores, most_ticks))
 
 
 def _shares_x(grid: Grid) -> bool:
     return not grid.single and grid.axes[0].get_shared_x_axes().joined(grid.axes[0], grid.axes[-1])
 
 
-def _cores_along_x(axes: Axes, distinct: Sequence[float], farthest: float, most_ticks: int) -> None:
+def _cores_along_x(axes: Axes, distinct: Sequence[float], most_cores: float, most_ticks: int) -> None:
     if logarithmic(distinct):
         axes.set_xscale("log", base=2)
-        axes.set_xlim(distinct[0] / 1.15, farthest * 1.15)
-        axes.xaxis.set_major_locator(FixedLocator(powers_of_two(distinct[0], farthest, most_ticks)))
+        axes.set_xlim(distinct[0] / 1.15, most_cores * 1.15)
+        axes.xaxis.set_major_locator(FixedLocator(powers_of_two(distinct[0], most_cores, most_ticks)))
     else:
-        margin = max(0.5, 0.03 * (farthest - distinct[0]))
-        axes.set_xlim(max(distinct[0] - margin, 0.25), farthest + margin)
-        few = len(distinct) <= 4 and farthest <= 8
+        margin = max(0.5, 0.03 * (most_cores - distinct[0]))
+        axes.set_xlim(max(distinct[0] - margin, 0.25), most_cores + margin)
+        few = len(distinct) <= 4 and most_cores <= 8
         axes.xaxis.set_major_locator(
             FixedLocator(distinct) if few else MaxNLocator(most_ticks, integer=True, steps=[1, 2, 4, 5, 10])
         )

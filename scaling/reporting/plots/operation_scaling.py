@@ -68,7 +68,7 @@ def class_keys(shown: set[str]) -> list[Patch]:
 
 
 def _class_name(name: str) -> str:
-    return next((words for kind, words in CLASS_NAMES.items() if kind == name), name)
+    return next((words for op_class, words in CLASS_NAMES.items() if op_class == name), name)
 
 
 def _readable_on(tint: str) -> str:
@@ -97,7 +97,7 @@ def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
 
 def class_percents(profile: Profile, whole_seconds: float) -> dict[str, float]:
     """The parts of an item's time in percent of a whole."""
-    parts: dict[str, float] = {kind: profile.class_share(kind) * profile.op_seconds for kind in CLASSES}
+    parts: dict[str, float] = {op_class: profile.class_share(op_class) * profile.op_seconds for op_class in CLASSES}
     parts |= {OVERHEAD: profile.overhead_seconds, UNEXPLAINED: max(profile.unexplained_seconds, 0.0)}
     return {name: 100.0 * seconds / profile.items_per_step / whole_seconds for name, seconds in parts.items()}
 
@@ -170,9 +170,9 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
     shown: set[str] = set()
     for index, (_, loss) in enumerate(losses):
         left = 0.0
-        for name, kind, percent in segments(loss):
-            segment(axes, index, left, percent, kind, f"{name} {percent:.0f}")
-            shown.add(kind)
+        for name, op_class, percent in segments(loss):
+            segment(axes, index, left, percent, op_class, f"{name} {percent:.0f}")
+            shown.add(op_class)
             left += percent
     labels = [
         f"{wrap(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"

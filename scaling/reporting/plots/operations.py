@@ -218,8 +218,8 @@ def _similar_side_by_side(result: OpEvaluation) -> list[Profile]:
 
 def _shares_figure(result: OpEvaluation) -> Figure:
     profiles = _similar_side_by_side(result)
-    kinds = {op.type: op.op_class for profile in profiles for op in notable(profile)}
-    types = sorted(kinds, key=lambda name: (CLASSES.index(kinds[name]), name))
+    classes = {op.type: op.op_class for profile in profiles for op in notable(profile)}
+    types = sorted(classes, key=lambda name: (CLASSES.index(classes[name]), name))
     percents: Floats = np.array([[100.0 * profile.share(name) for profile in profiles] for name in types])
     words = np.array([[f"{value:.0f}" if value >= LEAST_PRINTED else "" for value in row] for row in percents])
     figure = Figure(figsize=(3.9 + COLUMN_INCHES * len(profiles), 1.1 + ROW_INCHES * len(types)), layout="constrained")
@@ -245,14 +245,14 @@ def _shares_figure(result: OpEvaluation) -> Figure:
     axes.tick_params(length=0.0, labelrotation=0.0)
     axes.xaxis.tick_top()
     row = 0
-    for kind, members in groupby(types, key=lambda name: kinds[name]):
+    for op_class, members in groupby(types, key=lambda name: classes[name]):
         rows = len(list(members))
         if row:
             axes.axhline(row, color=INK, linewidth=0.9)
         axes.text(
             len(profiles) + 0.12,
             row + rows / 2.0,
-            wrap(CLASS_NAMES[kind], 14.0) if rows > 1 else CLASS_NAMES[kind],
+            wrap(CLASS_NAMES[op_class], 14.0) if rows > 1 else CLASS_NAMES[op_class],
             va="center",
             ha="left",
             fontsize=SMALL_POINTS,

@@ -7,13 +7,13 @@ CACM 33(5), 1990.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from scaling.analysis.curves import Curve, most_fitted, predicted_speedup, speedup_curve
+from scaling.analysis.curves import Curve, predicted_speedup, speedup_curve
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.laws import AMDAHL, LAWS
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
@@ -62,7 +62,7 @@ class Quantity:
 def specify(line: Line, quantity: Quantity, counts: Sequence[float]) -> Series:
     """The series of a line: its marks and the selected law beneath them, in the line's colour and marker."""
     curve, own = quantity.law(line, counts), colour(line.index)
-    laws = [LawLine("law", curve, most_fitted(line.fit), own)] if curve and line.fit else []
+    laws = [LawLine("law", curve, line.fit.most_cores, own)] if curve and line.fit else []
     return Series(line.name, quantity.marks(line), own, marker(line.index), laws, remark=law_remark(line))
 
 
@@ -83,7 +83,7 @@ def law_remark(line: Line) -> str:
     return "" if line.fit.verdict is Verdict.OK else VERDICT_WORDS[line.fit.verdict]
 
 
-def _marks(line: Line, value: Callable[[Scaled], Estimate | None]) -> list[Mark]:
+def _marks(line: Line, value: Callable[[ScalingPoint], Estimate | None]) -> list[Mark]:
     return finite_marks(
         Mark(point.summary.point.cores, estimate, point.valid) for point in line.points if (estimate := value(point))
     )
@@ -107,7 +107,7 @@ def _law_curve(line: Line, law: LawFit, counts: Sequence[float], *, band: bool) 
 
 def drawing_limit(fit: SeriesFit, counts: Sequence[float]) -> float:
     """Up to how many cores a law is drawn beside marks at these counts: a little beyond, where its verdict is ok."""
-    most = most_fitted(fit)
+    most = fit.most_cores
     if fit.verdict is not Verdict.OK:
         return most
     wanted = EXTRAPOLATION_LIMIT * most if logarithmic(counts) else max(A_LITTLE * most, *counts)
@@ -126,7 +126,7 @@ def _throughput_law(line: Line, counts: Sequence[float]) -> Curve | None:
     return curve.times(rate.value) if curve and rate else None
 
 
-def throughput(point: Scaled) -> Estimate | None:
+def throughput(point: ScalingPoint) -> Estimate | None:
     """Items per second; steps per second where items were not counted."""
     summary = point.summary
     return summary.rate or (summary.step.map(lambda seconds: 1.0 / seconds) if summary.step else None)
@@ -204,7 +204,7 @@ def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
         curve = _law_curve(line, law, counts, band=line.fit.verdict.has_law)
         if curve:
             index, title = LAWS.index(law.law), law.law.title
-            laws.append(LawLine(title, curve, most_fitted(line.fit), LAW_COLOURS[index], LAW_STROKES[index]))
+            laws.append(LawLine(title, curve, line.fit.most_cores, LAW_COLOURS[index], LAW_STROKES[index]))
     look = colour(line.index), marker(line.index)
     return Series(line.name, SPEEDUP.marks(line), *look, laws, remark=law_remark(line))
 

@@ -41,7 +41,7 @@ class Box:
     height: float
     cpus: Cpus = ()
 
-    def moved(self, x: float, y: float) -> "Box":
+    def shift(self, x: float, y: float) -> "Box":
         """The same elsewhere."""
         return replace(self, x=self.x + x, y=self.y + y)
 
@@ -106,7 +106,7 @@ def _pack(parts: Sequence[Plan], level: Level, boxed: bool) -> Plan:
         row, column = divmod(index, columns)
         x = edge + column * (wide + gap)
         y = height - edge - (row + 1) * high - row * gap + high - part.height
-        boxes += [box.moved(x, y) for box in part.boxes]
+        boxes += [box.shift(x, y) for box in part.boxes]
     return Plan(width, height, tuple(boxes))
 
 
@@ -239,7 +239,7 @@ def _outline(axes: Axes, boxes: Sequence[Box], **look: object) -> None:
 def _keys(plan: Plan, machine: MachineFile) -> list[Artist]:
     keys: list[Artist] = [Patch(facecolor=USED, edgecolor=USED, label="used")]
     keys.append(Patch(facecolor="none", edgecolor=FAINT, linewidth=0.6, label="not used"))
-    if _not_allowed(plan, frozenset(machine.allowed)):
+    if _forbidden_cpus(plan, frozenset(machine.allowed)):
         keys.append(Patch(facecolor="none", edgecolor=FAINT, linestyle=":", linewidth=0.6, label="not allowed"))
     for level, (tint, width, stroke) in OUTLINES.items():
         if plan.groups(level):
@@ -247,5 +247,5 @@ def _keys(plan: Plan, machine: MachineFile) -> list[Artist]:
     return keys
 
 
-def _not_allowed(plan: Plan, allowed: frozenset[int]) -> Cpus:
+def _forbidden_cpus(plan: Plan, allowed: frozenset[int]) -> Cpus:
     return tuple(cpu for core in plan.cores for cpu in core.cpus if cpu not in allowed)

@@ -10,7 +10,7 @@ from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.series import SeriesKey, series_key
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.plots.style import printable
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
@@ -212,17 +212,17 @@ class Line:
     name: str
     index: int
     point: Point
-    points: tuple[Scaled, ...]
+    points: tuple[ScalingPoint, ...]
     key: SeriesKey
     fit: SeriesFit | None
 
     @property
-    def one_core(self) -> Scaled | None:
+    def one_core(self) -> ScalingPoint | None:
         """The measured point that speedup is against."""
         return next((point for point in self.points if point.summary.point.cores == 1 and point.summary.step), None)
 
     @property
-    def measured(self) -> tuple[Scaled, ...]:
+    def measured(self) -> tuple[ScalingPoint, ...]:
         """The points with a step time."""
         return tuple(point for point in self.points if point.summary.step)
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from scaling.analysis.fits.observations import Floats
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import make_grid, number_axis
 from scaling.reporting.plots.specification import Line, series_lines
@@ -70,7 +70,7 @@ def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:
     return tuple(_group(point, rows[point.summary.point]) for point in chosen)
 
 
-def _group(point: Scaled, rows: Sequence[Row]) -> Group:
+def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
     summary = point.summary
     assert summary.step is not None
     middle, used = summary.step.value, {launch.number for launch in summary.used}

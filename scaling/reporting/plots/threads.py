@@ -9,7 +9,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scaling.analysis.speedup import Scaled
+from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import Grid as Panels
 from scaling.reporting.plots.layout import make_grid
@@ -41,7 +41,7 @@ class Grid:
 
 def threads(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per workload and core count that was measured with several thread settings."""
-    groups: dict[Point, list[Scaled]] = {}
+    groups: dict[Point, list[ScalingPoint]] = {}
     for scaled in result.points:
         if scaled.summary.step is not None:
             groups.setdefault(replace(scaled.summary.point, intra="auto", inter="auto"), []).append(scaled)
@@ -57,7 +57,7 @@ def threads(result: Evaluation) -> Drawing | NotDrawn:
     return Drawing(caption, _figure(chosen))
 
 
-def thread_grid(point: Point, measured: Sequence[Scaled]) -> Grid:
+def thread_grid(point: Point, measured: Sequence[ScalingPoint]) -> Grid:
     """The settings as a table, ascending, words last."""
     intra, inter = (_sorted_values(measured, axis) for axis in ("intra", "inter"))
     percents, valid = np.full((len(inter), len(intra)), np.nan), np.ones((len(inter), len(intra)), dtype=np.bool_)
@@ -70,7 +70,7 @@ def thread_grid(point: Point, measured: Sequence[Scaled]) -> Grid:
     return Grid(point, intra, inter, percents, valid)
 
 
-def _sorted_values(measured: Sequence[Scaled], axis: str) -> tuple[Threads, ...]:
+def _sorted_values(measured: Sequence[ScalingPoint], axis: str) -> tuple[Threads, ...]:
     values = {getattr(scaled.summary.point, axis) for scaled in measured}
     return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
 

@@ -22,7 +22,7 @@ from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.cohort import Candidate, Turns, take_turns
-from scaling.running.environment import environment, recorded
+from scaling.running.environment import environment, row_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
@@ -101,7 +101,7 @@ class LocalEngine:
             machine=self.machine,
             versions=tuple({**self.versions, **launched.versions}.items()),
             started_at=started_at,
-            environment=recorded(spec.environment),
+            environment=row_variables(spec.environment),
         )
 
     def _leave(self, cpus: CpuSet) -> None:

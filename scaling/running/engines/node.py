@@ -63,12 +63,12 @@ def execute(request: str) -> str:
         return encode(_refusal(f"the driver's request cannot be used: {error}", sick=True))
     reply = _reply(lambda: _execute(wanted))
     text = encode(reply)
-    if wanted.spool is not None and not _interrupted(reply):
+    if wanted.spool is not None and not _is_interrupted(reply):
         _write_to_spool(Path(wanted.spool), text)
     return text
 
 
-def _interrupted(reply: Reply) -> bool:
+def _is_interrupted(reply: Reply) -> bool:
     return isinstance(reply, NodeRow) and row_from_json(reply.row).outcome.status == "interrupted"
 
 

@@ -130,7 +130,7 @@ class ParslEngine:
         losses: list[type[Exception]] = []
         while True:
             try:
-                reply = _received(self._describe(request), NodeDescription)
+                reply = _receive(self._describe(request), NodeDescription)
             except (NodeLostError, WorkerLostError) as error:
                 losses.append(type(error))
                 if _too_many(losses):
@@ -166,7 +166,7 @@ class ParslEngine:
 
         `completed` are the runs whose rows are stored already, even where the journal does not say so.
         """
-        spooled = {(reply.key, reply.attempt): reply.path for reply in self._spooled()}
+        spooled = {(reply.key, reply.attempt): reply.path for reply in self._read_spool()}
         for key, attempt in self.ledger.open_attempts(self.node_type.name).items():
             path = spooled.get((key, attempt))
             row = None if path is None or key in completed else _spooled_row(path.read_text())
@@ -238,11 +238,11 @@ class ParslEngine:
     def _row(self, sent: _Attempt) -> Row | None:
         """The row of an attempt; None where its run is to be sent again."""
         try:
-            reply = _received(sent.future, NodeRow)
+            reply = _receive(sent.future, NodeRow)
         except (NodeLostError, WorkerLostError) as error:
             if self._lost(sent, error):
                 return None
-            return self._failed(sent.run, f"{error}, in attempt {sent.number}, which was the last")
+            return self._failed_row(sent.run, f"{error}, in attempt {sent.number}, which was the last")
         if isinstance(reply, NodeRefusal):
             self._write("lost", sent.key, sent.number, node=reply.node, note=reply.reason)
             self.watch.exclude_node(reply.job, f"{_node_name(reply)}: {reply.reason}")
@@ -265,7 +265,7 @@ class ParslEngine:
         self.watch.notify(f"{error}; its run is sent again (attempt {sent.number + 1})")
         return True
 
-    def _failed(self, run: Run, reason: str) -> Row:
+    def _failed_row(self, run: Run, reason: str) -> Row:
         facts = {name: self.machine[name] for name in ("host", "cpu_model", "arch", "kernel", "fingerprint")}
         return Row(
             run=run,
@@ -279,12 +279,12 @@ class ParslEngine:
 
     def _discard_late_replies(self) -> None:
         """Delete replies in the spool that nobody waits for any more."""
-        for spooled in self._spooled():
+        for spooled in self._read_spool():
             if not self.ledger.accepts(self.node_type.name, spooled.key, spooled.attempt):
                 self._write("late", spooled.key, spooled.attempt, note="left in the spool")
                 spooled.path.unlink(missing_ok=True)
 
-    def _spooled(self) -> list[Spooled]:
+    def _read_spool(self) -> list[Spooled]:
         return [] if self.spool is None else list(read_spool(self.spool, self.node_type.name))
 
     def _write(self, event: Event, key: str, attempt: int, **details: Any) -> None:
@@ -295,7 +295,7 @@ class ParslEngine:
 _WAKE_UP: Any = object()
 
 
-def _received(future: "Future[str]", expected: type[M]) -> M | NodeRefusal:
+def _receive(future: "Future[str]", expected: type[M]) -> M | NodeRefusal:
     """A node's reply; anything but a reply or a loss means that no node of the type can be used."""
     try:
         return decode(future.result(), expected, NodeRefusal)

@@ -90,7 +90,7 @@ class ParslPilots:
         except Exception as error:  # what Parsl raises is not ours to list
             raise ClusterError(
                 f"node type '{self.node_type.name}': Parsl does not start to listen on {address}, "
-                f"ports {ports[0]} to {ports[1]} ({error}); what it said is in {self._log}; "
+                f"ports {ports[0]} to {ports[1]} ({error}); its output is in {self._log}; "
                 "set address and ports in the cluster file to free ones"
             ) from error
 
@@ -107,7 +107,7 @@ class ParslPilots:
             ) from error
         if not number:
             raise ClusterError(
-                f"node type '{self.node_type.name}': the scheduler refuses the job; what it said is in {self._log}"
+                f"node type '{self.node_type.name}': the scheduler refuses the job; its output is in {self._log}"
             )
         return str(number)
 

@@ -155,7 +155,7 @@ def _run(scheduler: Scheduler, command: list[str]) -> subprocess.CompletedProces
         ) from error
     except subprocess.TimeoutExpired as error:
         raise ClusterError(
-            f"{NAMES[scheduler]} cannot be reached: {command[0]} said nothing for {COMMAND_SECONDS:g} s; try later"
+            f"{NAMES[scheduler]} cannot be reached: {command[0]} did not answer within {COMMAND_SECONDS:g} s; try later"
         ) from error
 
 

@@ -97,7 +97,7 @@ def _matrix(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, An
     return _product(outputs[0].shape) * int(inputs[0].shape[0 if options.get("transpose_a") else 1])
 
 
-def _batched(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
+def _batch_product(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
     return _product(outputs[0].shape) * int(inputs[0].shape[-2 if options.get("adj_x") else -1])
 
 
@@ -117,9 +117,9 @@ def _to_filter(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str,
 # How many multiply-adds an operation is, from its inputs, its outputs and its options.
 PRODUCTS: dict[str, Callable[[Sequence[Any], Sequence[Any], dict[str, Any]], int]] = {
     "MatMul": _matrix,
-    "BatchMatMul": _batched,
-    "BatchMatMulV2": _batched,
-    "BatchMatMulV3": _batched,
+    "BatchMatMul": _batch_product,
+    "BatchMatMulV2": _batch_product,
+    "BatchMatMulV3": _batch_product,
     "Conv2D": _convolution,
     "Conv2DBackpropInput": _to_input,
     "Conv2DBackpropFilter": _to_filter,

@@ -29,12 +29,12 @@ def fused_update(optimizer: Any, variables: Sequence[Any]) -> Update:
     kernel = KERNELS[name](config, variables)
 
     def update(gradients: Sequence[Any]) -> None:
-        kernel(_clipped(gradients, config))
+        kernel(_clip(gradients, config))
 
     return update
 
 
-def _clipped(gradients: Sequence[Any], config: dict[str, Any]) -> Sequence[Any]:
+def _clip(gradients: Sequence[Any], config: dict[str, Any]) -> Sequence[Any]:
     if config.get("global_clipnorm"):
         return tf.clip_by_global_norm(list(gradients), config["global_clipnorm"])[0]  # type: ignore[no-any-return]
     if config.get("clipnorm"):

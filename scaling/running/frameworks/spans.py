@@ -87,11 +87,11 @@ def _traced_step(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> Trac
     for name, own in own_times(ops):
         times[name] += own
         executions[name] += 1
-    busy = covered(ops)
+    busy = busy_time(ops)
     return TracedStep(
         wall_seconds=_seconds(step.end - step.start),
         ops=tuple(OpTime(name, _seconds(times[name]), executions[name]) for name in sorted(times)),
-        overhead_seconds=_seconds(covered([*calls, *ops]) - busy),
+        overhead_seconds=_seconds(busy_time([*calls, *ops]) - busy),
         overlap_seconds=_seconds(sum(times.values()) - busy),
     )
 
@@ -118,7 +118,7 @@ def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
     return threads
 
 
-def covered(spans: Iterable[Span]) -> int:
+def busy_time(spans: Iterable[Span]) -> int:
     """The time during which at least one of these was going on, whatever the thread."""
     total, reached = 0, 0
     for span in sorted(spans):

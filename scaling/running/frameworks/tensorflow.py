@@ -36,11 +36,11 @@ class TensorFlow:
         # Weights, dropout and sampling are the same in every process. This already starts the runtime.
         keras.utils.set_random_seed(seed)
 
-    def compiled(self, network: Any, mode: str, jit: bool) -> "CompiledStep":
+    def compile_step(self, network: Any, mode: str, jit: bool) -> "CompiledStep":
         """The step of a network."""
         return CompiledStep(network, mode, jit)
 
-    def traced(self, step: "CompiledStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
+    def trace_step(self, step: "CompiledStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Seconds of the first call of a step that was never called before, and its traced steps."""
         # Only here: a run that is not traced should not pay for what reads traces.
         from scaling.running.frameworks.tracing import trace

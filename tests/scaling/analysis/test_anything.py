@@ -25,12 +25,12 @@ def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target)
     if shared:
         measured = threads_on(measured, int(np.median(list(counts))))
     try:
-        found = fit(measured, resamples=20)
+        fitted = fit(measured, resamples=20)
     except FitError:
         return
-    told = answer(found, Question(Goal.THROUGHPUT, target), draws=50)
-    facts = [fit_facts(found), answer_facts(told), limits_facts(scaling_limits(found, draws=50))]
+    sized = answer(fitted, Question(Goal.THROUGHPUT, target), draw_count=50)
+    facts = [fit_facts(fitted), answer_facts(sized), limits_facts(scaling_limits(fitted, draw_count=50))]
     assert json.dumps(facts, allow_nan=False)
-    assert fit_sentence(found)
-    assert answer_sentence(told)
-    assert fits_table([found]).rows
+    assert fit_sentence(fitted)
+    assert answer_sentence(sized)
+    assert fits_table([fitted]).rows

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, launches, series
-from scaling.analysis.capacity import answer, cheapest_replicas, offer_of, scaling_limits
+from scaling.analysis.capacity import allocation_of, answer, cheapest_replicas, scaling_limits
 from scaling.analysis.fits.bootstrap import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import fit
@@ -26,53 +26,53 @@ def throughput(speedup, assurance=0.95, sizes=None, of=FIT):
 
 
 def test_the_size_is_the_smallest_that_is_sure_enough():
-    found = throughput(6.0)
-    assert found.status is Status.OK
-    assert found.offer.assurance >= 0.95
-    below = next(each for each in found.neighbours if each.cores == found.offer.cores - 1)
+    sized = throughput(6.0)
+    assert sized.status is Status.OK
+    assert sized.allocation.assurance >= 0.95
+    below = next(neighbour for neighbour in sized.neighbours if neighbour.cores == sized.allocation.cores - 1)
     assert below.assurance < 0.95
-    assert found.needed.low < cores_for_speedup(6.0, 0.05) < found.needed.high
+    assert sized.needed.low < cores_for_speedup(6.0, 0.05) < sized.needed.high
 
 
 def test_a_size_by_itself_does_and_costs_what_it_does_as_an_answer():
-    found = answer(FIT, Question(Goal.THROUGHPUT, 6.0, price=Price(0.04)))
-    by_itself = offer_of(FIT, found.offer.cores, Price(0.04))
-    assert replace(found.offer, assurance=None) == by_itself
-    assert offer_of(FIT, 1000) is None
-    assert offer_of(FIT, 5, sizes=Sizes((1, 2, 4), "small")) is None
+    sized = answer(FIT, Question(Goal.THROUGHPUT, 6.0, price=Price(0.04)))
+    by_itself = allocation_of(FIT, sized.allocation.cores, Price(0.04))
+    assert replace(sized.allocation, assurance=None) == by_itself
+    assert allocation_of(FIT, 1000) is None
+    assert allocation_of(FIT, 5, sizes=Sizes((1, 2, 4), "small")) is None
 
 
 def test_a_latency_is_the_same_question_as_its_throughput():
     by_latency = answer(FIT, Question(Goal.LATENCY, 1 / 6.0))
-    assert by_latency.offer.cores == throughput(6.0).offer.cores
+    assert by_latency.allocation.cores == throughput(6.0).allocation.cores
 
 
 def test_more_assurance_never_takes_fewer_cores():
-    sizes = [throughput(5.5, assurance).offer.cores for assurance in (0.5, 0.8, 0.95, 0.999)]
+    sizes = [throughput(5.5, assurance).allocation.cores for assurance in (0.5, 0.8, 0.95, 0.999)]
     assert sizes == sorted(sizes)
 
 
 def test_beyond_the_measured_range_an_answer_is_marked_and_beyond_twice_refused():
-    assert throughput(speedup(20, 0.05)).offer.extrapolated
-    assert not throughput(speedup(10, 0.05)).offer.extrapolated
+    assert throughput(speedup(20, 0.05)).allocation.extrapolated
+    assert not throughput(speedup(10, 0.05)).allocation.extrapolated
     refused = throughput(speedup(64, 0.05), of=fit(FIT.series, (AMDAHL,), resamples=0))
-    assert (refused.status, refused.offer) == (Status.REFUSED, None)
+    assert (refused.status, refused.allocation) == (Status.REFUSED, None)
     assert [(reason.code, reason.measured) for reason in refused.reasons] == [("beyond-extrapolation", 16.0)]
 
 
 def test_what_the_law_can_never_do_is_not_reachable():
-    found = throughput(30.0)
-    assert (found.status, found.offer) == (Status.NOT_REACHABLE, None)
-    assert [(reason.code, reason.assurance) for reason in found.reasons] == [("never-reached", 0.95)]
-    assert found.needed.value == inf
+    sized = throughput(30.0)
+    assert (sized.status, sized.allocation) == (Status.NOT_REACHABLE, None)
+    assert [(reason.code, reason.assurance) for reason in sized.reasons] == [("never-reached", 0.95)]
+    assert sized.needed.value == inf
 
 
 def test_only_counts_the_machine_has_are_offered():
     machine = Sizes((1, 2, 3, 4, 8, 16), "epyc")
-    assert throughput(4.5, sizes=machine).offer.cores == 8
-    found = throughput(speedup(20, 0.05), sizes=machine)
-    assert (found.status, found.offer) == (Status.NOT_REACHABLE, None)
-    assert [(reason.code, reason.cores, reason.machine) for reason in found.reasons] == [
+    assert throughput(4.5, sizes=machine).allocation.cores == 8
+    sized = throughput(speedup(20, 0.05), sizes=machine)
+    assert (sized.status, sized.allocation) == (Status.NOT_REACHABLE, None)
+    assert [(reason.code, reason.cores, reason.machine) for reason in sized.reasons] == [
         ("machine-too-small", 16, "epyc")
     ]
 
@@ -82,32 +82,32 @@ def test_second_threads_come_only_after_the_last_core():
     shared = fit(series(truth, np.random.default_rng(1)), resamples=0)
     machine = Sizes((1, 2, 3, 4, 5, 6, 7, 8), "smt", threads=2)
     alone = throughput(0.95 / truth.true_seconds(8), sizes=machine, of=shared)
-    assert (alone.offer.cores, alone.offer.threads) == (8, 1)
+    assert (alone.allocation.cores, alone.allocation.threads) == (8, 1)
     both = throughput(1.1 / truth.true_seconds(8), sizes=machine, of=shared)
-    assert (both.offer.cores, both.offer.threads) == (8, 2)
-    assert both.offer.assurance > 0.95
-    assert throughput(1.4 / truth.true_seconds(8), sizes=machine, of=shared).offer is None
+    assert (both.allocation.cores, both.allocation.threads) == (8, 2)
+    assert both.allocation.assurance > 0.95
+    assert throughput(1.4 / truth.true_seconds(8), sizes=machine, of=shared).allocation is None
 
 
 def test_an_efficiency_floor_gives_the_most_cores_that_keep_it():
-    found = answer(FIT, Question(Goal.EFFICIENCY, 0.7))
-    assert speedup(found.offer.cores, 0.05) / found.offer.cores > 0.7
-    assert found.needed.low < 1 + (1 / 0.7 - 1) / 0.05 < found.needed.high
-    assert answer(FIT, Question(Goal.EFFICIENCY, 0.01)).offer.cores == 32
+    sized = answer(FIT, Question(Goal.EFFICIENCY, 0.7))
+    assert speedup(sized.allocation.cores, 0.05) / sized.allocation.cores > 0.7
+    assert sized.needed.low < 1 + (1 / 0.7 - 1) / 0.05 < sized.needed.high
+    assert answer(FIT, Question(Goal.EFFICIENCY, 0.01)).allocation.cores == 32
 
 
 def test_the_cheapest_size_pays_for_the_replica():
-    found = answer(FIT, Question(Goal.CHEAPEST, 1.0, price=Price(1.0, 3.0)))
-    assert found.offer.cores in (7, 8)
-    assert found.needed.low < 7.55 < found.needed.high
-    assert [(reason.code, reason.share) for reason in found.reasons] == [("similar-cost", 0.05)]
-    assert answer(FIT, Question(Goal.CHEAPEST, 1.0)).offer.cores == 1
+    sized = answer(FIT, Question(Goal.CHEAPEST, 1.0, price=Price(1.0, 3.0)))
+    assert sized.allocation.cores in (7, 8)
+    assert sized.needed.low < 7.55 < sized.needed.high
+    assert [(reason.code, reason.share) for reason in sized.reasons] == [("similar-cost", 0.05)]
+    assert answer(FIT, Question(Goal.CHEAPEST, 1.0)).allocation.cores == 1
 
 
 def test_a_budget_buys_the_most_throughput_it_can():
     price = Price(0.05, 0.1)
-    found = answer(FIT, Question(Goal.HOURLY_BUDGET, 0.5, price=price))
-    assert found.offer.cores == 8
+    sized = answer(FIT, Question(Goal.HOURLY_BUDGET, 0.5, price=price))
+    assert sized.allocation.cores == 8
     assert answer(FIT, Question(Goal.HOURLY_BUDGET, 0.01, price=price)).status is Status.NOT_REACHABLE
 
 
@@ -115,28 +115,28 @@ def test_a_budget_does_not_buy_cores_past_the_peak():
     turning = fit(
         series(Truth(0.02, 5e-3, noise=0.005, grid=(1, 2, 4, 8, 16, 24)), np.random.default_rng(1)), resamples=0
     )
-    assert answer(turning, Question(Goal.HOURLY_BUDGET, 40.0)).offer.cores < 18
+    assert answer(turning, Question(Goal.HOURLY_BUDGET, 40.0)).allocation.cores < 18
 
 
 def test_no_number_is_given_where_no_law_fits():
-    found = answer(fit(rates("no single", NO_SINGLE)), Question(Goal.THROUGHPUT, 100.0))
-    assert (found.status, found.offer, found.neighbours) == (Status.REFUSED, None, ())
-    assert [(reason.code, reason.verdict) for reason in found.reasons] == [("no-law", Verdict.NO_LAW_FITS)]
-    assert scaling_limits(found.fit).knee is None
+    sized = answer(fit(rates("no single", NO_SINGLE)), Question(Goal.THROUGHPUT, 100.0))
+    assert (sized.status, sized.allocation, sized.neighbours) == (Status.REFUSED, None, ())
+    assert [(reason.code, reason.verdict) for reason in sized.reasons] == [("no-law", Verdict.NO_LAW_FITS)]
+    assert scaling_limits(sized.fit).knee is None
 
 
 def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_further():
     two = fit(Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552)))), resamples=0)
-    assert answer(two, Question(Goal.THROUGHPUT, 1.6)).offer.cores == 2
+    assert answer(two, Question(Goal.THROUGHPUT, 1.6)).allocation.cores == 2
     refused = answer(two, Question(Goal.THROUGHPUT, 2.5))
-    assert (refused.status, refused.offer) == (Status.REFUSED, None)
+    assert (refused.status, refused.allocation) == (Status.REFUSED, None)
     assert [reason.code for reason in refused.reasons] == ["measured-too-few"]
 
 
 def test_landmarks_have_intervals():
-    found = scaling_limits(FIT)
-    assert found.knee.low < knee(0.05) < found.knee.high
-    assert found.speedup_limit.low < 20.0 < found.speedup_limit.high
+    limits = scaling_limits(FIT)
+    assert limits.knee.low < knee(0.05) < limits.knee.high
+    assert limits.speedup_limit.low < 20.0 < limits.speedup_limit.high
     peak = scaling_limits(fit(rates("cisco", CISCO))).peak_cores
     assert peak.low < 35.6 < peak.high
 
@@ -145,19 +145,19 @@ def test_landmarks_have_intervals():
 def test_promises_are_kept_as_often_as_they_say(cores, assurance):
     """The fit is as sure as asked of some latency; of many launches that many must keep it, within two points."""
     truth, chance = Truth(0.05, grid=TO_16), np.random.default_rng(6)
-    kept = []
+    promises = []
     for _ in range(40):
-        drawn = fit(series(truth, chance), (AMDAHL,), resamples=0).draws(400)
+        draws = fit(series(truth, chance), (AMDAHL,), resamples=0).draws(400)
         tried = truth.true_seconds(cores) * np.exp(np.linspace(-0.3, 0.3, 1201))
-        chances = [float(chance_within(drawn, each, np.array([float(cores)]))[0]) for each in tried[::40]]
+        chances = [float(chance_within(draws, seconds, np.array([float(cores)]))[0]) for seconds in tried[::40]]
         promised = float(np.interp(assurance, chances, tried[::40]))
-        kept.append(np.mean(launches(truth, cores, chance, 400) <= promised))
-    assert np.mean(kept) == pytest.approx(assurance, abs=0.04)
+        promises.append(np.mean(launches(truth, cores, chance, 400) <= promised))
+    assert np.mean(promises) == pytest.approx(assurance, abs=0.04)
 
 
 def test_a_predicted_mean_is_surer_than_a_single_launch():
-    drawn = FIT.draws()
-    one, many = predict(drawn, 32.0), predict(drawn, 32.0, launches=25)
+    draws = FIT.draws()
+    one, many = predict(draws, 32.0), predict(draws, 32.0, launches=25)
     assert one.seconds.low < many.seconds.low < many.seconds.value < many.seconds.high < one.seconds.high
     assert many.seconds.low < QUIET.true_seconds(32) < many.seconds.high
 
@@ -166,13 +166,13 @@ def test_a_falling_clock_is_kept_in_the_answer():
     truth = Truth(0.02, noise=0.005, slowest_mhz=2800.0)
     slowed = fit(series(truth, np.random.default_rng(1), clock=True), resamples=0)
     assert predict(slowed.draws(), 32.0).seconds.value == pytest.approx(truth.true_seconds(32), rel=0.02)
-    found = answer(slowed, Question(Goal.LATENCY, truth.true_seconds(16)))
-    assert found.offer.cores in (16, 17)
-    assert found.needed.low < 16 < found.needed.high
+    sized = answer(slowed, Question(Goal.LATENCY, truth.true_seconds(16)))
+    assert sized.allocation.cores in (16, 17)
+    assert sized.needed.low < 16 < sized.needed.high
 
 
 NOISY = fit(series(Truth(0.05, noise=0.02, grid=TO_16), np.random.default_rng(1)), resamples=0)
-DRAWN = NOISY.draws(400)
+DRAWS = NOISY.draws(400)
 PLAIN, DEAR = Price(1.0, 0.0), Price(1.0, 5.0)
 
 
@@ -181,7 +181,7 @@ def brute(seconds, price, assurance):
     choices = [
         (replicas * price.hourly(cores), replicas, cores)
         for cores, replicas in product(range(1, 17), range(1, 60))
-        if chance_within(DRAWN, seconds * replicas, np.array([float(cores)]), launches=replicas)[0] >= assurance
+        if chance_within(DRAWS, seconds * replicas, np.array([float(cores)]), launches=replicas)[0] >= assurance
     ]
     return min(choices)
 
@@ -189,19 +189,19 @@ def brute(seconds, price, assurance):
 @pytest.mark.parametrize("price", [PLAIN, DEAR], ids=["plain", "dear replicas"])
 @pytest.mark.parametrize("rate", [0.5, 3.0, 17.0, 40.0])
 def test_the_replicas_are_the_cheapest_of_all(price, rate):
-    replicas = cheapest_replicas(DRAWN, 1.0 / rate, range(1, 17), price, 0.95)
+    replicas = cheapest_replicas(DRAWS, 1.0 / rate, range(1, 17), price, 0.95)
     assert (replicas.hourly_cost, replicas.replicas, replicas.cores) == brute(1.0 / rate, price, 0.95)
     assert replicas.assurance >= 0.95
 
 
 def test_where_a_replica_costs_nothing_by_itself_cores_are_not_shared_out_in_large_ones():
-    assert cheapest_replicas(DRAWN, 1.0 / 40, range(1, 17), PLAIN, 0.95).cores == 1
-    assert cheapest_replicas(DRAWN, 1.0 / 40, range(1, 17), DEAR, 0.95).cores > 4
+    assert cheapest_replicas(DRAWS, 1.0 / 40, range(1, 17), PLAIN, 0.95).cores == 1
+    assert cheapest_replicas(DRAWS, 1.0 / 40, range(1, 17), DEAR, 0.95).cores > 4
 
 
 def test_a_throughput_out_of_reach_of_one_replica_is_in_reach_of_several():
     reply = answer(NOISY, Question(Goal.THROUGHPUT, 100.0, price=DEAR))
-    assert (reply.status, reply.offer) == (Status.NOT_REACHABLE, None)
+    assert (reply.status, reply.allocation) == (Status.NOT_REACHABLE, None)
     assert reply.replicas.replicas > 1
 
 
@@ -210,4 +210,4 @@ def test_other_questions_have_no_replicas():
 
 
 def test_no_answer_has_more_than_a_million_replicas():
-    assert cheapest_replicas(DRAWN, 1e-9, (1, 2), PLAIN, 0.95) is None
+    assert cheapest_replicas(DRAWS, 1e-9, (1, 2), PLAIN, 0.95) is None

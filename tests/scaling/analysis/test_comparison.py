@@ -40,7 +40,7 @@ def false_alarms(points: int, count: int, pairs: int, noise: Callable[[random.Ra
     called = 0
     for _ in range(pairs):
         one, other = (summaries(chance, POINTS[:points], count=count, noise=noise) for _ in range(2))
-        called += any(each.differs for each in compare(one, other).differences)
+        called += any(difference.differs for difference in compare(one, other).differences)
     return called / pairs
 
 
@@ -58,16 +58,16 @@ def test_one_point_that_changed_is_found_among_many_also_where_few_launches_have
     chance = random.Random(6)
     one = summaries(chance, POINTS)
     other = [*summaries(chance, POINTS[:1], 1.2), *summaries(chance, POINTS[1:])]
-    assert [each.point for each in compare(one, other).differences if each.differs] == POINTS[:1]
+    assert [difference.point for difference in compare(one, other).differences if difference.differs] == POINTS[:1]
 
 
 def test_a_point_differs_where_its_interval_does_not_hold_one():
     chance = random.Random(7)
     for _ in range(300):
         one, other = (summaries(chance, POINTS[:1], change, noise=disturbed) for change in (1.0, 1.02))
-        (found,) = compare(one, other).differences
-        assert found.ratio.low <= found.ratio.value <= found.ratio.high
-        assert found.differs == (not found.ratio.low <= 1.0 <= found.ratio.high)
+        (difference,) = compare(one, other).differences
+        assert difference.ratio.low <= difference.ratio.value <= difference.ratio.high
+        assert difference.differs == (not difference.ratio.low <= 1.0 <= difference.ratio.high)
 
 
 def test_many_points_do_not_make_false_alarms_likelier():
@@ -76,29 +76,29 @@ def test_many_points_do_not_make_false_alarms_likelier():
 
 def test_a_real_change_is_found_with_its_size_and_direction():
     chance = random.Random(3)
-    (found,) = compare(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1], 1.05)).differences
-    assert (found.differs, found.verdict) == (True, Change.SLOWER)
-    assert found.ratio.low < 1.05 < found.ratio.high
+    (difference,) = compare(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1], 1.05)).differences
+    assert (difference.differs, difference.verdict) == (True, Change.SLOWER)
+    assert difference.ratio.low < 1.05 < difference.ratio.high
     (back,) = compare(summaries(chance, POINTS[:1], 1.05), summaries(chance, POINTS[:1])).differences
     assert back.verdict is Change.FASTER
 
 
 def test_points_are_matched_by_their_settings_and_the_rest_is_named():
     chance = random.Random(4)
-    told = compare(summaries(chance, POINTS[:3]), summaries(chance, POINTS[1:4]))
-    assert [each.point for each in told.differences] == POINTS[1:3]
-    assert (told.only_first, told.only_second) == ((POINTS[0],), (POINTS[3],))
+    comparison = compare(summaries(chance, POINTS[:3]), summaries(chance, POINTS[1:4]))
+    assert [difference.point for difference in comparison.differences] == POINTS[1:3]
+    assert (comparison.only_first, comparison.only_second) == ((POINTS[0],), (POINTS[3],))
 
 
-def test_one_launch_a_side_cannot_be_told():
+def test_one_launch_per_side_is_not_enough_to_decide():
     chance = random.Random(5)
-    (found,) = compare(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences
-    assert (found.verdict, found.ratio.low, found.differs) == (Change.UNKNOWN, None, False)
+    (difference,) = compare(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences
+    assert (difference.verdict, difference.ratio.low, difference.differs) == (Change.UNKNOWN, None, False)
 
 
-def test_equal_launches_cannot_be_told_either():
+def test_equal_launches_are_not_enough_to_decide_either():
     made = summarize(Launch(POINTS[0], number, 1.0) for number in range(3))
     other = summarize(Launch(POINTS[0], number, 2.0) for number in range(3))
-    (found,) = compare(made, other).differences
-    assert found.verdict is Change.UNKNOWN
-    assert found.doubts[-1] == SideDoubt("both", Doubt(rules.EQUAL))
+    (difference,) = compare(made, other).differences
+    assert difference.verdict is Change.UNKNOWN
+    assert difference.doubts[-1] == SideDoubt("both", Doubt(rules.EQUAL))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
-from scaling.analysis.curves import Curve, curve_counts, launch_curve, most_fitted, predicted_speedup, speedup_curve
+from scaling.analysis.curves import Curve, curve_counts, launch_curve, predicted_speedup, speedup_curve
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import series_of
 from scaling.analysis.speedup import speedups
@@ -41,7 +41,7 @@ def test_counts_of_a_curve_include_the_fewest_and_the_most_measured_and_the_fart
     fitted, _ = sweep
     counts = curve_counts(fitted, 32.0)
     assert (counts[0], counts[-1]) == pytest.approx((1.0, 32.0))
-    assert np.isclose(counts, most_fitted(fitted)).sum() == 1
+    assert np.isclose(counts, fitted.most_cores).sum() == 1
     assert curve_counts(fitted, 8.0)[-1] == pytest.approx(16.0)
 
 

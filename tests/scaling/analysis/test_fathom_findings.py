@@ -33,12 +33,16 @@ def kept_traces(folder: str) -> tuple[Trace, ...]:
 
 
 @cache
-def kept(folder: str) -> tuple[Profile, ...]:
+def published_profiles(folder: str) -> tuple[Profile, ...]:
     return tuple(profiles(kept_traces(folder)))
 
 
 def one_thread(folder: str, mode: str = "train") -> dict[str, Profile]:
-    return {each.point.workload: each for each in kept(folder) if each.threads == 1 and each.point.mode == mode}
+    return {
+        profile.point.workload: profile
+        for profile in published_profiles(folder)
+        if profile.threads == 1 and profile.point.mode == mode
+    }
 
 
 def launches_on_one_thread(name: str, folder: str = PUBLISHED) -> list[Trace]:
@@ -55,7 +59,7 @@ def points_apart(one: Profile, other: Profile) -> float:
 
 
 def largest_class(profile: Profile) -> str:
-    return max(profile.class_shares, key=lambda kind: profile.class_shares[kind])
+    return max(profile.class_shares, key=lambda op_class: profile.class_shares[op_class])
 
 
 @everywhere
@@ -65,13 +69,17 @@ def test_all_eight_networks_are_there(folder, mode):
 
 
 def test_all_eight_were_trained_at_published_size_on_up_to_sixteen_threads():
-    found = {(each.point.workload, each.threads) for each in kept(PUBLISHED) if each.point.mode == "train"}
-    assert found == {(name, threads) for name in one_thread(PUBLISHED) for threads in (1, 2, 4, 8, 16)}
+    trained = {
+        (profile.point.workload, profile.threads)
+        for profile in published_profiles(PUBLISHED)
+        if profile.point.mode == "train"
+    }
+    assert trained == {(name, threads) for name in one_thread(PUBLISHED) for threads in (1, 2, 4, 8, 16)}
 
 
 @everywhere
 def test_no_op_is_without_a_class(folder):
-    assert {op.type for each in kept(folder) for op in each.ops if op.op_class == "other"} == set()
+    assert {op.type for profile in published_profiles(folder) for op in profile.ops if op.op_class == "other"} == set()
 
 
 @everywhere
@@ -107,7 +115,7 @@ def test_matrix_products_dominate_speech_and_autoenc(folder, name, mode):
 @modes
 def test_in_memnet_everything_else_outweighs_matrix_products(folder, mode):
     memnet = one_thread(folder, mode)["memnet"]
-    rest = sum(memnet.class_share(kind) for kind in ("elementwise", "reduction", "data movement"))
+    rest = sum(memnet.class_share(op_class) for op_class in ("elementwise", "reduction", "data movement"))
     assert rest > 0.9 > memnet.class_share("matrix")
 
 
@@ -115,9 +123,9 @@ def test_in_memnet_everything_else_outweighs_matrix_products(folder, mode):
 @modes
 @pytest.mark.parametrize("linkage", LINKAGES)
 def test_the_convolutional_networks_form_one_cluster_before_others_join(folder, mode, linkage):
-    found = merges(shares_of(one_thread(folder, mode)), linkage)
-    assert is_group(found, set(CONVOLUTIONAL))
-    assert is_group(found, {"residual", "vgg"})
+    joined = merges(shares_of(one_thread(folder, mode)), linkage)
+    assert is_group(joined, set(CONVOLUTIONAL))
+    assert is_group(joined, {"residual", "vgg"})
 
 
 @pytest.mark.parametrize(("folder", "few"), [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"speech", "vgg"})])
@@ -148,7 +156,10 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_half_of_the_netwo
 
     rising = set()
     for name, one in one_thread(folder).items():
-        most = max((each for each in kept(folder) if each.subject == one.subject), key=lambda each: each.threads)
+        most = max(
+            (other for other in published_profiles(folder) if other.subject == one.subject),
+            key=lambda other: other.threads,
+        )
         rising |= {name} if update_and_loss(most) > update_and_loss(one) else set()
     assert set(one_thread(folder)) - rising == falling
 
@@ -157,7 +168,9 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_half_of_the_netwo
 def test_where_the_optimisers_share_falls_on_sixteen_threads_single_launches_on_one_thread_lie_on_both_sides(name):
     """So that neither a fall nor a rise is told."""
     one = one_thread(PUBLISHED)[name]
-    sixteen = next(each for each in kept(PUBLISHED) if each.subject == one.subject and each.threads == 16)
+    sixteen = next(
+        other for other in published_profiles(PUBLISHED) if other.subject == one.subject and other.threads == 16
+    )
     single = [profile([trace]).class_share("optimisation") for trace in launches_on_one_thread(name)]
     assert min(single) < sixteen.class_share("optimisation") < one.class_share("optimisation") < max(single)
 
@@ -165,9 +178,9 @@ def test_where_the_optimisers_share_falls_on_sixteen_threads_single_launches_on_
 def test_the_optimisers_share_rises_in_deepq_from_four_threads_on_after_falling_from_one_to_four():
     """Up to four threads its update gains more than its convolutions do."""
     shares = {
-        each.threads: each.class_share("optimisation")
-        for each in kept(PUBLISHED)
-        if each.subject == one_thread(PUBLISHED)["deepq"].subject
+        profile.threads: profile.class_share("optimisation")
+        for profile in published_profiles(PUBLISHED)
+        if profile.subject == one_thread(PUBLISHED)["deepq"].subject
     }
     assert shares[1] > shares[2] > shares[4] < shares[8] < shares[16] < shares[1]
 
@@ -182,18 +195,18 @@ def test_hardly_any_time_of_large_convolutional_networks_lies_outside_ops(folder
 @everywhere
 @modes
 def test_ops_overhead_and_unexplained_add_up_to_the_step_and_a_twentieth_at_most_is_unexplained(folder, mode):
-    for each in one_thread(folder, mode).values():
-        parts = each.op_seconds + each.overhead_seconds + each.unexplained_seconds
-        assert parts - each.overlap_seconds == pytest.approx(each.wall_seconds)
-        assert 0 <= outside_ops(each)[1] <= 0.05
+    for one in one_thread(folder, mode).values():
+        parts = one.op_seconds + one.overhead_seconds + one.unexplained_seconds
+        assert parts - one.overlap_seconds == pytest.approx(one.wall_seconds)
+        assert 0 <= outside_ops(one)[1] <= 0.05
 
 
 def test_every_traced_step_of_a_network_runs_the_same_ops_as_often_on_any_number_of_threads():
-    found = defaultdict(set)
+    by_network = defaultdict(set)
     for trace in kept_traces(PUBLISHED):
         counts = (frozenset((op.type, op.executions) for op in step.ops) for step in trace.steps)
-        found[trace.point.workload, trace.point.mode].update(counts)
-    assert {len(each) for each in found.values()} == {1}
+        by_network[trace.point.workload, trace.point.mode].update(counts)
+    assert {len(executions) for executions in by_network.values()} == {1}
 
 
 def op_share(profile: Profile) -> float:
@@ -256,7 +269,7 @@ def test_three_launches_made_again_differ_by_one_point_in_alexnet_and_by_two_to_
     apart = {}
     for name in ("alexnet", "autoenc", "deepq", "memnet"):
         launches = launches_on_one_thread(name)
-        first, second = ([each for each in launches if (each.launch > 3) == later] for later in (False, True))
+        first, second = ([trace for trace in launches if (trace.launch > 3) == later] for later in (False, True))
         assert (len(first), len(second)) == (3, 3)
         apart[name] = points_apart(profile(first), profile(second))
     assert {name for name, points in apart.items() if points >= 0.02} == {"autoenc", "deepq", "memnet"}
@@ -268,8 +281,8 @@ def test_three_launches_made_again_differ_by_one_point_in_alexnet_and_by_two_to_
 def test_our_profiles_are_like_the_papers_for_the_networks_that_were_built_alike(folder):
     """Cosine distance to the row of the paper's Figure 3: near for convolutions and products, far for memnet."""
     distances = {}
-    for name, each in one_thread(folder).items():
-        ours = {op.type: op.share for op in each.ops}
+    for name, one in one_thread(folder).items():
+        ours = {op.type: op.share for op in one.ops}
         distances[name] = shares_in({"ours": ours, "theirs": FIGURE_3[name]}).distance(0, 1)
     assert max(distances[name] for name in ("residual", "vgg", "autoenc", "speech")) < 0.1
     assert distances["memnet"] > 0.3

@@ -30,12 +30,12 @@ def curve(name, points, times=1):
 
 def test_a_sweep_on_a_pretend_machine_ends_in_the_law_it_was_made_from():
     (measured,) = swept(32, serial=0.07)
-    found = fit(measured)
-    assert (found.choice.law, found.verdict) == (AMDAHL, Verdict.OK)
-    assert found.chosen.figures.contention.value == pytest.approx(0.07, abs=1e-6)
-    assert found.chosen.figures.speedup_limit.value == pytest.approx(1 / 0.07, rel=1e-5)
-    assert found.chosen.figures.rate_at_1.value == pytest.approx(1.0, rel=1e-6)
-    assert found.held_out.inside
+    fitted = fit(measured)
+    assert (fitted.choice.law, fitted.verdict) == (AMDAHL, Verdict.OK)
+    assert fitted.chosen.figures.contention.value == pytest.approx(0.07, abs=1e-6)
+    assert fitted.chosen.figures.speedup_limit.value == pytest.approx(1 / 0.07, rel=1e-5)
+    assert fitted.chosen.figures.rate_at_1.value == pytest.approx(1.0, rel=1e-6)
+    assert fitted.held_out.inside
 
 
 def test_weak_scaling_is_fitted_by_throughput():
@@ -45,42 +45,42 @@ def test_weak_scaling_is_fitted_by_throughput():
 
 def test_two_cores_cannot_tell_a_law_but_have_their_karp_flatt_value():
     (measured,) = swept(2, serial=0.1)
-    found = fit(measured)
-    assert found.verdict is Verdict.NOT_IDENTIFIABLE
-    assert found.reasons[0] == TooFewCounts(2)
-    (value,) = found.karp_flatt.values
+    fitted = fit(measured)
+    assert fitted.verdict is Verdict.NOT_IDENTIFIABLE
+    assert fitted.reasons[0] == TooFewCounts(2)
+    (value,) = fitted.karp_flatt.values
     assert (value.cores, value.fraction.value) == (2.0, pytest.approx(0.1, abs=1e-6))
     assert value.fraction.low <= 0.1 <= value.fraction.high
 
 
 def test_the_known_serial_fraction_is_found_though_three_counts_are_too_few_to_trust():
-    found = fit(times("carpentry", CARPENTRY))
-    assert found.chosen.figures.contention.value == pytest.approx(0.150, abs=1e-3)
-    assert found.verdict is Verdict.NOT_IDENTIFIABLE
+    fitted = fit(times("carpentry", CARPENTRY))
+    assert fitted.chosen.figures.contention.value == pytest.approx(0.150, abs=1e-3)
+    assert fitted.verdict is Verdict.NOT_IDENTIFIABLE
 
 
 def test_perfect_scaling_has_a_one_sided_limit_and_no_law_beyond_what_was_measured():
     (measured,) = swept(16, serial=0.0)
-    found = fit(measured)
-    assert found.chosen.figures.contention.on_bound
-    assert found.verdict is Verdict.NOT_IDENTIFIABLE
+    fitted = fit(measured)
+    assert fitted.chosen.figures.contention.on_bound
+    assert fitted.verdict is Verdict.NOT_IDENTIFIABLE
 
 
 def test_second_threads_have_a_yield_where_two_counts_share_cores():
     truth = Truth(0.02, grid=(1, 2, 4, 8, 12, 16, 20, 24, 28, 32), physical=16, smt_yield=0.25)
-    found = fit(series(truth, np.random.default_rng(2)))
-    yielded = found.chosen.figures.smt_yield
+    fitted = fit(series(truth, np.random.default_rng(2)))
+    yielded = fitted.chosen.figures.smt_yield
     assert yielded.value == pytest.approx(0.25, abs=0.05)
     assert yielded.low < 0.25 < yielded.high
-    assert found.chosen.figures.contention.value == pytest.approx(0.02, rel=0.1)
+    assert fitted.chosen.figures.contention.value == pytest.approx(0.02, rel=0.1)
 
 
 def test_a_yield_needs_two_counts_that_share_cores():
     truth = Truth(0.02, grid=(1, 2, 4, 8, 16, 32), physical=16, smt_yield=0.25)
-    found = fit(series(truth, np.random.default_rng(2)))
-    assert found.chosen.figures.smt_yield is None
-    assert SmtYieldUnknown() in found.cautions
-    assert max(found.series.cores) == 16
+    fitted = fit(series(truth, np.random.default_rng(2)))
+    assert fitted.chosen.figures.smt_yield is None
+    assert SmtYieldUnknown() in fitted.cautions
+    assert max(fitted.series.cores) == 16
 
 
 def test_threads_counted_as_cores_make_the_serial_fraction_too_large():
@@ -94,15 +94,15 @@ def test_threads_counted_as_cores_make_the_serial_fraction_too_large():
 @pytest.mark.parametrize("governs", ["parallel part", "everything"])
 def test_a_measured_clock_is_taken_out_of_the_serial_fraction(governs):
     truth = Truth(0.02, noise=0.005, slowest_mhz=2800.0, clock_governs=governs)
-    found = fit(series(truth, np.random.default_rng(2), clock=True))
-    assert found.clock.governs == governs
-    assert found.law(AMDAHL).figures.contention.value == pytest.approx(0.02, rel=0.05)
-    assert ClockUnknown() not in found.cautions
+    fitted = fit(series(truth, np.random.default_rng(2), clock=True))
+    assert fitted.clock.governs == governs
+    assert fitted.law(AMDAHL).figures.contention.value == pytest.approx(0.02, rel=0.05)
+    assert ClockUnknown() not in fitted.cautions
 
 
 def test_one_law_can_be_asked_for():
-    found = fit(rates("cisco", CISCO), (AMDAHL,))
-    assert [law.law for law in found.laws] == [AMDAHL]
+    fitted = fit(rates("cisco", CISCO), (AMDAHL,))
+    assert [law.law for law in fitted.laws] == [AMDAHL]
     with pytest.raises(FitError, match="needs three core counts"):
         fit(curve("two", [(1, 1), (2, 1.9)], times=3), (USL,))
 
@@ -120,5 +120,5 @@ def test_the_same_series_gives_the_same_fit():
 def test_many_launches_are_no_burden():
     chance = np.random.default_rng(2)
     measured = series(Truth(0.05, launches=20_000), chance)
-    found = fit(measured)
-    assert found.chosen.figures.contention.value == pytest.approx(0.05, abs=2e-4)
+    fitted = fit(measured)
+    assert fitted.chosen.figures.contention.value == pytest.approx(0.05, abs=2e-4)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scaling.analysis.laws import AMDAHL, LAWS, USL, karp_flatt, laws_named, relative_time, speedup
+from scaling.analysis.laws import AMDAHL, LAWS, USL, karp_flatt, laws_by_name, relative_time, speedup
 from scaling.errors import FitError
 from tests.published import FX_40, Y_MP
 
@@ -22,10 +22,10 @@ def test_the_columns_of_a_law_add_up_to_its_time():
 
 
 def test_every_law_is_known_by_its_name():
-    assert [laws_named(law.name) for law in LAWS] == [(law,) for law in LAWS]
-    assert laws_named("best") == LAWS
+    assert [laws_by_name(law.name) for law in LAWS] == [(law,) for law in LAWS]
+    assert laws_by_name("best") == LAWS
     with pytest.raises(FitError, match="no law 'gustafson'; there are best, amdahl, usl"):
-        laws_named("gustafson")
+        laws_by_name("gustafson")
 
 
 def test_karp_flatt_gives_amdahls_serial_fraction_back():
@@ -37,7 +37,7 @@ def test_karp_flatt_gives_amdahls_serial_fraction_back():
 def test_karp_flatt_values_of_the_paper_lie_within_their_rounding(table):
     (_, one_core, _), *others = table
     for cores, seconds, printed in others:
-        digits = 10.0 ** -max(len(str(each).partition(".")[2]) for each in (seconds,)) / 2
+        digits = 10.0 ** -max(len(str(value).partition(".")[2]) for value in (seconds,)) / 2
         ends = [
             karp_flatt((one_core + a * _rounding(one_core)) / (seconds + b * digits), cores)
             for a in (-1, 1)

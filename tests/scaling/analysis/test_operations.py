@@ -50,7 +50,7 @@ def test_steps_that_grow_longer_are_not_steady():
     assert result.p < 1e-6
 
 
-def test_a_trend_is_not_told_of_two_steps():
+def test_two_steps_have_no_trend():
     result = stationarity(trace(step({"MatMul": 1.0}), step({"MatMul": 2.0})))
     assert (result.drift, result.p, result.stationary) == (None, None, True)
 
@@ -79,6 +79,6 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_where_they_scale_wor
     assert loss_share(four) > loss_share(one) > 0
 
 
-def test_time_outside_ops_is_told_apart():
+def test_time_outside_ops_is_split_into_overhead_and_unexplained():
     made = profile([trace(step({"MatMul": 0.9}, overhead=0.08, unexplained=0.02))])
     assert outside_ops(made) == pytest.approx((0.08, 0.02))

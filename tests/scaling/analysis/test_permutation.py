@@ -38,7 +38,7 @@ def test_the_interval_holds_the_shifts_the_test_does_not_refuse(sizes):
         assert permutation_test(before, [value - bound + inwards for value in after]).probability <= 0.05
 
 
-def test_groups_wholly_apart_are_told_to_be_the_farthest_there_is():
+def test_groups_wholly_apart_are_the_most_extreme_permutation():
     before, after = groups((5, 5), apart=9.0)
     assert permutation_test(before, after).most_extreme
     assert permutation_test(before, after).probability == pytest.approx(2 / 252)

@@ -19,15 +19,15 @@ def launches(toml="", cores=4, smt=1, **keys):
 
 
 def test_a_series_is_everything_of_a_point_but_its_cores():
-    (found,) = series_of(launches('cores = "doubling"\nlaunches = 2'))
-    assert found.name == "calibrated train compact smt1"
-    assert found.cores == (1.0, 2.0, 4.0)
-    assert found.launches == (3, 2, 2)  # one core was measured once more at the end
+    (series,) = series_of(launches('cores = "doubling"\nlaunches = 2'))
+    assert series.name == "calibrated train compact smt1"
+    assert series.cores == (1.0, 2.0, 4.0)
+    assert series.launches == (3, 2, 2)  # one core was measured once more at the end
 
 
 def test_what_varies_is_in_the_name():
-    found = series_of(launches('cores = [2]\nlaunches = 1\nitems = [1, 2]\nplacements = ["compact", "scatter"]'))
-    assert sorted(each.name for each in found) == [
+    all_series = series_of(launches('cores = [2]\nlaunches = 1\nitems = [1, 2]\nplacements = ["compact", "scatter"]'))
+    assert sorted(series.name for series in all_series) == [
         "calibrated train compact items=1 smt1",
         "calibrated train compact items=2 smt1",
         "calibrated train scatter items=1 smt1",
@@ -43,49 +43,54 @@ def test_a_point_has_the_key_of_its_series():
 
 def test_a_program_whose_arguments_end_like_a_joint_series_is_one_series():
     made = launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)
-    odd = [replace(each, point=replace(each.point, workload="command:prog smt1-2")) for each in made]
+    odd = [replace(launch, point=replace(launch.point, workload="command:prog smt1-2")) for launch in made]
     (series,) = without_parts(series_of(odd))
     assert series.key.smt == (1, 2)
-    (only,) = series_of(each for each in odd if each.point.smt == 1)
+    (only,) = series_of(launch for launch in odd if launch.point.smt == 1)
     assert without_parts([only]) == [only]
     assert only.label == "command:prog smt1-2 train"
 
 
 def test_a_label_leaves_out_the_usual_placement_and_one_thread_per_core():
-    found = series_of(launches('cores = [2]\nlaunches = 1\nplacements = ["compact", "scatter"]'))
-    assert [series.label for series in found] == ["calibrated train", "calibrated train scatter smt1"]
+    all_series = series_of(launches('cores = [2]\nlaunches = 1\nplacements = ["compact", "scatter"]'))
+    assert [series.label for series in all_series] == ["calibrated train", "calibrated train scatter smt1"]
 
 
 def test_a_series_of_a_node_type_is_named_after_both():
-    (found,) = series_of(launches("cores = [2]\nlaunches = 1"))
-    large = found.on_node_type("large")
+    (series,) = series_of(launches("cores = [2]\nlaunches = 1"))
+    large = series.on_node_type("large")
     assert (large.name, large.label) == ("large: calibrated train compact smt1", "large: calibrated train")
-    assert (large.own_name, large.key.node_type) == (found.own_name, "large")
-    assert large.key == SeriesKey(found.key.settings, (1,), node_type="large")
+    assert (large.own_name, large.key.node_type) == (series.own_name, "large")
+    assert large.key == SeriesKey(series.key.settings, (1,), node_type="large")
 
 
 def test_threads_that_share_cores_are_a_series_and_part_of_one():
-    found = {each.name: each for each in series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2))}
-    assert set(found) == {f"calibrated train compact smt{each}" for each in ("1", "2", "1-2")}
-    joint = found["calibrated train compact smt1-2"]
-    assert [(each.cores, each.siblings) for each in joint.observations] == [
+    by_name = {
+        series.name: series for series in series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2))
+    }
+    assert set(by_name) == {f"calibrated train compact smt{threads}" for threads in ("1", "2", "1-2")}
+    joint = by_name["calibrated train compact smt1-2"]
+    assert [(observation.cores, observation.siblings) for observation in joint.observations] == [
         *((1.0, 0.0), (2.0, 0.0), (4.0, 0.0)),
         *((1.0, 1.0), (2.0, 2.0), (4.0, 4.0)),
     ]
 
 
 def test_the_series_with_both_stands_for_its_parts():
-    found = without_parts(series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)))
-    assert [each.name for each in found] == ["calibrated train compact smt1-2"]
+    whole = without_parts(series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)))
+    assert [series.name for series in whole] == ["calibrated train compact smt1-2"]
     plain = series_of(launches("cores = [2]\nlaunches = 1"))
     assert without_parts(plain) == plain
 
 
 def test_time_is_for_the_items_of_one_core_so_that_weak_scaling_is_treated_alike():
-    weak = [replace(each, items=3 * each.point.cores) for each in launches('cores = [2]\nlaunches = 1\nscale = "weak"')]
-    (found,) = series_of(weak)
-    assert found.work == 3.0
-    one, two = (each.launch_seconds[0] for each in found.observations)
+    weak = [
+        replace(launch, items=3 * launch.point.cores)
+        for launch in launches('cores = [2]\nlaunches = 1\nscale = "weak"')
+    ]
+    (series,) = series_of(weak)
+    assert series.work == 3.0
+    one, two = (observation.launch_seconds[0] for observation in series.observations)
     assert (one, two) == pytest.approx((1.0, 0.55 / 2), rel=1e-4)
 
 
@@ -99,29 +104,31 @@ def test_a_run_that_failed_is_no_launch():
 def test_only_valid_points_are_trusted_and_of_them_only_what_was_not_left_out():
     made = launches('cores = "doubling"\nlaunches = 5')
     load = Doubt(rules.FOREIGN_LOAD, 0.3)
-    disturbed = [replace(each, doubts=(load,)) if each.number == 1 or each.point.cores == 2 else each for each in made]
-    (found,) = series_of(select_valid(summarize(disturbed)).launches)
-    assert (found.cores, found.launches) == ((1.0, 4.0), (5, 4))
+    disturbed = [
+        replace(launch, doubts=(load,)) if launch.number == 1 or launch.point.cores == 2 else launch for launch in made
+    ]
+    (series,) = series_of(select_valid(summarize(disturbed)).launches)
+    assert (series.cores, series.launches) == ((1.0, 4.0), (5, 4))
 
 
 def test_a_series_with_one_valid_count_says_which_others_were_left_out_and_why():
     load = Doubt(rules.FOREIGN_LOAD, 0.3)
     made = [
-        replace(each, doubts=() if each.point.cores == 1 else (load,))
-        for each in launches('cores = "doubling"\nlaunches = 5')
+        replace(launch, doubts=() if launch.point.cores == 1 else (load,))
+        for launch in launches('cores = "doubling"\nlaunches = 5')
     ]
     selection = select_valid(summarize(made))
-    (found,) = series_of(selection.launches, selection.left_out)
+    (series,) = series_of(selection.launches, selection.left_out)
     with pytest.raises(FitError) as refused:
-        fit(found)
+        fit(series)
     assert "is valid at one core count only (1); 2 points were left out as not valid" in str(refused.value)
     assert "(2, 4 cores: foreign load)" in str(refused.value)
 
 
 def test_a_clock_counts_only_where_every_launch_has_one():
     made = launches("cores = [2]\nlaunches = 1")
-    clocked = [replace(each, mhz=3000.0 / each.point.cores) for each in made]
-    (found,) = series_of(clocked)
-    assert [each.mhz for each in found.observations] == [3000.0, 1500.0]
-    (found,) = series_of([*clocked[:-1], made[-1]])
-    assert None in [each.mhz for each in found.observations]
+    clocked = [replace(launch, mhz=3000.0 / launch.point.cores) for launch in made]
+    (series,) = series_of(clocked)
+    assert [observation.mhz for observation in series.observations] == [3000.0, 1500.0]
+    (series,) = series_of([*clocked[:-1], made[-1]])
+    assert None in [observation.mhz for observation in series.observations]

@@ -36,7 +36,7 @@ def test_the_interval_is_over_launches_and_right_for_few():
     assert summary.step.half_width == pytest.approx(4.303 * 0.01 / sqrt(3), rel=0.01)
 
 
-def test_failed_launches_are_told_with_their_reasons():
+def test_failed_launches_are_listed_with_their_reasons():
     (summary,) = summarize(launches(1.0, None, None))
     assert (len(summary.used), summary.failures) == (1, ("no",))
 

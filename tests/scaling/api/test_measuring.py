@@ -4,7 +4,7 @@ from scaling.api.measuring import budget_seconds, interruptible
 from scaling.errors import Interrupted
 
 
-def kept() -> str:
+def progress() -> str:
     return "3 of 8 runs are kept in results"
 
 
@@ -17,13 +17,13 @@ def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same():
         finally:
             raise RuntimeError("release unlocked lock")
 
-    with pytest.raises(Interrupted) as ended, interruptible(kept):
+    with pytest.raises(Interrupted) as ended, interruptible(progress):
         starts_a_thread()
     assert "interrupted; 3 of 8 runs are kept in results: give the same command to go on" in str(ended.value)
 
 
 def test_an_error_that_no_interrupt_began_is_left_alone():
-    with pytest.raises(RuntimeError, match="a mistake"), interruptible(kept):
+    with pytest.raises(RuntimeError, match="a mistake"), interruptible(progress):
         raise RuntimeError("a mistake")
 
 

@@ -90,6 +90,6 @@ def test_a_program_without_a_serial_part_has_no_limit(tmp_path):
 @pytest.mark.alone
 def test_the_example_of_the_documentation_runs(tmp_path):
     code = "\n".join(re.findall(r"```python\n(.*?)```", EXAMPLE.read_text(), re.DOTALL))
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert told.returncode == 0, told.stderr
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert completed.returncode == 0, completed.stderr
     assert (tmp_path / "small.html").exists()

@@ -85,15 +85,15 @@ class Sweep:
         (folder / "idle.py").write_text(IDLE)
         (folder / "busy.py").write_text(BUSY)
 
-    def write(self, kinds: dict[str, int], study: str, walltimes: Mapping[str, str] = {}, **keys: object) -> None:
+    def write(self, node_types: dict[str, int], study: str, walltimes: Mapping[str, str] = {}, **keys: object) -> None:
         """The two files: kinds with how many nodes each, and a study."""
         head = {"address": "127.0.0.1", "heartbeat_seconds": HEARTBEAT, "threshold_seconds": THRESHOLD}
         lines = [f"{key} = {json.dumps(value)}" for key, value in {**head, "poll_seconds": 1, **keys}.items()]
-        for kind, nodes in kinds.items():
+        for node_type, nodes in node_types.items():
             # Nodes that share a machine must not share its lock.
             setup = f"export SCALING_LOCK={self.folder}/lock.$SLURMD_NODENAME"
-            lines += ["[[node_types]]", f'name = "{kind}"', f'constraint = "{kind}"', f"nodes = {nodes}"]
-            lines += [f'walltime = "{walltimes.get(kind, "10m")}"', f"setup = '{setup}'"]
+            lines += ["[[node_types]]", f'name = "{node_type}"', f'constraint = "{node_type}"', f"nodes = {nodes}"]
+            lines += [f'walltime = "{walltimes.get(node_type, "10m")}"', f"setup = '{setup}'"]
         (self.folder / "cluster.toml").write_text("\n".join(lines))
         (self.folder / "study.toml").write_text(study)
 
@@ -123,9 +123,9 @@ class Sweep:
     def output(self) -> str:
         return (self.folder / "output").read_text()
 
-    def rows(self, *kinds: str) -> list[Row]:
-        found = [self.results / kind for kind in kinds or ("kindA", "kindB")]
-        return [row for folder in found if (folder / "rows.jsonl").exists() for row in read_rows(folder)]
+    def rows(self, *node_types: str) -> list[Row]:
+        folders = [self.results / node_type for node_type in node_types or ("kindA", "kindB")]
+        return [row for folder in folders if (folder / "rows.jsonl").exists() for row in read_rows(folder)]
 
     def journal(self, what: str) -> list:
         if not (self.results / "journal.jsonl").exists():
@@ -139,19 +139,19 @@ class Sweep:
     def wait_for(self, condition) -> None:
         until(condition, 90, lambda: f"{self.output()}\n{self.slurm.jobs()}")
 
-    def wait_for_rows(self, count: int, *kinds: str) -> None:
+    def wait_for_rows(self, count: int, *node_types: str) -> None:
         """Wait until so many more rows are there than now."""
-        before = len(self.rows(*kinds))
-        self.wait_for(lambda: len(self.rows(*kinds)) >= before + count)
+        before = len(self.rows(*node_types))
+        self.wait_for(lambda: len(self.rows(*node_types)) >= before + count)
 
     def processes(self) -> list[tuple[int, bytes]]:
         """Every process this sweep has started, anywhere."""
-        found = []
+        processes = []
         for path in Path("/proc").iterdir():
             with suppress(OSError):
                 if f"TMPDIR={self.folder}".encode() in (path / "environ").read_bytes().split(b"\0"):
-                    found.append((int(path.name), b" ".join(command(int(path.name)))))
-        return found
+                    processes.append((int(path.name), b" ".join(command(int(path.name)))))
+        return processes
 
 
 @pytest.fixture
@@ -177,30 +177,30 @@ def twice(rows: list[Row]) -> list:
 
 def overlapping(rows: list[Row]) -> list:
     """Pairs of runs that were under way at the same time on the same node."""
-    found = []
+    pairs = []
     for node in {row.machine.host for row in rows}:
         spans = sorted(
             (datetime.fromisoformat(row.started_at).timestamp(), row.outcome.sections.wall)
             for row in rows
             if row.machine.host == node and row.outcome.sections.wall is not None
         )
-        found += [(one, two) for one, two in pairwise(spans) if one[0] + one[1] > two[0] + 0.002]
-    return found
+        pairs += [(one, two) for one, two in pairwise(spans) if one[0] + one[1] > two[0] + 0.002]
+    return pairs
 
 
-def complete(sweep: Sweep, runs: int, kinds: tuple[str, ...] = ("kindA", "kindB")) -> None:
+def complete(sweep: Sweep, runs: int, node_types: tuple[str, ...] = ("kindA", "kindB")) -> None:
     """Every planned run of every kind once, on a node of that kind, and no two at a time on a node."""
-    for kind in kinds:
-        rows = sweep.rows(kind)
+    for node_type in node_types:
+        rows = sweep.rows(node_type)
         assert len(rows) == runs
         assert not twice(rows)
-        assert {KINDS[row.machine.host] for row in rows} == {kind}
+        assert {KINDS[row.machine.host] for row in rows} == {node_type}
         assert {row.outcome.status for row in rows} == {"ok"}
         assert {row.witness.cpus_at_start for row in rows} <= {"0", "0-1"}
-    assert not overlapping(sweep.rows(*kinds))
-    assert Counter(entry.node_type for entry in sweep.journal("result") if entry.node_type in kinds) == dict.fromkeys(
-        kinds, runs
-    )
+    assert not overlapping(sweep.rows(*node_types))
+    assert Counter(
+        entry.node_type for entry in sweep.journal("result") if entry.node_type in node_types
+    ) == dict.fromkeys(node_types, runs)
 
 
 def test_every_run_is_made_once_on_a_node_of_its_type_and_none_beside_another(sweep):
@@ -212,7 +212,7 @@ def test_every_run_is_made_once_on_a_node_of_its_type_and_none_beside_another(sw
     assert done.stderr.endswith("the page that shows them is results/report.html\n")
     assert "kindB/report.html" in (sweep.results / "report.html").read_text()
     status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
-    assert [(kind["planned"], kind["done"]) for kind in status["node_types"]] == [(9, 9), (9, 9)]
+    assert [(node_type["planned"], node_type["done"]) for node_type in status["node_types"]] == [(9, 9), (9, 9)]
     assert not status["driver_running"]
     again = sweep.run()
     assert again.returncode == 0
@@ -251,14 +251,16 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
     assert len([entry for entry in sweep.journal("pilot") if entry.node_type == "kindA"]) > 2
 
 
-def test_a_driver_that_is_killed_or_told_to_end_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
+def test_a_driver_that_is_killed_or_terminated_leaves_nothing_behind_and_the_next_goes_on(sweep, slurm):
     # Long enough that runs are missing for every driver, and each shorter than the time after which a node gives up.
     sweep.write({"kindA": 1, "kindB": 1}, idle_study(2.0, launches=6, step=0.2), **SOON)
     with sweep.started() as driver:
         sweep.wait_for_rows(3)
         status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
         assert status["driver_running"]
-        running = [pilot for kind in status["node_types"] for pilot in kind["pilots"] if pilot["state"] == "running"]
+        running = [
+            pilot for node_type in status["node_types"] for pilot in node_type["pilots"] if pilot["state"] == "running"
+        ]
         assert {pilot["node"] for pilot in running} <= set(KINDS)
         assert running
         sweep.wait_for(sweep.runs_under_way)
@@ -433,7 +435,7 @@ def _alike_here_and_there(sweep: Sweep, pair: int) -> bool:
     return compared.returncode == 0
 
 
-def test_a_job_with_one_of_two_cpus_is_told_so_and_refuses_what_needs_both(sweep, slurm):
+def test_a_job_with_one_of_two_cpus_sees_one_and_refuses_what_needs_both(sweep, slurm):
     need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
     (sweep.folder / "study.toml").write_text(idle_study(0.1, launches=1))
     for job in [_submitted(sweep, name, options) for name, options in JOBS.items()]:

@@ -31,7 +31,7 @@ def test_planted_faults_are_named_with_status_1(tmp_path):
     assert "\x1b" not in answer.stdout
 
 
-def test_planted_faults_are_told_as_json(tmp_path):
+def test_planted_faults_are_printed_as_json(tmp_path):
     answer = scaling("doctor", "--json", "--root", plant(tmp_path, EVERYTHING), env=BARE | THREADS)
     facts = json.loads(answer.stdout)
     assert (answer.returncode, facts["verdict"]) == (1, "spoiler")

@@ -175,11 +175,11 @@ def test_commands_that_take_one_node_type_name_the_node_types_of_a_clusters_fold
 
 
 def test_plot_has_figures_of_every_node_type_and_of_the_node_types_side_by_side(folder):
-    drawn = scaling("plot", folder, "efficiency", "steps", "--format", "svg")
-    assert drawn.returncode == 0, drawn.stderr
+    completed = scaling("plot", folder, "efficiency", "steps", "--format", "svg")
+    assert completed.returncode == 0, completed.stderr
     files = ["quick/efficiency", "quick/steps", "cheap/efficiency", "cheap/steps", "efficiency"]
-    assert drawn.stdout.splitlines() == [f"{folder}/figures/{file}.svg" for file in files]
-    assert {str(path) for path in folder.glob("figures/**/*.svg")} == set(drawn.stdout.splitlines())
+    assert completed.stdout.splitlines() == [f"{folder}/figures/{file}.svg" for file in files]
+    assert {str(path) for path in folder.glob("figures/**/*.svg")} == set(completed.stdout.splitlines())
     together = (folder / "figures/efficiency.svg").read_text()
     assert ">quick<" in together
     assert ">cheap<" in together

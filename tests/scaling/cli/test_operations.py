@@ -23,11 +23,11 @@ def test_the_same_values_are_in_the_json():
     facts = json.loads(scaling("profile", SMALL, "--predict", "16", "--json").stdout)["analysis"]
     assert len(facts["profiles"]) == 32
     assert len(facts["scaling"]) == 16
-    for each in facts["scaling"]:
-        [predicted] = each["predictions"]
+    for scaling_facts in facts["scaling"]:
+        [predicted] = scaling_facts["predictions"]
         assert predicted["threads"] == 16
         assert predicted["low"] <= predicted["seconds"] <= predicted["high"]
-        assert sum(part["share"]["value"] for part in each["losses"][0]["parts"]) == pytest.approx(1.0)
+        assert sum(part["share"]["value"] for part in scaling_facts["losses"][0]["parts"]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("wish", ["0", "many", "4,-1", ""])
@@ -48,7 +48,7 @@ def test_networks_are_compared_with_the_ceilings_measured_beside_them(tmp_path):
     toml = 'workloads = ["autoenc", "matmul", "stream"]\nsize = "small"\ncores = [1, 2]\nlaunches = 3'
     folder = written(made(toml), tmp_path / "results")
     facts = json.loads(scaling("workloads", folder, "--json").stdout)["points"]
-    assert [(each["workload"], each["cores"]) for each in facts] == [("autoenc", 1), ("autoenc", 2)]
+    assert [(point["workload"], point["cores"]) for point in facts] == [("autoenc", 1), ("autoenc", 2)]
     assert facts[0]["parameters"] == 815_824
     assert 0 < facts[0]["share_of_peak"] <= facts[0]["share_of_roof"]
     shown = scaling("workloads", folder)

@@ -62,7 +62,7 @@ def test_the_same_command_again_traces_nothing_twice(folder):
 def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
     completed = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
     assert completed.returncode == 0, completed.stderr
-    assert [each.row.run.launch for each in read_traced_rows(folder)] == [1, 2, 3, 4]
+    assert [traced_row.row.run.launch for traced_row in read_traced_rows(folder)] == [1, 2, 3, 4]
     assert completed.stdout.count("deepq train small, 1 thread") >= 4
     assert completed.stdout.count("all ops") == 1
     again = scaling("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
@@ -76,13 +76,13 @@ def test_nothing_is_the_same_within_nothing(points, tmp_path):
 
 
 def test_what_is_not_known_after_so_many_launches_is_said(folder):
-    (kept,) = read_traced_rows(folder)
+    (traced_row,) = read_traced_rows(folder)
     store = TraceStore(folder)
     for number in range(2, 25):
         longer = {"Conv2D": number % 3 + 1}
-        ops = tuple(replace(op, seconds=op.seconds * longer.get(op.type, 1)) for op in kept.steps[0].ops)
-        step = replace(kept.steps[0], ops=ops, wall_seconds=sum(op.seconds for op in ops), overhead_seconds=0.0)
-        store.append(TracedRow(replace(kept.row, run=replace(kept.row.run, launch=number)), (step,) * 2))
+        ops = tuple(replace(op, seconds=op.seconds * longer.get(op.type, 1)) for op in traced_row.steps[0].ops)
+        step = replace(traced_row.steps[0], ops=ops, wall_seconds=sum(op.seconds for op in ops), overhead_seconds=0.0)
+        store.append(TracedRow(replace(traced_row.row, run=replace(traced_row.row.run, launch=number)), (step,) * 2))
     store.close()
     completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
     assert "all 24 runs are there already" in completed.stderr
@@ -142,8 +142,8 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         profile.send_signal(signal.SIGINT)
         message = profile.stderr.read()
     assert profile.returncode == 130
-    kept = len(list(read_traced_rows(folder)))
-    assert f"interrupted; {kept} of 100 runs are kept in {folder}: give the same command to go on" in message
+    stored = len(list(read_traced_rows(folder)))
+    assert f"interrupted; {stored} of 100 runs are kept in {folder}: give the same command to go on" in message
 
 
 @pytest.mark.parametrize(

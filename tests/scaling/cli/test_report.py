@@ -7,13 +7,13 @@ from scaling.cli import sweep
 from scaling.errors import StoreError
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
-from tests.scaling.reporting.page.invented import kept, shared
+from tests.scaling.reporting.page.invented import shared, write_folder
 from tests.scaling.reporting.results import made, written
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return kept(shared(), tmp_path_factory.mktemp("report") / "pretend", 8, 2)
+    return write_folder(shared(), tmp_path_factory.mktemp("report") / "pretend", 8, 2)
 
 
 def test_the_page_lies_beside_the_rows_and_its_path_is_printed(folder):
@@ -38,9 +38,9 @@ def test_the_page_may_lie_elsewhere_and_take_in_what_is_not_valid(small, tmp_pat
 
 def test_its_figures_may_be_written_too_and_are_those_of_plot(small, tmp_path):
     completed = scaling("report", small, "-o", tmp_path / "mine.html", "--figures").stdout.splitlines()
-    drawn = scaling("plot", small, "-o", tmp_path / "plotted").stdout.splitlines()
-    assert completed == [*(path.replace("plotted", "figures") for path in drawn), str(tmp_path / "mine.html")]
-    svgs = [path for path in drawn if path.endswith(".svg")]
+    plotted = scaling("plot", small, "-o", tmp_path / "plotted").stdout.splitlines()
+    assert completed == [*(path.replace("plotted", "figures") for path in plotted), str(tmp_path / "mine.html")]
+    svgs = [path for path in plotted if path.endswith(".svg")]
     assert svgs
     assert all(Path(path).read_text() == (tmp_path / "figures" / Path(path).name).read_text() for path in svgs)
 

@@ -136,8 +136,8 @@ def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, req
         sweep.send_signal(request_to_stop)
         message = sweep.stderr.read()
     assert sweep.returncode == 130, message
-    kept = len(list(read_rows(folder)))
-    assert f"interrupted; {kept} of" in message
+    stored = len(list(read_rows(folder)))
+    assert f"interrupted; {stored} of" in message
     assert "give the same command to go on" in message
 
 
@@ -164,7 +164,7 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
     ],
 )
 def test_an_impossible_study_is_refused_before_its_first_run(folder, settings, completed):
-    words = [word for each in settings for word in ("--set", each)]
+    words = [word for setting in settings for word in ("--set", setting)]
     assert completed in complaint(here.scaling("sweep", *words, "-o", folder))
     assert not folder.exists()
 
@@ -239,7 +239,7 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
     message = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
     assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in message
     completed = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
-    assert "so the study goes up to 1 core(s)" in completed.stderr
+    assert "so the study goes up to 1 core " in completed.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
 
 

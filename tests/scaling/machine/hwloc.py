@@ -25,14 +25,14 @@ def lstopo(root: Path) -> Seen:
     arguments = ["--if", "fsroot", "-i", str(root), "--of", "xml", "--disallowed"]
     xml = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
     objects = ElementTree.fromstring(xml).iter("object")
-    found = [(each.get("type"), _cpus(each.get("cpuset", ""))) for each in objects]
+    typed = [(item.get("type"), _cpus(item.get("cpuset", ""))) for item in objects]
     return Seen(
-        tuple(cpus for kind, cpus in found if kind == "Core"),
-        tuple(cpus for kind, cpus in found if kind == "Package"),
+        tuple(cpus for item_type, cpus in typed if item_type == "Core"),
+        tuple(cpus for item_type, cpus in typed if item_type == "Package"),
     )
 
 
 def _cpus(bitmap: str) -> Cpus:
     """'0x000000ff,,0x0000000f': words of 32 bits, the highest first, a zero word left empty."""
     words = enumerate(int(word or "0", 16) for word in reversed(bitmap.split(",")))
-    return tuple(32 * place + bit for place, word in words for bit in range(32) if word >> bit & 1)
+    return tuple(32 * index + bit for index, word in words for bit in range(32) if word >> bit & 1)

@@ -36,8 +36,8 @@ from tests.scaling.machine.invented import (
 )
 
 
-def chosen(machine: Machine, cores: int, **asked: object) -> Placement:
-    return place(topology_of(machine), Request(cores, **asked))
+def chosen(machine: Machine, cores: int, **settings: object) -> Placement:
+    return place(topology_of(machine), Request(cores, **settings))
 
 
 def shown(placement: Placement) -> str:
@@ -45,9 +45,9 @@ def shown(placement: Placement) -> str:
     return " ".join(",".join(map(str, group)) for group in placement.cpus)
 
 
-def refused(machine: Machine, cores: int, **asked: object) -> str:
+def refused(machine: Machine, cores: int, **settings: object) -> str:
     with pytest.raises(PlacementError) as error:
-        chosen(machine, cores, **asked)
+        chosen(machine, cores, **settings)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -194,8 +194,8 @@ def test_reserving_cpus_leaves_the_other_cores_in_compact_order(case):
     machine, request = case
     topology, compact = topology_of(machine), replace(request, placement="compact")
     free = whole_order(machine, topology, replace(compact, reserve=frozenset()))
-    kept = serving(machine, compact)
-    expected = tuple(group for group in free if any(set(group) <= set(core) for core in kept))
+    unreserved = serving(machine, compact)
+    expected = tuple(group for group in free if any(set(group) <= set(core) for core in unreserved))
     assert whole_order(machine, topology, compact) == expected
 
 
@@ -214,7 +214,7 @@ def test_an_explicit_list_of_usable_cpus_is_answered_in_its_own_order(machine, d
 # --- known machines ---
 
 
-def asked(text: str) -> Request:
+def request_from(text: str) -> Request:
     """'compact 4 cores SMT1 reserve 0' as a request."""
     policy, cores, _, smt, *reserve = text.split()
     return Request(int(cores), int(smt.removeprefix("SMT")), policy, reserve=parse_list("".join(reserve[1:])))
@@ -228,7 +228,7 @@ def answer(topology: Topology, request: Request) -> list[list[int]] | None:
 
 
 def test_recorded_machines_answer_every_request_as_expected(recorded):
-    answers = {text: answer(recorded.topology, asked(text)) for text in recorded.placements}
+    answers = {text: answer(recorded.topology, request_from(text)) for text in recorded.placements}
     assert answers == recorded.placements
 
 
@@ -264,9 +264,9 @@ KNOWN = [
 def test_machines_that_exist_answer_as_expected(machine, text, cpus):
     topology = read_back(machine)
     if cpus == "refused":
-        assert answer(topology, asked(text)) is None
+        assert answer(topology, request_from(text)) is None
     else:
-        assert shown(place(topology, asked(text))) == cpus
+        assert shown(place(topology, request_from(text))) == cpus
 
 
 def test_a_node_that_holds_two_sockets_is_scattered_over_as_one():
@@ -397,7 +397,7 @@ def test_a_core_type_can_be_chosen():
 
 def test_a_core_type_the_machine_lacks_is_refused_and_its_own_are_named():
     assert "core, atom" in refused(HYBRID, 1, core_type="big")
-    assert "not told by the kernel" in refused(TWO_SOCKETS, 1, core_type="core")
+    assert "not reported by the kernel" in refused(TWO_SOCKETS, 1, core_type="core")
 
 
 def test_mixed_core_types_are_taken_and_a_caution_counts_them():

@@ -75,7 +75,7 @@ class TestRules:
     def test_2_every_dialect_of_the_kernel_says_the_same(self, dialect):
         assert read_back(replace(TWO_SOCKETS, dialect=dialect)) == read_back(TWO_SOCKETS)
 
-    def test_2_a_cluster_that_is_told_goes_before_who_shares_an_l2(self):
+    def test_2_a_reported_cluster_goes_before_who_shares_an_l2(self):
         machine = replace(TWO_SOCKETS, clusters=groups("0-1,4-5 2-3,6-7"))
         assert read_back(machine).clusters == ((0, 1, 4, 5), (2, 3, 6, 7))
         assert read_back(replace(machine, clusters=groups("0-7"), dialect="old")).clusters == (tuple(range(8)),)

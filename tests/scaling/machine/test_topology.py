@@ -50,7 +50,7 @@ def test_where_masks_disagree_the_lowest_cpu_is_believed():
     assert made(pair(0, "0-1"), pair(1, "1-2"), pair(2, "1-2"), pair(3, "3")).cores == ((0, 1), (2,), (3,))
 
 
-def test_a_cpu_that_is_told_nothing_is_a_core_of_its_own_in_one_common_socket():
+def test_a_cpu_without_topology_is_a_core_of_its_own_in_one_common_socket():
     alone = made()
     assert alone.cores == ((0,), (1,), (2,), (3,))
     assert alone.sockets == ((0, 1, 2, 3),)
@@ -79,7 +79,7 @@ def test_allowed_cpus_are_our_mask_without_offline_and_isolated_ones():
     assert made(online="0-2", mask=parse_list("1-3"), isolated=parse_list("2")).allowed == {1}
 
 
-def test_isolated_cpus_are_told_of_only_while_online():
+def test_isolated_cpus_are_reported_only_while_online():
     assert made(online="0-2", isolated=parse_list("2-3")).isolated == {2}
 
 
@@ -92,7 +92,7 @@ def test_reachable_cpus_are_those_of_the_cpu_set():
     assert made().reachable == {0, 1, 2, 3}
 
 
-def test_the_widest_core_and_the_core_of_a_cpu_are_told():
+def test_the_widest_core_and_the_core_of_a_cpu_are_known():
     read = made(pair(0, "0,2"), pair(1, "1"), pair(2, "0,2"), pair(3, "3"))
     assert read.widest_smt == 2
     assert read.core_of() == {0: (0, 2), 1: (1,), 2: (0, 2), 3: (3,)}

@@ -11,7 +11,7 @@ from tests.scaling.reporting.results import folder_of, made
 EIGHT_COUNTS = "cores = [1, 2, 3, 4, 5, 6, 7, 8]\nlaunches = 4"
 
 
-def kind_rows(
+def node_type_rows(
     toml: str = EIGHT_COUNTS,
     cores: int = 8,
     *,
@@ -21,16 +21,16 @@ def kind_rows(
     **making: object,
 ) -> list[Row]:
     """Rows of a kind, its launches on machines in turn, each of them so much slower than the one before."""
-    found = []
+    rows = []
     for row in made(toml, cores, **making):  # type: ignore[arg-type]
         turn = row.run.launch % len(hosts)
-        steps = tuple(slower * (1.0 + turn * apart) * each for each in row.outcome.step_seconds)
+        steps = tuple(slower * (1.0 + turn * apart) * seconds for seconds in row.outcome.step_seconds)
         machine = replace(row.machine, host=hosts[turn])
-        found.append(replace(row, outcome=replace(row.outcome, step_seconds=steps), machine=machine))
-    return found
+        rows.append(replace(row, outcome=replace(row.outcome, step_seconds=steps), machine=machine))
+    return rows
 
 
-def kind(
+def make_node_type(
     name: str,
     path: Path,
     toml: str = EIGHT_COUNTS,
@@ -41,5 +41,5 @@ def kind(
     **making: object,
 ) -> NodeTypeEvaluation:
     """What such a kind comes to."""
-    folder = replace(folder_of(kind_rows(toml, cores, **making), path / name, cores), name=name)  # type: ignore[arg-type]
+    folder = replace(folder_of(node_type_rows(toml, cores, **making), path / name, cores), name=name)  # type: ignore[arg-type]
     return NodeTypeEvaluation(name, core_hour, evaluate(folder, include_invalid))

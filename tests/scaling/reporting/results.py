@@ -33,10 +33,10 @@ def made(
     question = study(toml)
     rows = []
     for run in plan(question, machine(cores, smt)).runs:
-        place = question.workloads.index(run.point.workload)
-        seconds = _seconds(run, serials[place % len(serials)], 0.05 * (place + 1))
+        index = question.workloads.index(run.point.workload)
+        seconds = _seconds(run, serials[index % len(serials)], 0.05 * (index + 1))
         if renamed:
-            run = replace(run, point=replace(run.point, workload=renamed[place]))
+            run = replace(run, point=replace(run.point, workload=renamed[index]))
         rows.append(_row(run, seconds, noise, steps))
     return rows
 
@@ -46,7 +46,7 @@ def _seconds(run: Run, serial: float, one_core_seconds: float) -> float:
     point = run.point
     cores = point.cores * (1.0 + 0.25 * (point.smt - 1))
     threads = [setting for setting in (point.intra, point.inter) if isinstance(setting, int)]
-    crowd = 1.0 + 0.05 * sum(abs(each - 2) for each in threads)
+    crowd = 1.0 + 0.05 * sum(abs(count - 2) for count in threads)
     return one_core_seconds * (serial + (1.0 - serial) / cores) * crowd / (3.0 if point.mode == "infer" else 1.0)
 
 
@@ -74,9 +74,9 @@ def eight_by_twenty(launches: int = 5) -> list[Row]:
     return made(f'workloads = {list(EIGHT)}\ncores = "1-20"\nlaunches = {launches}', 20)
 
 
-def folder_of(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1, *, told: bool = True) -> Folder:
+def folder_of(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1, *, with_machine: bool = True) -> Folder:
     """A folder with these rows, and its machine where it is `told`, as it would be read."""
-    if told:
+    if with_machine:
         store = Store(path)
         store.write_machine(HOST, machine(cores, smt))
         store.close()
@@ -88,7 +88,7 @@ def written(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1) -> Pa
     store = Store(path)
     store.write_machine(HOST, machine(cores, smt))
     store.close()
-    (path / ROWS.file).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
+    (path / ROWS.file).write_text("".join(f"{row_to_json(row)}\n" for row in rows))
     return path
 
 

@@ -88,19 +88,19 @@ def test_prices_get_a_column_where_they_are_asked_about():
 
 
 def test_landmarks_in_words_and_lines():
-    found = scaling_limits(FIT)
-    assert limits_sentence(found).startswith("simulated: speedup times efficiency is largest at 1")
-    assert len(text_lines(limits_table([found, scaling_limits(ODD)]))) == 3
-    assert limits_facts(found)["knee_cores"]["value"] == pytest.approx(19, rel=0.1)
+    limits = scaling_limits(FIT)
+    assert limits_sentence(limits).startswith("simulated: speedup times efficiency is largest at 1")
+    assert len(text_lines(limits_table([limits, scaling_limits(ODD)]))) == 3
+    assert limits_facts(limits)["knee_cores"]["value"] == pytest.approx(19, rel=0.1)
 
 
 def test_facts_are_unrounded_and_complete():
     facts = answer_facts(answer(FIT, Question(Goal.THROUGHPUT, 6.0)))
     assert facts["status"] == "ok"
-    assert facts["cores"] == facts["offer"]["cores"]
+    assert facts["cores"] == facts["allocation"]["cores"]
     assert facts["assurance"] >= 0.95
     refused = answer_facts(answer(ODD, Question(Goal.THROUGHPUT, 6.0)))
-    assert (refused["status"], refused["cores"], refused["offer"]) == ("refused", None, None)
+    assert (refused["status"], refused["cores"], refused["allocation"]) == ("refused", None, None)
     assert (refused["status_code"], refused["verdict_code"]) == ("refused", "no-law-fits")
     assert refused["reason_codes"] == ["no-law"]
 
@@ -121,7 +121,7 @@ REASONS = [
         "noise-unknown",
         "there are as many parameters as launches, so nothing is known of the noise; measure more launches",
     ),
-    (OnlyMeasured(), "only-measured", "not identifiable, so nothing is said beyond the cores measured"),
+    (OnlyMeasured(), "only-measured", "not identifiable, so answers end at the cores measured"),
     (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the 0.01 there are"),
     (
         NeverReached(0.95, 0.2),
@@ -137,13 +137,13 @@ REASONS = [
     (
         MeasuredTooFew(0.95, inf, 2.0),
         "measured-too-few",
-        "not identifiable, so nothing is said beyond the cores measured, and the 2 cores measured are too few for 95 % "
+        "not identifiable, so answers end at the cores measured, and the 2 cores measured are too few for 95 % "
         "confidence",
     ),
     (
         BeyondExtrapolation(0.9, inf, 16.0),
         "beyond-extrapolation",
-        "even twice the 16 cores measured are too few, and beyond that nothing is said, for 90 % confidence",
+        "even twice the 16 cores measured, as far as the law is extrapolated, are too few for 90 % confidence",
     ),
     (WholeMachineKeeps(64), "whole-machine-keeps", "all 64 cores of the machine keep it"),
     (

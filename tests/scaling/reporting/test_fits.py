@@ -125,8 +125,8 @@ def test_a_peak_out_of_reach_is_no_number():
 
 
 def test_facts_are_the_contract():
-    found = fitted(rates("rays", RAYTRACER))
-    facts = fit_facts(found)
+    fit = fitted(rates("rays", RAYTRACER))
+    facts = fit_facts(fit)
     assert (facts["verdict_code"], facts["reason_codes"]) == ("ok", [])
     assert facts["caution_codes"] == ["clock-unknown", "one-launch-per-count"]
     assert facts["cores"] == [1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64]
@@ -145,19 +145,19 @@ REASONS = [
     (
         TooFewCounts(3),
         "too-few-counts",
-        "only 3 core counts were measured; 4 are needed to tell laws apart",
+        "only 3 core counts were measured; 4 are needed to distinguish laws",
     ),
     (TooFewCores(2.0), "too-few-cores", "at most 2 cores were measured; a law needs 4 or more"),
     (
         MoreThanItsShare(8.0, 0.225, 1.0, NegativeParameter("contention", -0.02, 0.004)),
         "more-than-its-share",
         "8 cores did 22.5 % more than their share, and the contention, left free, is -0.02 ± 0.004: superlinear "
-        "(caches?) or the measurement on 1 core(s) is too slow",
+        "(caches?) or the measurement on 1 core is too slow",
     ),
     (
         LackOfFit(Misfit(0.076, None, False)),
         "lack-of-fit",
-        "the best law misses the measured values by 7.6 %; with one value a count this rests on the residuals alone",
+        "the best law misses the measured values by 7.6 %; with one value per count this rests on the residuals alone",
     ),
     (
         LackOfFit(Misfit(0.076, 0.0004, True)),
@@ -178,7 +178,7 @@ REASONS = [
     (
         CorrelatedParameters(0.991),
         "correlated-parameters",
-        "T(1) and the serial fraction cannot be told apart (correlation 0.991)",
+        "T(1) and the serial fraction cannot be distinguished (correlation 0.991)",
     ),
 ]
 CAUTIONS = [
@@ -210,7 +210,7 @@ CAUTIONS = [
     (
         OneLaunchPerCount(),
         "one-launch-per-count",
-        "with one value a count, noise and misfit cannot be told apart; all intervals rest on the residuals",
+        "with one value per count, noise and misfit cannot be distinguished; intervals rest on residuals",
     ),
 ]
 

@@ -56,7 +56,7 @@ def test_shares_are_shown_class_by_class_for_networks_that_can_be_compared(resul
 
 
 def test_profiles_are_compared_where_most_networks_have_one(result):
-    assert {(each.point.mode, each.threads) for each in result.alike} == {("train", 1)}
+    assert {(profile.point.mode, profile.threads) for profile in result.alike} == {("train", 1)}
     assert comparable([]) == ()
 
 
@@ -78,11 +78,11 @@ def test_a_law_stands_beside_the_times_it_was_made_from(result):
 
 
 def test_what_limits_a_network_is_said_in_a_sentence(result):
-    found = result.scalings[0].losses[-1]
-    told = loss_sentence("alexnet train", found)
-    assert told.startswith("what limits alexnet train at 4 threads: efficiency ")
-    assert "ApplyAdam" in told
-    assert "% all others" in told
+    loss = result.scalings[0].losses[-1]
+    sentence = loss_sentence("alexnet train", loss)
+    assert sentence.startswith("what limits alexnet train at 4 threads: efficiency ")
+    assert "ApplyAdam" in sentence
+    assert "% all others" in sentence
 
 
 def test_predictions_and_held_out_threads_have_tables(result):
@@ -103,7 +103,7 @@ def test_what_to_be_careful_about_is_said(result):
     assert any("8 threads are 2 times the most that were traced" in remark for remark in remarks)
 
 
-def test_launches_whose_steps_drift_are_told_together():
+def test_launches_whose_steps_drift_are_reported_together():
     fast, slow = (trace(*(step({"MatMul": 1 + pace * n}) for n in range(12)), launch=pace + 1) for pace in (1, 2))
     calm = trace(*(step({"MatMul": 1.0}) for _ in range(12)))
     remarks = [remark for remark in op_remarks(evaluate_ops([calm, fast, slow])) if "drifts" in remark]
@@ -123,17 +123,17 @@ def test_launches_that_tell_different_shares_are_named():
 
 def test_one_launch_is_said_to_be_one():
     remarks = list(op_remarks(evaluate_ops(amdahl_traces(threads=(1, 2), launches=1))))
-    assert any("one launch a number of threads" in remark for remark in remarks)
+    assert any("one launch per number of threads" in remark for remark in remarks)
 
 
-def test_nothing_is_foretold_from_one_number_of_threads():
+def test_nothing_is_predicted_from_one_number_of_threads():
     [note] = op_notes(evaluate_ops(amdahl_traces(threads=(1,)), predict=(4,)))
     assert "--threads 1,2" in note
 
 
 def test_facts_are_json_and_say_what_the_tables_say(result):
     facts = json.loads(json.dumps(op_facts(result), allow_nan=False))
-    assert [each["name"] for each in facts["profiles"]] == list(result.names)
+    assert [profile["name"] for profile in facts["profiles"]] == list(result.names)
     assert facts["scaling"][0]["predictions"][0]["threads"] == 8
     assert set(facts["similarity"]) == {"centroid", "average"}
     assert sum(facts["profiles"][0]["classes"].values()) == pytest.approx(1.0)

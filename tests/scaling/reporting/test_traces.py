@@ -92,7 +92,7 @@ def test_unexplained_time_is_said():
 def test_ops_that_overlap_are_said():
     both = replace(RUN, point=replace(RUN.point, inter=2))
     traced = TracedRow(row(both, step_seconds=(0.010,) * 4), (replace(STEP, overlap_seconds=0.003),))
-    (remark,) = (each for each in trace_remarks([traced]) if "at the same time" in each)
+    (remark,) = (text for text in trace_remarks([traced]) if "at the same time" in text)
     assert "their seconds add up to 8 ms in 5 ms of a step" in remark
 
 

@@ -70,7 +70,7 @@ def test_other_tools_dialects_are_understood(read, text):
         ("cores,seconds\n1,0\n2,1\n", "line 2, column seconds: 0 is not a finite number above 0"),
         ("cores,throughput\n1,1\n2,-3\n", "line 3, column throughput: -3 is not a finite number above 0"),
         ("cores,seconds\n0,1\n2,1\n", "line 2, column cores: 0 is not a finite number above 0"),
-        ("cores,seconds\n1,1\n2\n", "line 3 has 1 field(s) and the header has 2"),
+        ("cores,seconds\n1,1\n2\n", "line 3 has 1 field and the header has 2"),
         ("cores,seconds,seconds\n1,1,1\n", "line 1 has column 'seconds' twice"),
         ("cores,seconds,throughput\n1,1,1\n", "line 1 has both columns 'seconds' and 'throughput'"),
         ("core,seconds\n1,1\n", "line 1 has no column 'cores' (it has core, seconds); is it 'core'?"),

@@ -60,7 +60,7 @@ def test_progress_counts_the_runs_of_a_node_type():
     assert Ledger([begun, *sent, Entry("ended", "now")]).progress("epyc").running == 0
 
 
-def test_why_a_kind_was_left_is_known_until_a_driver_begins_anew():
+def test_why_a_node_type_was_left_is_known_until_a_driver_begins_anew():
     begun, ended = Entry("begun", "now"), Entry("ended", "now")
     ledger = Ledger([begun, Entry("left", "now", "epyc", note="none of its nodes can be had"), ended])
     assert ledger.progress("epyc").left == "none of its nodes can be had"

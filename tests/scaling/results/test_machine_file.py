@@ -47,7 +47,7 @@ def test_a_folder_keeps_the_machine_it_was_begun_on(tmp_path):
     assert read_machine_facts(tmp_path) == machine_facts(HOST, machine(4))
 
 
-def test_another_machine_is_told_by_its_differences():
+def test_another_machine_is_recognised_by_its_differences():
     begun = machine_facts(HOST, machine(4))
     assert machine_differences(begun, machine_facts(HOST, machine(4)), same_host=True) == []
     assert machine_differences(begun, machine_facts(HOST, machine(2)), same_host=True) == [

@@ -23,7 +23,7 @@ def store(tmp_path):
     made.close()
 
 
-def kept(store: Store) -> list[object]:
+def stored_rows(store: Store) -> list[object]:
     return list(read_rows(store.folder))
 
 
@@ -36,11 +36,11 @@ def reopened(store: Store) -> Store:
 def test_rows_come_back_in_the_order_they_were_kept(store):
     for one in ROWS:
         store.append(one)
-    assert kept(store) == ROWS
+    assert stored_rows(store) == ROWS
 
 
 def test_an_empty_folder_has_no_rows(store):
-    assert kept(store) == []
+    assert stored_rows(store) == []
     assert not store.set_aside
 
 
@@ -52,10 +52,10 @@ def test_a_torn_last_line_is_set_aside_and_the_rest_is_kept(store, cut):
     whole = path.read_bytes()
     path.write_bytes(whole[:-cut])
     assert reopened(store).set_aside
-    assert kept(store) == ROWS[:1]
+    assert stored_rows(store) == ROWS[:1]
     assert (store.folder / "rows.torn").read_bytes().rstrip(b"\n") in whole
     store.append(ROWS[1])
-    assert kept(store) == ROWS[:2]
+    assert stored_rows(store) == ROWS[:2]
 
 
 def test_a_last_line_of_zeros_is_set_aside(store):
@@ -63,13 +63,13 @@ def test_a_last_line_of_zeros_is_set_aside(store):
     with (store.folder / "rows.jsonl").open("ab") as file:
         file.write(b"\0" * 4096 + b"\n")
     assert reopened(store).set_aside
-    assert kept(store) == ROWS[:1]
+    assert stored_rows(store) == ROWS[:1]
 
 
 def test_a_torn_only_line_leaves_an_empty_file(store):
     (store.folder / "rows.jsonl").write_bytes(b'{"schema"')
     assert reopened(store).set_aside
-    assert kept(store) == []
+    assert stored_rows(store) == []
 
 
 def test_a_last_line_longer_than_the_first_look_is_found(store):
@@ -77,7 +77,7 @@ def test_a_last_line_longer_than_the_first_look_is_found(store):
     store.append(ROWS[1])
     store.append(long)
     assert not reopened(store).set_aside
-    assert kept(store) == [ROWS[1], long]
+    assert stored_rows(store) == [ROWS[1], long]
 
 
 def test_a_bad_line_in_the_middle_is_refused_with_its_number(store):
@@ -85,7 +85,7 @@ def test_a_bad_line_in_the_middle_is_refused_with_its_number(store):
     with (store.folder / "rows.jsonl").open("a") as file:
         file.write("rubbish\n" + row_to_json(ROWS[1]) + "\n")
     with pytest.raises(StoreError, match=r"rows.jsonl line 2 is not a row: .*; take that line out"):
-        kept(store)
+        stored_rows(store)
 
 
 def test_a_row_that_does_not_fit_is_not_there_at_all(store):
@@ -100,7 +100,7 @@ def test_a_row_that_does_not_fit_is_not_there_at_all(store):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (store.folder / "rows.jsonl").stat().st_size == size
     store.append(ROWS[1])
-    assert kept(store) == ROWS[:2]
+    assert stored_rows(store) == ROWS[:2]
 
 
 def test_a_full_disk_loses_no_row(tmp_path):
@@ -112,7 +112,7 @@ def test_a_full_disk_loses_no_row(tmp_path):
         store = Store(disk / "results")
         with pytest.raises(StoreError, match="No space left on device; every earlier row is safe"):
             collections.deque(map(store.append, ROWS * 10))
-        kept_rows = kept(store)
+        kept_rows = stored_rows(store)
         store.close()
     finally:
         subprocess.run(["umount", disk], check=True)
@@ -137,7 +137,7 @@ def test_failures_set_aside_are_kept_beside_the_rows(store):
         store.append(one)
     assert store.set_failures_aside() == 1
     store.append(ROWS[1])
-    assert kept(store) == [ROWS[0], ROWS[2], ROWS[1]]
+    assert stored_rows(store) == [ROWS[0], ROWS[2], ROWS[1]]
     assert (store.folder / "rows.retried.jsonl").read_text() == row_to_json(failed) + "\n"
 
 
@@ -197,6 +197,6 @@ def test_a_machine_file_that_describes_none_is_refused(tmp_path, facts):
 
 
 def test_the_plain_steps_of_a_profile_are_rows_where_there_are_no_others():
-    kept = read_folder(Path(__file__).parents[3] / "docs" / "examples" / "profiles-small")
-    assert len(kept.rows) == len(kept.traces) == 32
-    assert all(row.outcome.step_seconds for row in kept.rows)
+    folder = read_folder(Path(__file__).parents[3] / "docs" / "examples" / "profiles-small")
+    assert len(folder.rows) == len(folder.traces) == 32
+    assert all(row.outcome.step_seconds for row in folder.rows)

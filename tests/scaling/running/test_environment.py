@@ -1,7 +1,7 @@
 import sys
 
 from benchmarks.shared.machines import first_run, machine, study
-from scaling.running.environment import environment, recorded
+from scaling.running.environment import environment, row_variables
 from scaling.study.planning import plan
 from tests.runs import row_of
 
@@ -13,7 +13,7 @@ def test_only_an_allow_list_of_the_shell_reaches_a_run():
     assert {name for name in variables if name in SHELL} == {"PATH", "LC_ALL"}
 
 
-def test_the_framework_is_told_what_to_use_and_the_shells_choice_of_kernels_is_kept():
+def test_the_backend_is_set_and_the_shells_choice_of_kernels_is_kept():
     variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
     assert (variables["KERAS_BACKEND"], variables["TF_ENABLE_ONEDNN_OPTS"]) == ("tensorflow", "1")
     assert environment(first_run(), SHELL, "mark", "aarch64", "/scratch")["TF_ENABLE_ONEDNN_OPTS"] == "0"
@@ -42,9 +42,9 @@ def test_forked_runs_of_a_generation_have_one_environment_and_those_of_another_a
 
 def test_a_row_keeps_the_padding_by_its_length_and_not_what_only_its_sweep_has():
     variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
-    told = dict(recorded(variables))
-    assert told["SCALING_PADDING"] == f"{len(variables['SCALING_PADDING'])} characters"
-    assert not told.keys() & {"SCALING_SWEEP", "TMPDIR"}
+    variables_of_row = dict(row_variables(variables))
+    assert variables_of_row["SCALING_PADDING"] == f"{len(variables['SCALING_PADDING'])} characters"
+    assert not variables_of_row.keys() & {"SCALING_SWEEP", "TMPDIR"}
 
 
 def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):

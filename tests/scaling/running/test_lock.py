@@ -25,21 +25,21 @@ def holder():
         process.kill()
 
 
-def test_a_second_sweep_that_may_not_wait_is_told_for_whom(holder):
+def test_a_second_sweep_that_may_not_wait_says_for_whom(holder):
     with pytest.raises(BusyError, match=f"study 'other' of user .*, process {holder.pid}, since"):
         MachineLock("study 'mine'", False, print)
 
 
 def test_a_second_sweep_waits_and_says_for_whom(holder):
-    said = []
+    messages = []
 
     def say(sentence: str) -> None:
-        said.append(sentence)
+        messages.append(sentence)
         holder.stdin.close()
 
     MachineLock("study 'mine'", True, say).release()
-    assert f"process {holder.pid}" in said[0]
-    assert "waiting" in said[0]
+    assert f"process {holder.pid}" in messages[0]
+    assert "waiting" in messages[0]
 
 
 def test_a_holder_that_is_killed_gives_the_lock_back(holder):
@@ -72,7 +72,7 @@ def test_a_lock_in_no_folder_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_lock_that_cannot_be_signed_is_given_back(monkeypatch):
-    def full(fd, text, place):
+    def full(fd, text, offset):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as meanwhile:

@@ -12,9 +12,9 @@ from scaling.study.planning import plan
 
 def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
     store = Store(tmp_path)
-    asked = study('cores = "all"')
+    swept = study('cores = "all"')
     rows = []
-    measure(Schedule(asked, plan(asked, machine(16)).runs), AmdahlMachine(serial=0.1), store, rows.append)
+    measure(Schedule(swept, plan(swept, machine(16)).runs), AmdahlMachine(serial=0.1), store, rows.append)
     assert list(read_rows(tmp_path)) == rows
     for point in speedups(summarize(map(launch_of, rows))):
         cores = point.summary.point.cores

@@ -38,12 +38,12 @@ def test_a_policy_is_inherited_by_what_the_thread_starts():
         "import subprocess, sys\nfrom scaling.running.memory import BIND, apply_policy\n"
         f"print(apply_policy((BIND, (0,))), flush=True)\nsubprocess.run([sys.executable, '-c', {show!r}])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    need(told[0] == "True", "the right to set a memory policy")
-    assert told == ["True", "bind:0"]
+    words = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    need(words[0] == "True", "the right to set a memory policy")
+    assert words == ["True", "bind:0"]
 
 
 def test_a_node_that_is_not_there_is_refused_by_the_kernel():
     code = "from scaling.running.memory import BIND, apply_policy; print(apply_policy((BIND, (63,))))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "False"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "False"

@@ -85,7 +85,7 @@ def test_the_widest_point_gets_the_launch_there_is_room_for():
     assert [run.point.cores for run in further] == [2, 1]
 
 
-def test_later_launches_are_told_how_many_steps_are_worth_taking():
+def test_later_launches_get_the_number_of_steps_worth_taking():
     assert carried_out(None)[0].steps is None
 
 

@@ -92,7 +92,9 @@ def test_runs_of_a_launch_share_a_server_and_the_next_launch_has_another(tmp_pat
     for shared in (hashes, paddings):
         assert [shared[0], shared[2], shared[4]] == [shared[1], shared[3], shared[5]]
         assert len(set(shared)) == 3
-    assert [dict(row.environment)["SCALING_PADDING"] for row in rows] == [f"{each} characters" for each in paddings]
+    assert [dict(row.environment)["SCALING_PADDING"] for row in rows] == [
+        f"{padding} characters" for padding in paddings
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_runs_of_a_launch_share_a_server_and_the_next_launch_has_another(tmp_pat
         ),
         ("import os; os._exit(3)", "exited with status 3"),
         ("import os; os.kill(os.getpid(), 4)", "killed by signal 4 (SIGILL)"),
-        ("import signal; signal.pause()", "it said nothing for 1 s"),
+        ("import signal; signal.pause()", "it did not answer within 1 s"),
         (
             "import signal, threading; threading.Thread(target=signal.pause, daemon=True).start()",
             f"it has threads ({Path(sys.executable).name}) that a child would not have",
@@ -187,5 +189,5 @@ def test_a_forked_run_belongs_to_its_sweep_below_another_that_adopts_orphans():
     above += "; subprocess.run(sys.argv[1:], check=True); print(children())"
     sweep = "import sys; from tests.runs import row_of; print(row_of(sys.argv[1], start='fork').outcome.status)"
     command = [sys.executable, "-c", above, sys.executable, "-c", sweep, f"{FAULTY}:brief"]
-    told = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
-    assert told.stdout.split() == ["ok", "set()"], told.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert completed.stdout.split() == ["ok", "set()"], completed.stderr

@@ -6,8 +6,8 @@ from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
 from scaling.study import catalogue as catalogue_module
 from scaling.study.catalogue import (
-    check_can_be_traced,
     check_extras,
+    check_traceable,
     check_workloads,
     missing_extra_sentence,
     missing_extras,
@@ -57,7 +57,7 @@ def test_what_xla_cannot_compile_is_refused_with_the_reason():
     check_workloads(study_from_toml('workloads = ["speech"]\njit = true\nmodes = "infer"', "mine"), read_catalogue())
 
 
-def test_workloads_that_need_an_extra_are_told_from_those_that_do_not():
+def test_workloads_that_need_an_extra_are_distinguished_from_those_that_do_not():
     quick = study_from_toml(read_study_text("quick"), "quick")
     missing = missing_extras(quick, read_catalogue(), is_installed=lambda extra: False)
     assert missing == {"deepq": "tensorflow", "autoenc": "tensorflow", "memnet": "tensorflow"}
@@ -88,21 +88,21 @@ def test_a_workload_without_its_extra_is_refused_in_one_sentence(monkeypatch):
 
 def test_what_is_there_without_a_study_is_a_study():
     value = study_from_toml(PROFILE_DEFAULTS, "profile", ["workloads=memnet"])
-    check_can_be_traced(value, read_catalogue(), 12)
+    check_traceable(value, read_catalogue(), 12)
     assert value.launches == 1
 
 
 def test_a_step_compiled_by_xla_is_refused():
     with pytest.raises(StudyError, match=r"compiled by XLA is one opaque operation, .* set jit = false"):
-        check_can_be_traced(study('workloads = ["memnet"]\njit = true'), read_catalogue(), 12)
+        check_traceable(study('workloads = ["memnet"]\njit = true'), read_catalogue(), 12)
 
 
 @pytest.mark.parametrize("name", ["calibrated", "calibrated serial=0.5", "command: true"])
 def test_what_is_no_network_is_refused(name):
     with pytest.raises(StudyError, match=rf"workload '{name}': it is no network, .* there are alexnet, "):
-        check_can_be_traced(study(f'workloads = ["{name}"]'), read_catalogue(), 12)
+        check_traceable(study(f'workloads = ["{name}"]'), read_catalogue(), 12)
 
 
 def test_too_few_steps_to_drop_two_are_refused():
     with pytest.raises(StudyError, match=r"--steps 2: .* give at least 3"):
-        check_can_be_traced(study('workloads = ["memnet"]'), read_catalogue(), 2)
+        check_traceable(study('workloads = ["memnet"]'), read_catalogue(), 2)

@@ -7,9 +7,9 @@ from scaling.analysis.fitting import fit
 
 
 def test_the_bootstrap_agrees_with_the_profile():
-    found = fit(series(Truth(0.05), np.random.default_rng(2)))
-    bootstrap = found.chosen.figures.bootstrap
-    interval = found.chosen.figures.contention
+    fitted = fit(series(Truth(0.05), np.random.default_rng(2)))
+    bootstrap = fitted.chosen.figures.bootstrap
+    interval = fitted.chosen.figures.contention
     assert (bootstrap.low, bootstrap.high) == pytest.approx((interval.low, interval.high), abs=0.004)
 
 

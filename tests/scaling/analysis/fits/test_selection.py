@@ -48,6 +48,6 @@ def test_weights_are_shares_and_follow_the_criterion():
     assert only(AMDAHL).weight(AMDAHL) == 1.0
 
 
-def test_a_count_left_out_is_foretold_by_the_others():
+def test_a_count_left_out_is_predicted_by_the_others():
     amdahl, usl = both(series(Truth(0.03, 1e-3), np.random.default_rng(1)))
     assert left_out_error(usl) < left_out_error(amdahl)

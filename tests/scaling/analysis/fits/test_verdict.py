@@ -26,15 +26,15 @@ from tests.published import CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP, rates, tim
     ids=lambda value: getattr(value, "name", value),
 )
 def test_published_curves_get_their_law_and_verdict(measured, law, verdict):
-    found = fit(measured)
-    assert (found.choice.law, found.verdict) == (law, verdict)
-    assert OneLaunchPerCount() in found.cautions
+    fitted = fit(measured)
+    assert (fitted.choice.law, fitted.verdict) == (law, verdict)
+    assert OneLaunchPerCount() in fitted.cautions
 
 
 def test_without_one_core_the_fit_goes_on_and_says_so():
-    found = fit(rates("no single", NO_SINGLE))
-    assert OneCoreNotMeasured(2.0) in found.cautions
-    assert found.karp_flatt.values == ()
+    fitted = fit(rates("no single", NO_SINGLE))
+    assert OneCoreNotMeasured(2.0) in fitted.cautions
+    assert fitted.karp_flatt.values == ()
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_curves_no_law_describes_are_called_so(points, launches):
     "points", [[(1, 1), (2, 2.2), (4, 4.7), (8, 9.8), (16, 19)], [(1, 1), (2, 2.15), (4, 4.5), (8, 8.4), (16, 14)]]
 )
 def test_more_than_linear_is_called_superlinear_and_not_clipped_in_silence(points):
-    found = fit(rates("fast", points))
-    assert found.verdict is Verdict.SUPERLINEAR
-    assert [reason.code for reason in found.reasons] == ["more-than-its-share"]
+    fitted = fit(rates("fast", points))
+    assert fitted.verdict is Verdict.SUPERLINEAR
+    assert [reason.code for reason in fitted.reasons] == ["more-than-its-share"]
 
 
-def test_superlinear_launches_are_told_from_noise():
+def test_superlinear_launches_are_distinguished_from_noise():
     chance = np.random.default_rng(2)
     fast = Truth(0.0, noise=0.01)
     measured = series(fast, chance)
-    slow_start = Observation(1.0, tuple(1.15 * each for each in measured.observations[0].launch_seconds))
+    slow_start = Observation(1.0, tuple(1.15 * seconds for seconds in measured.observations[0].launch_seconds))
     assert fit(Series("cold", (slow_start, *measured.observations[1:]))).verdict is Verdict.SUPERLINEAR
 
 
@@ -80,6 +80,6 @@ def test_too_much_noise_is_not_identifiable():
 
 
 def test_a_clock_nobody_measured_is_cautioned_about():
-    found = fit(series(Truth(0.02, slowest_mhz=2800.0), np.random.default_rng(2)))
-    assert found.law(AMDAHL).figures.contention.value > 0.025
-    assert ClockUnknown() in found.cautions
+    fitted = fit(series(Truth(0.02, slowest_mhz=2800.0), np.random.default_rng(2)))
+    assert fitted.law(AMDAHL).figures.contention.value > 0.025
+    assert ClockUnknown() in fitted.cautions

@@ -4,7 +4,7 @@ from scaling.analysis.ops.classes import CLASSES, SAME, TABLE, one_name, op_clas
 
 
 @pytest.mark.parametrize(
-    ("op_type", "name", "kind"),
+    ("op_type", "name", "expected"),
     [
         ("AddV2", "Add", "elementwise"),
         ("AddN", "Add", "elementwise"),
@@ -27,8 +27,8 @@ from scaling.analysis.ops.classes import CLASSES, SAME, TABLE, one_name, op_clas
         ("TensorListSetItem", "TensorListSetItem", "data movement"),
     ],
 )
-def test_an_op_has_one_name_and_one_class_whatever_it_came_as(op_type, name, kind):
-    assert (one_name(op_type), op_class(op_type)) == (name, kind)
+def test_an_op_has_one_name_and_one_class_whatever_it_came_as(op_type, name, expected):
+    assert (one_name(op_type), op_class(op_type)) == (name, expected)
 
 
 def test_an_op_nobody_has_classed_is_of_class_other():
@@ -45,7 +45,7 @@ def test_no_op_is_in_two_classes():
 def test_ops_that_are_joined_are_of_one_class():
     for joined in set(SAME.values()):
         members = [name for name, one in SAME.items() if one == joined and op_class(name) != "other"]
-        classes = {kind for kind, names in TABLE.items() for name in members if name in names.split()}
+        classes = {title for title, names in TABLE.items() for name in members if name in names.split()}
         assert len(classes) <= 1, joined
 
 

@@ -37,7 +37,7 @@ def test_where_every_op_follows_its_own_law_the_prediction_is_exact(threads):
     assert predict_step(laws, threads).seconds.value == pytest.approx(seconds_on(threads), rel=1e-6)
 
 
-def test_a_plain_step_is_foretold_by_how_much_tracing_stretches_one():
+def test_a_plain_step_is_predicted_by_how_much_tracing_stretches_one():
     predicted = predict_step(laws_of(part_times(amdahl_traces(threads=(1, 2)))), 8)
     assert predicted.plain_seconds == pytest.approx(predicted.seconds.value / 1.05)
 
@@ -56,7 +56,7 @@ def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
     assert not loss_on_eight.measured
 
 
-def test_a_loss_that_was_measured_is_not_foretold():
+def test_a_loss_that_was_measured_is_not_predicted():
     slow = {**CONVOLUTIONAL, "Tile": (10.0, 3.0, 1)}  # gets slower with threads, which no law says
     lost = loss(laws_of(part_times([*amdahl_traces(slow, threads=(1, 2, 4))])), 4)
     assert lost.measured
@@ -95,8 +95,8 @@ def test_noise_of_launches_makes_an_interval_and_the_op_that_is_unsure_is_named(
     laws = laws_of(part_times(amdahl_traces(threads=(1, 2), noise=0.03)))
     predicted = predict_step(laws, 16)
     assert predicted.seconds.low < predicted.seconds.value < predicted.seconds.high
-    assert predicted.unsure
-    assert predicted.unsure[0].name in {"Conv2D", "Conv2DBackpropFilter"}
+    assert predicted.imprecise_parts
+    assert predicted.imprecise_parts[0].name in {"Conv2D", "Conv2DBackpropFilter"}
 
 
 def test_a_single_step_gives_a_value_without_an_interval():
@@ -117,7 +117,7 @@ def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
     assert predict_step(laws, 4).seconds.low < 0.35 < predict_step(laws, 4).seconds.high
 
 
-def test_held_out_threads_are_foretold_by_ops_and_by_the_whole_step():
+def test_held_out_threads_are_predicted_by_ops_and_by_the_whole_step():
     times = part_times(amdahl_traces(threads=(1, 2, 4, 8), noise=0.002))
     predictions = held_out_steps(times, (1, 2))
     assert [prediction.threads for prediction in predictions] == [4, 8]

@@ -64,8 +64,8 @@ def test_a_share_tells_how_far_launches_lie_apart():
     made = profile([trace(step({"MatMul": 0.9, "Mul": 0.1})), trace(step({"MatMul": 2.1, "Mul": 0.9}), launch=2)])
     matmul, mul = made.ops
     assert (matmul.share, matmul.least, matmul.most) == pytest.approx((0.75, 0.7, 0.9))
-    assert (mul.least, mul.most, mul.unsure) == pytest.approx((0.1, 0.3, 0.2))
-    assert profile([trace(step({"MatMul": 0.9}))]).ops[0].unsure == 0
+    assert (mul.least, mul.most, mul.share_uncertainty) == pytest.approx((0.1, 0.3, 0.2))
+    assert profile([trace(step({"MatMul": 0.9}))]).ops[0].share_uncertainty == 0
 
 
 def test_three_launches_tell_how_far_a_profile_made_again_may_lie():
@@ -75,7 +75,7 @@ def test_three_launches_tell_how_far_a_profile_made_again_may_lie():
     made = profile(launches)
     assert made.reproducibility == pytest.approx(4.3027 * sqrt(2 / 3) * 0.02, rel=1e-4)
     assert [op.reproducibility for op in made.ops] == pytest.approx([made.reproducibility] * 2)
-    assert made.ops[0].unsure == made.reproducibility
+    assert made.ops[0].share_uncertainty == made.reproducibility
 
 
 def test_profiles_of_a_subject_come_with_threads_ascending():

@@ -63,7 +63,7 @@ def test_more_items_share_the_weights_and_raise_the_intensity():
     assert few.intensity < many.intensity < 2e9 / 1e7
 
 
-def test_where_no_ceiling_was_measured_no_share_is_told():
+def test_where_no_ceiling_was_measured_no_share_is_known():
     [made] = roofline_points(summarize(launches("net", 1.0, 10)), NET, {})
     assert (made.peak_share, made.roof_share, made.bound_by) == (None, None, None)
 

@@ -49,10 +49,10 @@ def test_cores_for_an_efficiency_agree_with_brute_force(s, k):
 @pytest.mark.parametrize(("s", "k"), LAWS)
 def test_peak_limit_knee_and_cheapest_size_agree_with_brute_force(s, k):
     def best(function, low, high):
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             function, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 1e-12}
         )
-        return float(np.exp(found.x)), float(found.fun)
+        return float(np.exp(minimum.x)), float(minimum.fun)
 
     _, worst = best(lambda x: -usl(np.exp(x), s, k), 1.0, 1e9)
     assert speedup_limit(s, k) == pytest.approx(-worst, rel=1e-7)

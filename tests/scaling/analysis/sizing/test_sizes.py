@@ -10,9 +10,9 @@ def cpus(first, last):
 def test_within_one_cache_any_number_and_beyond_it_whole_caches():
     cores = [[cpu] for cpu in range(16)]
     caches = [cpus(0, 3), cpus(4, 7), cpus(8, 11), cpus(12, 15)]
-    found = machine_sizes(cores, caches, [cpus(0, 7), cpus(8, 15)], range(16), "epyc")
-    assert found.counts == (1, 2, 3, 4, 8, 12, 16)
-    assert (found.machine, found.threads) == ("epyc", 1)
+    sizes = machine_sizes(cores, caches, [cpus(0, 7), cpus(8, 15)], range(16), "epyc")
+    assert sizes.counts == (1, 2, 3, 4, 8, 12, 16)
+    assert (sizes.machine, sizes.threads) == ("epyc", 1)
 
 
 def test_one_cache_for_all_offers_every_count():
@@ -27,14 +27,14 @@ def test_one_cache_for_all_offers_every_count():
 
 
 def test_without_caches_whole_nodes_are_offered():
-    found = machine_sizes([[cpu] for cpu in range(8)], [], [cpus(0, 3), cpus(4, 7)], range(8), "arm")
-    assert found.counts == (1, 2, 3, 4, 8)
+    sizes = machine_sizes([[cpu] for cpu in range(8)], [], [cpus(0, 3), cpus(4, 7)], range(8), "arm")
+    assert sizes.counts == (1, 2, 3, 4, 8)
 
 
 def test_physical_cores_are_counted_once_and_only_those_a_run_may_use():
     cores = [[cpu, cpu + 4] for cpu in range(4)]
-    found = machine_sizes(cores, [range(8)], [range(8)], range(8), "smt")
-    assert (found.counts, found.threads) == ((1, 2, 3, 4), 2)
+    sizes = machine_sizes(cores, [range(8)], [range(8)], range(8), "smt")
+    assert (sizes.counts, sizes.threads) == ((1, 2, 3, 4), 2)
     assert machine_sizes(cores, [range(8)], [range(8)], [0, 1, 4, 5], "smt").counts == (1, 2)
 
 

@@ -19,30 +19,30 @@ QUIET = Span("just now")
 EIGHT = parse_list("0-7")
 
 
-def states(found: dict[str, Finding]) -> dict[str, str]:
-    return {name: finding.state for name, finding in found.items()}
+def states(findings: dict[str, Finding]) -> dict[str, str]:
+    return {name: finding.state for name, finding in findings.items()}
 
 
 def test_a_healthy_machine_is_found_healthy():
-    found = examine(Fault(""))
-    assert {name for name, state in states(found).items() if state != "ok"} == {"SMT"}
-    assert found["SMT"].state == verdict(found.values()) == "caution"
+    findings = examine(Fault(""))
+    assert {name for name, state in states(findings).items() if state != "ok"} == {"SMT"}
+    assert findings["SMT"].state == verdict(findings.values()) == "caution"
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_named_and_nothing_else_is(name):
-    healthy, found = examine(Fault("")), examine(PLANTED[name])
-    assert found[name].state in ("spoiler", "caution")
-    assert PLANTED[name].words in found[name].value
-    assert found[name].remedy
-    assert states(found) | {name: "ok"} == states(healthy)
+    healthy, findings = examine(Fault("")), examine(PLANTED[name])
+    assert findings[name].state in ("spoiler", "caution")
+    assert PLANTED[name].words in findings[name].value
+    assert findings[name].remedy
+    assert states(findings) | {name: "ok"} == states(healthy)
 
 
 def test_all_eight_planted_faults_are_named_together():
-    found = examine(EVERYTHING)
+    findings = examine(EVERYTHING)
     assert len(PLANTED) == 8
-    assert {name for name, state in states(found).items() if state in ("spoiler", "caution")} == {*PLANTED, "SMT"}
-    assert verdict(found.values()) == "spoiler"
+    assert {name for name, state in states(findings).items() if state in ("spoiler", "caution")} == {*PLANTED, "SMT"}
+    assert verdict(findings.values()) == "spoiler"
 
 
 class TestQuota:
@@ -52,8 +52,8 @@ class TestQuota:
 
     def test_periods_that_ran_out_are_counted(self):
         machine = replace(topology_of(WHOLE), quota_cpus=1.5)
-        found = checks.quota(machine, True, replace(QUIET, throttled_periods=7))
-        assert (found.state, "ran out in 7 periods just now" in found.value) == ("spoiler", True)
+        finding = checks.quota(machine, True, replace(QUIET, throttled_periods=7))
+        assert (finding.state, "ran out in 7 periods just now" in finding.value) == ("spoiler", True)
 
     def test_without_control_groups_nothing_is_known(self):
         assert checks.quota(topology_of(WHOLE), False, QUIET).state == "not available"
@@ -72,7 +72,7 @@ class TestCpuset:
 
     def test_many_divided_cores_are_not_all_listed(self):
         wide = replace(WHOLE, cores=tuple(frozenset({cpu, cpu + 9}) for cpu in range(9)), allowed=parse_list("0-8"))
-        assert checks.cpuset(topology_of(wide), True).value.endswith("divides 9 core(s): 0,9; 1,10; 2,11; 3,12; …")
+        assert checks.cpuset(topology_of(wide), True).value.endswith("divides 9 cores: 0,9; 1,10; 2,11; 3,12; …")
 
 
 class TestOffline:
@@ -82,7 +82,7 @@ class TestOffline:
     def test_siblings_that_are_off_with_smt_are_as_they_should_be(self, control, state):
         assert checks.offline(topology_of(replace(WHOLE, offline=parse_list("4-7"))), control).state == state
 
-    def test_a_core_that_is_off_beside_smt_is_told(self):
+    def test_a_core_that_is_off_beside_smt_is_reported(self):
         assert checks.offline(topology_of(replace(WHOLE, offline=parse_list("3-7"))), "off").state == "caution"
 
 
@@ -93,10 +93,10 @@ class TestIsolated:
     )
     def test_a_run_confined_to_isolated_cpus_is_spoilt(self, isolated, allowed, state):
         machine = topology_of(replace(WHOLE, isolated=parse_list(isolated), allowed=parse_list(allowed)))
-        assert checks.isolated(machine, True).state == state
+        assert checks.isolated_cpus(machine, True).state == state
 
     def test_a_kernel_that_shows_no_list_tells_nothing(self):
-        assert checks.isolated(topology_of(WHOLE), False).state == "not available"
+        assert checks.isolated_cpus(topology_of(WHOLE), False).state == "not available"
 
 
 class TestThreadVariables:
@@ -123,10 +123,10 @@ class TestThreadVariables:
 
     @given(st.dictionaries(st.sampled_from(checks.THREAD_COUNTS + checks.THREAD_HABITS), st.text(), min_size=1))
     def test_whatever_a_shell_has_set_is_named_in_print(self, variables):
-        found = checks.thread_variables(EIGHT, variables)
-        assert found.state in ("caution", "spoiler")
-        assert any(name in found.value for name in variables)
-        assert found.value.isprintable()
+        finding = checks.thread_variables(EIGHT, variables)
+        assert finding.state in ("caution", "spoiler")
+        assert any(name in finding.value for name in variables)
+        assert finding.value.isprintable()
 
 
 class TestGovernor:
@@ -149,9 +149,9 @@ class TestGovernor:
 
     def test_cpus_that_are_governed_differently_spoil_though_each_be_mild(self):
         clocks = [Clock(0, "performance", "intel_pstate"), Clock(1, "powersave", "intel_pstate")]
-        found = checks.governor(EIGHT, clocks)
-        assert found.state == "spoiler"
-        assert found.value == "performance on CPUs 0 (intel_pstate); powersave on CPUs 1 (intel_pstate)"
+        finding = checks.governor(EIGHT, clocks)
+        assert finding.state == "spoiler"
+        assert finding.value == "performance on CPUs 0 (intel_pstate); powersave on CPUs 1 (intel_pstate)"
 
     def test_cpus_that_are_not_ours_do_not_matter(self):
         assert checks.governor(parse_list("0"), [Clock(0, "performance"), Clock(1, "ondemand")]).state == "ok"
@@ -209,10 +209,10 @@ def test_any_machine_with_any_files_missing_or_damaged_can_be_examined(tmp_path_
     root = write(tmp_path_factory.mktemp("machine"), texts)
     for path in damaged if damage else ():
         write(root, {path: damage})
-    found = checks.findings(topology_of(machine), read_vitals(root), {})
-    assert len({finding.name for finding in found}) == len(found) == 21
-    assert all(finding.value and finding.why for finding in found)
-    assert all((finding.remedy is None) == (finding.state in ("ok", "not available")) for finding in found)
+    findings = checks.findings(topology_of(machine), read_vitals(root), {})
+    assert len({finding.name for finding in findings}) == len(findings) == 21
+    assert all(finding.value and finding.why for finding in findings)
+    assert all((finding.remedy is None) == (finding.state in ("ok", "not available")) for finding in findings)
 
 
 def test_a_recorded_machine_can_be_examined(recorded):
@@ -243,8 +243,8 @@ def test_a_task_that_always_runs_spoils(tasks, state):
 
 @pytest.mark.parametrize(("share", "state"), [(0.04, "ok"), (0.05, "caution"), (0.25, "spoiler")])
 def test_a_busy_cpu_is_graded_by_its_share(share, state):
-    found = checks.busy_cpus(topology_of(WHOLE), busy(2, share=share))
-    assert (found.state, "CPU 2, up to" in found.value) == (state, state != "ok")
+    finding = checks.busy_cpus(topology_of(WHOLE), busy(2, share=share))
+    assert (finding.state, "CPU 2, up to" in finding.value) == (state, state != "ok")
 
 
 def test_a_busy_second_thread_is_a_busy_sibling_and_a_busy_first_one_is_not():
@@ -318,15 +318,15 @@ def test_swap_spoils_where_pages_move_or_soon_will(available, total, used, movin
     assert checks.swap(memory, replace(QUIET, swapped_pages_per_second=moving)).state == state
 
 
-def test_memory_that_is_not_told_is_not_available():
+def test_unreported_memory_is_not_available():
     assert checks.swap(None, QUIET).state == "not available"
 
 
 @pytest.mark.parametrize(("rate", "state"), [(10, "ok"), (1_000, "caution"), (10_000, "spoiler")])
 def test_interrupts_are_graded_by_the_cpu_that_serves_most(rate, state):
     recent = replace(QUIET, interrupts=(InterruptRate(0, 5.0), InterruptRate(3, rate), InterruptRate(9, 1e6)))
-    found = checks.interrupts(EIGHT, recent)
-    assert (found.state, found.value) == (state, f"at most {rate} per second, on CPU 3, just now")
+    finding = checks.interrupts(EIGHT, recent)
+    assert (finding.state, finding.value) == (state, f"at most {rate} per second, on CPU 3, just now")
 
 
 @pytest.mark.parametrize(
@@ -347,21 +347,21 @@ def test_temperature_is_graded_by_the_sensor_nearest_its_limit(sensors, state):
 def test_work_that_ended_before_we_look_no_longer_counts():
     hour_of_work = stat({2: 0.9, 6: 0.9})
     later = {"proc/stat": _one_second_later(hour_of_work)}
-    found = examine(Fault("", texts={"proc/stat": hour_of_work}), lambda root: write(root, later))
-    assert {found["busy CPUs"].state, found["busy siblings"].state} == {"ok"}
+    findings = examine(Fault("", texts={"proc/stat": hour_of_work}), lambda root: write(root, later))
+    assert {findings["busy CPUs"].state, findings["busy siblings"].state} == {"ok"}
 
 
 def test_work_on_a_sibling_that_begins_as_we_look_is_seen():
     later = {"proc/stat": _one_second_later(stat({}), working=6)}
-    found = examine(Fault(""), lambda root: write(root, later))
-    assert (found["busy CPUs"].state, found["busy siblings"].state) == ("ok", "spoiler")
-    assert found["busy siblings"].value == "CPU 6, up to 100.0 % just now"
+    findings = examine(Fault(""), lambda root: write(root, later))
+    assert (findings["busy CPUs"].state, findings["busy siblings"].state) == ("ok", "spoiler")
+    assert findings["busy siblings"].value == "CPU 6, up to 100.0 % just now"
 
 
 def test_a_storm_of_interrupts_that_begins_as_we_look_is_seen():
     later = {"proc/interrupts": interrupts({1: 50_000}, seconds=3601), "proc/uptime": "3601.00 7000.00"}
-    found = examine(Fault(""), lambda root: write(root, later))
-    assert (found["interrupts"].state, "on CPU 1" in found["interrupts"].value) == ("spoiler", True)
+    findings = examine(Fault(""), lambda root: write(root, later))
+    assert (findings["interrupts"].state, "on CPU 1" in findings["interrupts"].value) == ("spoiler", True)
 
 
 def test_pages_that_move_as_we_look_are_seen():
@@ -375,7 +375,7 @@ def _one_second_later(text: str, working: int | None = None) -> str:
     for line in text.splitlines():
         name, *ticks = line.split()
         if name[3:].isdecimal():
-            place = 0 if int(name[3:]) == working else 3
-            ticks[place] = str(int(ticks[place]) + 100)
+            index = 0 if int(name[3:]) == working else 3
+            ticks[index] = str(int(ticks[index]) + 100)
         lines.append(" ".join([name, *ticks]))
     return "\n".join(lines)

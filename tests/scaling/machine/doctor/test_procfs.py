@@ -11,8 +11,8 @@ from tests.scaling.machine.invented import CPU_FOLDER, write
 HWMON = "sys/class/hwmon/hwmon2"
 
 
-def _trip(number: int, kind: str, millidegrees: int) -> dict[str, str]:
-    return {f"trip_point_{number}_type": kind, f"trip_point_{number}_temp": str(millidegrees)}
+def _trip(number: int, trip_type: str, millidegrees: int) -> dict[str, str]:
+    return {f"trip_point_{number}_type": trip_type, f"trip_point_{number}_temp": str(millidegrees)}
 
 
 def test_an_empty_folder_tells_nothing(tmp_path):
@@ -31,7 +31,7 @@ def test_a_healthy_machine_is_read_in_full(tmp_path):
     assert (read.load, read.pressure) == (0.02, Pressure(0.001, 0.0))
     assert read.memory == Memory(64 * 2**30, 60 * 2**30, 8 * 2**30, 0)
     assert read.sensors == (Sensor("x86_pkg_temp", 45, 95),)
-    assert [each.cpu for each in read.recent.on(range(8))] == list(range(8))
+    assert [activity.cpu for activity in read.recent.on(range(8))] == list(range(8))
     assert read.recent.swapped_pages_per_second == 12 / 3600
 
 
@@ -56,7 +56,7 @@ def test_interrupts_of_devices_are_summed_by_the_cpu_in_the_header(tmp_path):
  LOC:       9999       9999  Local timer interrupts
  ERR:          0"""
     read = read_vitals(write(tmp_path, {"proc/interrupts": text, "proc/uptime": "1.0"}))
-    assert [(each.cpu, each.per_second) for each in read.recent.interrupts] == [(0, 301), (4, 4020)]
+    assert [(interrupts.cpu, interrupts.per_second) for interrupts in read.recent.interrupts] == [(0, 301), (4, 4020)]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_every_driver_has_a_switch_for_turbo_of_its_own(tmp_path, files, turbo):
         ({"proc/cpuinfo": "CPU part : 0xd0c\n"}, None),
     ],
 )
-def test_a_guest_is_told_by_its_processor_or_else_by_its_firmware(tmp_path, files, virtual):
+def test_a_guest_is_recognised_by_its_processor_or_else_by_its_firmware(tmp_path, files, virtual):
     assert read_vitals(write(tmp_path, files)).settings.virtual is virtual
 
 

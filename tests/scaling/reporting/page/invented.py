@@ -49,14 +49,16 @@ def shared(noise: float = 0.005) -> list[Row]:
     ]
 
 
-def kept(rows: list[Row], path: Path, cores: int = 16, smt: int = 1, *, toml: str = TOML, told: bool = True) -> Path:
+def write_folder(
+    rows: list[Row], path: Path, cores: int = 16, smt: int = 1, *, toml: str = TOML, with_machine: bool = True
+) -> Path:
     """A results folder on the disk, with a machine where it is told."""
     store = Store(path)
     store.write_study(toml)
-    if told:
+    if with_machine:
         store.write_machine(HOST, machine(cores, smt))
     store.close()
-    (path / ROWS.file).write_text("".join(f"{row_to_json(each)}\n" for each in rows))
+    (path / ROWS.file).write_text("".join(f"{row_to_json(row)}\n" for row in rows))
     assert (path / STUDY).exists()
     return path
 
@@ -65,9 +67,9 @@ def _made(run: Run, noise: float) -> Row:
     workload, cores = run.point.workload, run.point.cores
     chance = random.Random(f"{workload} {run.point.smt} {run.key[0].cores} {run.launch}")
     seconds = 0.04 * _stretch(workload, cores * (1.0 + 0.3 * (run.point.smt - 1))) * exp(chance.gauss(0, noise))
-    found = row(run, step_seconds=(seconds,) * 20, items_per_step=32)
+    made = row(run, step_seconds=(seconds,) * 20, items_per_step=32)
     clock = float(TURBO_MHZ.get(cores, 3000)) if workload == "falling clock" else None
-    return replace(found, witness=replace(found.witness, mhz=clock))
+    return replace(made, witness=replace(made.witness, mhz=clock))
 
 
 def _stretch(workload: str, n: float) -> float:

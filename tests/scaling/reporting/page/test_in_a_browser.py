@@ -14,7 +14,7 @@ from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
 from scaling.results.store import read_folder
-from tests.scaling.reporting.page.invented import kept, laws
+from tests.scaling.reporting.page.invented import laws, write_folder
 from tests.scaling.reporting.page.test_page import DEGENERATE
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
@@ -24,8 +24,8 @@ WIDTHS = (1280, 390)
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """A page on the disk: eight workloads, six of them with points that are not valid."""
-    folder = kept(
-        [each for each in laws() if each.run.launch < 3 or each.run.point.cores < 8], tmp_path_factory.mktemp("b")
+    folder = write_folder(
+        [row for row in laws() if row.run.launch < 3 or row.run.point.cores < 8], tmp_path_factory.mktemp("b")
     )
     written = folder / "report.html"
     written.write_text(page(evaluate(read_folder(folder))), encoding="utf-8")
@@ -42,7 +42,7 @@ def shown(browser, path):
 def requests(browser):
     """What the browser has asked anybody for since the page was opened."""
     events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
-    return [each["params"]["request"]["url"] for each in events if each["method"] == "Network.requestWillBeSent"]
+    return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
 
 
 def column(browser, name):
@@ -57,7 +57,9 @@ def column(browser, name):
 
 def header(browser, name):
     return next(
-        each for each in browser.driver.find_elements(By.CSS_SELECTOR, "#points-table th") if each.text.startswith(name)
+        element
+        for element in browser.driver.find_elements(By.CSS_SELECTOR, "#points-table th")
+        if element.text.startswith(name)
     )
 
 
@@ -87,7 +89,7 @@ def test_the_policy_stops_what_the_page_did_not_bring(shown):
 
 def test_headers_sort_by_number_up_and_down_with_what_is_missing_last(shown):
     header(shown, "step").find_element(By.TAG_NAME, "button").click()
-    facts = {each["step_seconds"] for each in shown.run("return scaling.facts.points")}
+    facts = {point["step_seconds"] for point in shown.run("return scaling.facts.points")}
     values = shown.run(
         "return Array.from(document.querySelectorAll('#points-table td:nth-child(3)'), (c) => +c.dataset.value)"
     )
@@ -109,7 +111,8 @@ def test_headers_can_be_reached_and_used_by_keyboard(shown, key):
     button.send_keys(key)
     assert (first, column(shown, "workload")) == (sorted(first), sorted(first, reverse=True))
     assert [
-        each.get_attribute("aria-sort") for each in shown.driver.find_elements(By.CSS_SELECTOR, "#points-table th")
+        element.get_attribute("aria-sort")
+        for element in shown.driver.find_elements(By.CSS_SELECTOR, "#points-table th")
     ].count("descending") == 1
 
 
@@ -220,11 +223,11 @@ def hostile(text, tmp_path):
     rows = [replace(row, machine=machine, versions=((text, text),), environment=((text, text),)) for row in rows]
     failed = Outcome("failed", f"it said {text}", stderr_tail=text)
     rows += [replace(row, outcome=failed, run=replace(row.run, launch=9)) for row in rows if row.run.launch == 1]
-    found = (Finding(text, "spoiler", text, text, text),)
+    findings = (Finding(text, "spoiler", text, text, text),)
     toml = f"workloads = {json.dumps(text)}\nname = {json.dumps(text)}\nquestion = {json.dumps(text)}"
-    folder = replace(folder_of(rows, tmp_path), name=text, study_toml=toml, findings=found)
-    told = replace(folder.machine, host=text)
-    return evaluate(replace(folder, machine=told))
+    folder = replace(folder_of(rows, tmp_path), name=text, study_toml=toml, findings=findings)
+    machine = replace(folder.machine, host=text)
+    return evaluate(replace(folder, machine=machine))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

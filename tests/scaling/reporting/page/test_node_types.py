@@ -1,4 +1,4 @@
-"""The page that sets kinds of node side by side: what stands on it, and how it looks in a real browser."""
+"""The page that sets node types side by side: what stands on it, and how it looks in a real browser."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from scaling.reporting.page.node_types import node_types_page
 from scaling.results.evaluation import evaluate
 from scaling.results.node_types import NodeTypeEvaluation, same_work
 from scaling.results.rows import Outcome
-from tests.scaling.reporting.node_types import kind
+from tests.scaling.reporting.node_types import make_node_type
 from tests.scaling.reporting.page.test_in_a_browser import HOSTILE, contrast, hostile, overflow, requests
 from tests.scaling.reporting.page.test_page import facts_of, text_of
 from tests.scaling.reporting.results import EIGHT
@@ -20,109 +20,120 @@ TOML = 'name = "fleet"\nquestion = "Which nodes?"\nworkloads = ["calibrated"]\n'
 THREE = f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 3, 4, 6, 8]\nlaunches = 4"
 
 
-def pages_of(kinds):
-    return {each.name: f"{each.name}/report.html" for each in kinds}
+def pages_of(node_types):
+    return {node_type.name: f"{node_type.name}/report.html" for node_type in node_types}
 
 
-def page_of(kinds, **options):
-    return node_types_page("swept", TOML, kinds, pages_of(kinds), **options)
+def page_of(node_types, **options):
+    return node_types_page("swept", TOML, node_types, pages_of(node_types), **options)
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory):
+def node_types(tmp_path_factory):
     path = tmp_path_factory.mktemp("kinds")
     return [
-        kind("quick", path, THREE, core_hour=0.5),
-        kind("cheap", path, THREE, core_hour=0.04, slower=2.0, hosts=("c1", "c2"), apart=0.02),
+        make_node_type("quick", path, THREE, core_hour=0.5),
+        make_node_type("cheap", path, THREE, core_hour=0.04, slower=2.0, hosts=("c1", "c2"), apart=0.02),
     ]
 
 
 @pytest.fixture(scope="module")
-def shown(kinds):
-    return page_of(kinds, unmeasured=["never"])
+def shown(node_types):
+    return page_of(node_types, unmeasured=["never"])
 
 
-def test_the_answers_are_those_of_every_kind_with_a_price(kinds, shown):
+def test_the_answers_are_those_of_every_node_type_with_a_price(node_types, shown):
     words = text_of(shown, "answers")
-    for each in kinds:
-        for limits in each.evaluation.limits:
+    for node_type in node_types:
+        for limits in node_type.evaluation.limits:
             law = limits.fit.chosen.figures.contention
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
-            offer = each.recommendation(limits.fit.series.key)
-            assert f"{offer.cores} cores" in words
-            assert f" {offer.cost_per_million:.3g} " in words
+            allocation = node_type.recommendation(limits.fit.series.key)
+            assert f"{allocation.cores} cores" in words
+            assert f" {allocation.cost_per_million:.3g} " in words
     assert words.count("the law fits") + words.count("not settled") == 6
     assert "cost per million" in words
     assert "never: nothing has been measured yet" in words
 
 
 def test_without_prices_the_cost_is_counted_in_core_hours(tmp_path):
-    words = text_of(page_of([kind("a", tmp_path), kind("b", tmp_path)]), "answers")
+    words = text_of(page_of([make_node_type("a", tmp_path), make_node_type("b", tmp_path)]), "answers")
     assert "core-hours per million" in words
     assert "cost per million" not in words
 
 
-def test_which_kind_is_cheapest_and_which_needs_the_fewest_cores_is_said_in_the_words_of_capacity(kinds, shown):
+def test_which_node_type_is_cheapest_and_which_needs_the_fewest_cores_is_said_in_the_words_of_capacity(
+    node_types, shown
+):
     words = text_of(shown, "answers")
-    for work in same_work(kinds):
+    for work in same_work(node_types):
         (sentence,) = side_by_side(work.answers)
         assert sentence in words
         assert "cheapest on cheap" in sentence
         assert "fewest cores on quick" in sentence
 
 
-def test_the_same_work_is_asked_of_every_kind(kinds, shown):
+def test_the_same_work_is_asked_of_every_node_type(node_types, shown):
     words = text_of(shown, "same-work")
-    for work in same_work(kinds):
+    for work in same_work(node_types):
         assert f"{work.target:g} items a second" in words
-        for each in work.answers:
-            offer = each.answer.offer
-            assert re.search(rf"{each.node_type} {offer.cores} {100 * offer.assurance:.1f} % ", words)
+        for answered in work.answers:
+            allocation = answered.answer.allocation
+            assert re.search(rf"{answered.node_type} {allocation.cores} {100 * allocation.assurance:.1f} % ", words)
     assert words.count("cheapest") == words.count("fewest cores") == 3
 
 
-def test_a_target_out_of_reach_has_its_reason_beside_every_kind(kinds):
-    words = text_of(page_of(kinds, target=1e9), "same-work")
+def test_a_target_out_of_reach_has_its_reason_beside_every_node_type(node_types):
+    words = text_of(page_of(node_types, target=1e9), "same-work")
     assert words.count("1e+09 items a second") == 3
     assert words.count("not reachable with 95 % confidence") + words.count("too few") == 6
 
 
-def test_points_on_more_than_one_machine_have_the_spread_that_show_prints(kinds, shown):
+def test_points_on_more_than_one_machine_have_the_spread_that_show_prints(node_types, shown):
     words = text_of(shown, "machines")
-    for cells in between_table(kinds[1].between).rows:
+    for cells in between_table(node_types[1].between).rows:
         assert " ".join(cells) in words
-    assert "Every point was measured on one machine" in text_of(page_of(kinds[:1]), "machines")
+    assert "Every point was measured on one machine" in text_of(page_of(node_types[:1]), "machines")
 
 
-def test_every_kind_is_linked_to_its_own_page(kinds, shown):
-    links = [each for each in re.findall(r'href="([^"]*)"', shown) if not each.startswith("#")]
+def test_every_node_type_is_linked_to_its_own_page(node_types, shown):
+    links = [link for link in re.findall(r'href="([^"]*)"', shown) if not link.startswith("#")]
     assert set(links) == {"quick/report.html", "cheap/report.html"}
     assert text_of(shown, "node-types").startswith(
         "The node types quick machines pretend processor Amdahl 470 cores 8 "
     )
 
 
-def test_the_figures_have_the_kinds_as_series(shown):
+def test_the_figures_have_the_node_types_as_series(shown):
     assert re.findall(r'<figure id="figure-(\w+)"', shown) == ["efficiency", "speedup", "capacity"]
     for svg in re.findall(r"<svg .*?</svg>", shown, re.S):
         assert ">quick<" in svg
         assert ">cheap<" in svg
 
 
-def test_the_facts_are_unrounded_and_those_of_the_commands(kinds, shown):
+def test_the_facts_are_unrounded_and_those_of_the_commands(node_types, shown):
     facts = facts_of(shown)
-    assert [each["node_type"] for each in facts["node_types"]] == ["quick", "cheap"]
-    assert [len(each["between_machines"]) for each in facts["node_types"]] == [0, len(kinds[1].between)]
-    for told, each in zip(facts["node_types"], kinds, strict=True):
-        assert [one["recommended_cores"] for one in told["limits"]] == [
-            one.recommended for one in each.evaluation.limits
+    assert [type_facts["node_type"] for type_facts in facts["node_types"]] == ["quick", "cheap"]
+    assert [len(type_facts["between_machines"]) for type_facts in facts["node_types"]] == [
+        0,
+        len(node_types[1].between),
+    ]
+    for type_facts, node_type in zip(facts["node_types"], node_types, strict=True):
+        assert [one["recommended_cores"] for one in type_facts["limits"]] == [
+            one.recommended for one in node_type.evaluation.limits
         ]
-        assert [one["chosen"] for one in told["series"]] == [one.choice.law.name for one in each.evaluation.fits]
-    for told, work in zip(facts["same_work"], same_work(kinds), strict=True):
-        offers = {each.node_type: each.answer.offer for each in work.answers}
-        assert (told["target"], told["cheapest"], told["fewest_cores"]) == (work.target, "cheap", "quick")
-        assert {name: one["cost_per_million"] for name, one in told["node_types"].items()} == {
-            name: offer.cost_per_million for name, offer in offers.items()
+        assert [one["chosen"] for one in type_facts["series"]] == [
+            one.choice.law.name for one in node_type.evaluation.fits
+        ]
+    for work_facts, work in zip(facts["same_work"], same_work(node_types), strict=True):
+        allocations = {answered.node_type: answered.answer.allocation for answered in work.answers}
+        assert (work_facts["target"], work_facts["cheapest"], work_facts["fewest_cores"]) == (
+            work.target,
+            "cheap",
+            "quick",
+        )
+        assert {name: one["cost_per_million"] for name, one in work_facts["node_types"].items()} == {
+            name: allocation.cost_per_million for name, allocation in allocations.items()
         }
 
 
@@ -134,14 +145,14 @@ def test_the_policy_is_that_of_every_page(shown):
 
 def bare(tmp_path):
     """Kinds with next to nothing in them."""
-    lone = kind("one", tmp_path, "cores = [1]\nlaunches = 1", cores=1)
+    lone = make_node_type("one", tmp_path, "cores = [1]\nlaunches = 1", cores=1)
     folder = lone.evaluation.folder
     bad = tuple(replace(row, outcome=Outcome("failed", "it broke")) for row in folder.rows)
     failed = replace(lone, name="failed", evaluation=evaluate(replace(folder, rows=bad, machine=None)))
     return [lone, failed]
 
 
-def test_kinds_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
+def test_node_types_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
     text = page_of(bare(tmp_path))
     assert "No law could be fitted" in text_of(text, "answers")
     assert "one: none of the 1 point is valid" in text_of(text, "answers")
@@ -151,7 +162,7 @@ def test_kinds_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
 
 
 def test_points_that_are_included_though_not_valid_are_named(tmp_path):
-    few = kind("few", tmp_path, "cores = [1, 2, 4, 8]\nlaunches = 2", include_invalid=True)
+    few = make_node_type("few", tmp_path, "cores = [1, 2, 4, 8]\nlaunches = 2", include_invalid=True)
     text = page_of([few], include_invalid=True)
     assert "few: 3 of 4 points are not valid by their own launches but are included" in text_of(text, "answers")
     assert "scaling report swept --include-invalid" in text_of(text, "origin")
@@ -183,7 +194,7 @@ def test_it_fits_the_screen_asks_for_nothing_and_can_be_read(opened, shown, sche
     browser.prefer("light")
 
 
-def test_kinds_with_next_to_nothing_fit_the_screen_as_well(opened, tmp_path):
+def test_node_types_with_next_to_nothing_fit_the_screen_as_well(opened, tmp_path):
     browser = opened(page_of(bare(tmp_path)))
     assert browser.complaints() == []
     for width in (1280, 390):

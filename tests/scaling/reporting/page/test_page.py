@@ -18,7 +18,7 @@ from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
 from scaling.results.store import Folder, read_folder
 from tests.scaling.cli.here import scaling
-from tests.scaling.reporting.page.invented import kept, laws
+from tests.scaling.reporting.page.invented import laws, write_folder
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
 
@@ -35,14 +35,14 @@ def cells_of(text, table):
 
 def text_of(text, part):
     """The words of a section."""
-    found = re.search(rf'<section id="{part}".*?</section>', text, re.S)[0]
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", found)).split())
+    section = re.search(rf'<section id="{part}".*?</section>', text, re.S)[0]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", section)).split())
 
 
 @pytest.fixture(scope="module")
 def understood(tmp_path_factory):
     """A result of eight workloads that scale in eight ways, and its folder."""
-    path = kept(laws(), tmp_path_factory.mktemp("page") / "pretend")
+    path = write_folder(laws(), tmp_path_factory.mktemp("page") / "pretend")
     return path, evaluate(read_folder(path))
 
 
@@ -52,14 +52,14 @@ def shown(understood):
 
 
 def test_the_facts_are_those_the_commands_print(understood, shown):
-    folder, found = understood
+    folder, evaluation = understood
     facts = facts_of(shown)
-    printed = json.loads(json.dumps([point_facts(each) for each in found.points]))
+    printed = json.loads(json.dumps([point_facts(point) for point in evaluation.points]))
     assert facts["points"] == printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
-    fitted = [fit_facts(each) for each in found.fits]
+    fitted = [fit_facts(fit) for fit in evaluation.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))
     assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
-    assert facts["limits"] == json.loads(json.dumps([limits_facts(each) for each in found.limits]))
+    assert facts["limits"] == json.loads(json.dumps([limits_facts(limits) for limits in evaluation.limits]))
     assert facts["limits"] == json.loads(scaling("capacity", folder, "--json").stdout)["limits"]
 
 
@@ -72,15 +72,15 @@ def test_the_numbers_rows_are_sorted_by_are_those_of_the_facts(shown):
     for line, facts in zip(
         [line for line in body.split("</tr>") if "<tr" in line], facts_of(shown)["points"], strict=True
     ):
-        values = [float(each) for each in re.findall(r'data-value="([^"]+)"', line)]
+        values = [float(value) for value in re.findall(r'data-value="([^"]+)"', line)]
         for name in ("cores", "step_seconds", "items_per_second", "speedup", "efficiency", "launches"):
             assert facts[name] in values
 
 
 def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
     words = text_of(shown, "answers")
-    for limits, told in zip(facts_of(shown)["limits"], facts_of(shown)["series"], strict=True):
-        law = told["laws"][told["chosen"]]
+    for limits, series_facts in zip(facts_of(shown)["limits"], facts_of(shown)["series"], strict=True):
+        law = series_facts["laws"][series_facts["chosen"]]
         if limits["recommended_cores"] is not None:
             assert f" {limits['recommended_cores']} core" in words
             serial = law.get("serial_fraction", law.get("contention"))
@@ -88,7 +88,7 @@ def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
                 f"{100 * serial['value']:.3g} % ({100 * serial['low']:.3g} % to {100 * serial['high']:.3g} %)" in words
             )
         else:
-            last = told["karp_flatt"][-1]
+            last = series_facts["karp_flatt"][-1]
             assert f"{last['value']:.3f} ({last['low']:.3f} to {last['high']:.3f}) by Karp-Flatt" in words
     assert "no law fits" in words
     assert "faster than its cores" in words
@@ -108,7 +108,7 @@ def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
     toml = f'workloads = {list(EIGHT)}\ncores = "1-25"\nlaunches = 5'
     text = page(result(toml, tmp_path, 25))
     assert len(cells_of(text, "points-table")) == 200
-    assert all("sizes" in each for each in facts_of(text)["planner"]["series"])
+    assert all("sizes" in series_facts for series_facts in facts_of(text)["planner"]["series"])
     assert len(text.encode()) < 2_000_000
 
 
@@ -130,16 +130,16 @@ def full():
 # Studies with next to nothing in them.
 DEGENERATE = {
     "one point": lambda path: folder_of([row()], path),
-    "all failed": lambda path: folder_of([replace(each, outcome=FAILED) for each in full()], path),
+    "all failed": lambda path: folder_of([replace(row, outcome=FAILED) for row in full()], path),
     "one workload": lambda path: folder_of(full(), path),
     "two counts": lambda path: folder_of(made("cores = [1, 2]\nlaunches = 3"), path),
     "a hundred and twenty-eight cores": lambda path: folder_of(
         made('cores = "doubling"\nlaunches = 3', 128, 2), path, 128, 2
     ),
     "long names": lambda path: folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 3", renamed=[LONG]), path),
-    "no machine": lambda path: folder_of(full(), path, told=False),
+    "no machine": lambda path: folder_of(full(), path, with_machine=False),
     "a study that is none": lambda path: replace(folder_of(full(), path), study_toml="cores = = 1"),
-    "no clock on the wall": lambda path: folder_of([replace(each, started_at="yesterday") for each in full()], path),
+    "no clock on the wall": lambda path: folder_of([replace(row, started_at="yesterday") for row in full()], path),
 }
 
 
@@ -179,8 +179,11 @@ def test_versions_and_variables_that_differ_are_all_named(tmp_path):
 
 
 def test_findings_come_worst_first_with_their_remedies(tmp_path):
-    found = (Finding("ASLR", "ok", "on", "why", None), Finding("load", "spoiler", "3 tasks", "They run.", "Stop them."))
-    folder = replace(folder_of(made("cores = [1, 2]\nlaunches = 3"), tmp_path), findings=found)
+    findings = (
+        Finding("ASLR", "ok", "on", "why", None),
+        Finding("load", "spoiler", "3 tasks", "They run.", "Stop them."),
+    )
+    folder = replace(folder_of(made("cores = [1, 2]\nlaunches = 3"), tmp_path), findings=findings)
     words = text_of(page(evaluate(folder)), "machine")
     assert "1 thing here would spoil a measurement: load." in words
     assert words.index("load : 3 tasks") < words.index("Remedy: Stop them.") < words.index("ASLR : on")
@@ -217,7 +220,7 @@ def test_declarations_of_a_style_become_attributes_and_texts_stay():
 
 
 def test_every_figure_is_drawn_without_styles_or_says_why_it_is_not(tmp_path):
-    drawn, undrawn = embed_figures(draw_figures(result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path)))
-    assert "efficiency" in [each.kind for each in drawn]
-    assert all("style=" not in each.svg and each.svg.startswith("<svg ") and each.caption for each in drawn)
-    assert all(each.reason for each in undrawn)
+    figures, undrawn = embed_figures(draw_figures(result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path)))
+    assert "efficiency" in [figure.kind for figure in figures]
+    assert all("style=" not in figure.svg and figure.svg.startswith("<svg ") and figure.caption for figure in figures)
+    assert all(missing.reason for missing in undrawn)

@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.fitting import fit_each
+from scaling.analysis.fitting import fit_all
 from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.quantile_tables import ASSURANCES
 from scaling.analysis.sizing.question import Goal, Question
@@ -25,13 +25,13 @@ from scaling.reporting.words import duration, figure, percent, share
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
 from tests.scaling.cli.here import scaling
-from tests.scaling.reporting.page.invented import kept, laws, shared
+from tests.scaling.reporting.page.invented import laws, shared, write_folder
 
 GOALS = tuple(Goal)
 FOLDERS = {
-    "sixteen cores": lambda path: kept(laws(), path),
-    "second threads": lambda path: kept(shared(), path, 8, 2),
-    "no machine told": lambda path: kept(laws(0.03), path, told=False),
+    "sixteen cores": lambda path: write_folder(laws(), path),
+    "second threads": lambda path: write_folder(shared(), path, 8, 2),
+    "no machine recorded": lambda path: write_folder(laws(0.03), path, with_machine=False),
 }
 
 
@@ -62,10 +62,10 @@ def plain(folder_named):
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
-    return fit_each(without_parts(Source(folder, include_invalid=True).series()[0]), resamples=0)[0]
+    return fit_all(without_parts(Source(folder, include_invalid=True).series()[0]), resamples=0)[0]
 
 
-def asked(chance):
+def random_question(chance):
     """A random question about a program that does 800 items a second on one core."""
     goal, times = chance.choice(GOALS), chance.uniform(0.3, 16.0)
     target = {
@@ -82,8 +82,8 @@ def asked(chance):
 def put(browser, name, question):
     """What the page answers."""
     price = {"core_hour": question.price.core_hour, "replica_hour": question.price.replica_hour}
-    told = {"goal": question.goal, "target": question.target, "assurance": question.assurance, "price": price}
-    return browser.run("return scaling.answer(arguments[0], arguments[1])", name, told)
+    facts = {"goal": question.goal, "target": question.target, "assurance": question.assurance, "price": price}
+    return browser.run("return scaling.answer(arguments[0], arguments[1])", name, facts)
 
 
 def as_shown(text):
@@ -96,21 +96,28 @@ def expected(fit, question, sizes):
     """What the command says, without the cores a law asks for and the chance of the replicas."""
     facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
     replicas = facts["replicas"] and {name: facts["replicas"][name] for name in ("replicas", "cores", "hourly_cost")}
-    told = {name: facts[name] for name in ("status", "offer", "neighbours")}
-    return {**told, "reason": as_shown(facts["reason"]), "replicas": replicas, "sentence": as_shown(facts["sentence"])}
+    answered = {name: facts[name] for name in ("status", "allocation", "neighbours")}
+    return {
+        **answered,
+        "reason": as_shown(facts["reason"]),
+        "replicas": replicas,
+        "sentence": as_shown(facts["sentence"]),
+    }
 
 
 def assert_shown_alike(ours, theirs, question, where):
     """The same size, texts and counts; figures to nine digits; chances to the digits shown."""
-    nearest = ours["neighbours"][:1] if ours["offer"] is None else []
+    nearest = ours["neighbours"][:1] if ours["allocation"] is None else []
     if nearest and nearest[0]["assurance"] < 0.0005:  # which of the sizes that all show 0.0 % does not matter
         assert share(theirs["neighbours"][0]["assurance"]) == "0.0 %", where
         ours, theirs = ours | {"neighbours": []}, theirs | {"neighbours": []}
     for name in ("status", "reason", "replicas", "sentence"):
         assert theirs[name] == (pytest.approx(ours[name]) if name == "replicas" else ours[name]), f"{where}: {name}"
-    offers = [[*([facts["offer"]] if facts["offer"] else []), *facts["neighbours"]] for facts in (ours, theirs)]
-    assert len(offers[0]) == len(offers[1]), where
-    for one, other in zip(*offers, strict=True):
+    allocations = [
+        [*([facts["allocation"]] if facts["allocation"] else []), *facts["neighbours"]] for facts in (ours, theirs)
+    ]
+    assert len(allocations[0]) == len(allocations[1]), where
+    for one, other in zip(*allocations, strict=True):
         chances = one.pop("assurance"), other.pop("assurance")
         if None in chances:
             assert chances == (None, None), where
@@ -122,13 +129,13 @@ def assert_shown_alike(ours, theirs, question, where):
 
 
 def test_random_questions_are_answered_as_the_command_answers_them(browser, folder):
-    chance, found, sizes = random.Random(6), fits(folder), Source(folder).sizes
+    chance, fitted, sizes = random.Random(6), fits(folder), Source(folder).sizes
     browser.open(folder / "report.html")
-    assert browser.run("return scaling.facts.planner.series.map((each) => each.name)") == [
-        fit.series.name for fit in found
+    assert browser.run("return scaling.facts.planner.series.map((series) => series.name)") == [
+        fit.series.name for fit in fitted
     ]
     for _ in range(50):
-        fit, question = chance.choice(found), asked(chance)
+        fit, question = chance.choice(fitted), random_question(chance)
         shown = put(browser, fit.series.name, question)
         assert_shown_alike(expected(fit, question, sizes), shown, question, f"{fit.series.name}: {question}")
     assert browser.complaints() == []
@@ -145,9 +152,9 @@ def test_every_goal_for_every_series(browser, folder, goal):
 
 
 def test_the_form_shows_what_the_program_prints(browser, folder):
-    asked_for = ("--throughput", 2100, "--assurance", 0.8, "--core-hour", 0.05, "--replica-hour", 0.2)
-    told = scaling("capacity", folder, "--include-invalid", *asked_for, "--json")
-    answers = json.loads(told.stdout)["answers"]
+    options = ("--throughput", 2100, "--assurance", 0.8, "--core-hour", 0.05, "--replica-hour", 0.2)
+    printed = scaling("capacity", folder, "--include-invalid", *options, "--json")
+    answers = json.loads(printed.stdout)["answers"]
     browser.open(folder / "report.html")
     form = browser.driver.find_element
     Select(form(By.ID, "ask-goal")).select_by_value("throughput")
@@ -164,7 +171,7 @@ def test_the_form_shows_what_the_program_prints(browser, folder):
         (size,) = browser.texts("#reply-size")
         none = "no single size" if facts["replicas"] else "no size"
         assert size == (none if facts["cores"] is None else f"{facts['cores']} core{'s' * (facts['cores'] > 1)}")
-        assert browser.texts("#reply-offers tr.given td:first-child") == (
+        assert browser.texts("#reply-allocations tr.given td:first-child") == (
             [] if facts["cores"] is None else [str(facts["cores"])]
         )
         if facts["replicas"]:
@@ -183,10 +190,10 @@ def test_a_link_opens_with_its_question_and_a_question_becomes_a_link(browser, f
     name = fits(folder)[-1].series.name
     query = {"series": name, "want": "efficiency", "target": 0.7, "assurance": 0.9, "core-hour": 2, "replica-hour": 1}
     browser.open(folder / "report.html", f"#ask?{urlencode(query)}")
-    found = answer_facts(
+    facts = answer_facts(
         answer(fits(folder)[-1], Question(Goal.EFFICIENCY, 0.7, 0.9, Price(2.0, 1.0)), Source(folder).sizes)
     )
-    assert browser.texts("#reply-sentence") == [as_shown(found["sentence"])]
+    assert browser.texts("#reply-sentence") == [as_shown(facts["sentence"])]
     form = browser.driver.find_element
     form(By.ID, "ask-target").clear()
     form(By.ID, "ask-target").send_keys("0.4")

@@ -3,23 +3,23 @@ from scaling.results.machine_file import MachineFile
 
 
 def machine(**facts):
-    told = {"cores": ((0, 4), (1, 5), (2, 6), (3, 7)), "sockets": ((0, 1, 4, 5), (2, 3, 6, 7))}
+    layout = {"cores": ((0, 4), (1, 5), (2, 6), (3, 7)), "sockets": ((0, 1, 4, 5), (2, 3, 6, 7))}
     rest = {"l3s": (), "nodes": (), "allowed": (0, 1, 2, 3, 4, 5, 6), "isolated": (), "quota_cpus": None}
-    return MachineFile(host="h", cpu_model=None, arch=None, kernel=None, **(told | rest | facts))
+    return MachineFile(host="h", cpu_model=None, arch=None, kernel=None, **(layout | rest | facts))
 
 
-def names(found):
-    return [(box.name, names(box.boxes), [[cpu for cpu, _ in core.cpus] for core in box.cores]) for box in found]
+def names(boxes):
+    return [(box.name, names(box.boxes), [[cpu for cpu, _ in core.cpus] for core in box.cores]) for box in boxes]
 
 
-def test_cores_lie_in_their_sockets_and_a_level_not_told_of_is_left_out():
+def test_cores_lie_in_their_sockets_and_an_unknown_level_is_left_out():
     assert names(boxes(machine())) == [("socket 0", [], [[0, 4], [1, 5]]), ("socket 1", [], [[2, 6], [3, 7]])]
 
 
 def test_nodes_and_caches_lie_inside_and_a_core_in_none_is_shown_too():
-    found = names(boxes(machine(nodes=((0, 1, 2, 3, 4, 5, 6, 7),), l3s=((0, 4), (2, 3, 6, 7)))))
-    assert found[0] == ("socket 0", [("node 0", [("L3 0", [], [[0, 4]]), ("elsewhere", [], [[1, 5]])], [])], [])
-    assert found[1] == ("socket 1", [("node 0", [("L3 1", [], [[2, 6], [3, 7]])], [])], [])
+    nested = names(boxes(machine(nodes=((0, 1, 2, 3, 4, 5, 6, 7),), l3s=((0, 4), (2, 3, 6, 7)))))
+    assert nested[0] == ("socket 0", [("node 0", [("L3 0", [], [[0, 4]]), ("elsewhere", [], [[1, 5]])], [])], [])
+    assert nested[1] == ("socket 1", [("node 0", [("L3 1", [], [[2, 6], [3, 7]])], [])], [])
 
 
 def test_a_cpu_that_runs_may_not_have_is_marked():
@@ -31,5 +31,5 @@ def test_a_machine_that_tells_of_cores_only_is_one_box():
     assert names(boxes(machine(sockets=()))) == [("", [], [[0, 4], [1, 5], [2, 6], [3, 7]])]
 
 
-def test_the_picture_is_told_in_words():
+def test_the_picture_is_described_in_words():
     assert layout_words(machine(l3s=((0, 1, 2, 3),))) == "2 sockets, 1 shared cache, 4 cores, 8 CPUs"

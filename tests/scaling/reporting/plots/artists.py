@@ -137,11 +137,11 @@ def _boxes(figure: Figure):
 def empty_panels(figure: Figure) -> list[Axes]:
     """Panels in which nothing is drawn."""
 
-    def drawn(axes: Axes) -> bool:
+    def has_artists(axes: Axes) -> bool:
         lines = any(np.isfinite(np.asarray(line.get_ydata(), dtype=float)).any() for line in axes.lines)
         return lines or bool(axes.patches) or bool(axes.collections)
 
-    return [axes for axes in figure.axes if not drawn(axes)]
+    return [axes for axes in figure.axes if not has_artists(axes)]
 
 
 def svg_texts(drawing: Drawing) -> list[str]:

@@ -48,16 +48,16 @@ def test_with_a_target_the_size_is_the_one_scaling_capacity_gives(tmp_path, targ
     drawing = picture(understood, "capacity", target)
     (axes,) = panels(drawing)
     answered = answer(understood.fits[0], Question(Goal.THROUGHPUT, target), understood.sizes)
-    assert upright(axes) == ([answered.offer.cores] if answered.offer else [])
-    assert level(axes) == ([target] if answered.offer else [])
-    if not answered.offer:
+    assert upright(axes) == ([answered.allocation.cores] if answered.allocation else [])
+    assert level(axes) == ([target] if answered.allocation else [])
+    if not answered.allocation:
         assert axes.get_title().endswith(f"no size: {STATUS_WORDS[answered.status]}")
 
 
 def test_the_lower_edge_of_the_band_reaches_the_target_where_the_size_is_sure_of_it(tmp_path):
     understood = result(ALL, tmp_path, serials=[0.1], noise=0.03)
     (axes,) = panels(picture(understood, "capacity", 2000.0))
-    size = answer(understood.fits[0], Question(Goal.THROUGHPUT, 2000.0), understood.sizes).offer.cores
+    size = answer(understood.fits[0], Question(Goal.THROUGHPUT, 2000.0), understood.sizes).allocation.cores
     (band,) = [artist for artist in axes.collections if not hasattr(artist, "get_segments")]
     corners = band.get_paths()[0].vertices
     lower = {}

@@ -67,6 +67,6 @@ def test_a_bar_is_cut_one_height_beyond_the_axis():
     assert lengths.tolist() == [[3.0], [3.0]]
 
 
-@pytest.mark.parametrize(("estimate", "drawn"), [(Estimate(1.0), False), (Estimate(1.0, 1.0, 1.0), False)])
-def test_what_is_exact_or_of_unknown_accuracy_has_no_bar(estimate, drawn):
-    assert has_bar(estimate) is drawn
+@pytest.mark.parametrize(("estimate", "expected"), [(Estimate(1.0), False), (Estimate(1.0, 1.0, 1.0), False)])
+def test_what_is_exact_or_of_unknown_accuracy_has_no_bar(estimate, expected):
+    assert has_bar(estimate) is expected

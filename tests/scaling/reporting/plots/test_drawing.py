@@ -131,7 +131,9 @@ def test_the_examples_are_drawn(name, include_invalid):
 
 def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path):
     rows = made("cores = [1, 2, 4, 8]\nlaunches = 3")
-    drawings = {drawing.kind: drawing for drawing in draw_figures(evaluate(folder_of(rows, tmp_path, told=False)))}
+    drawings = {
+        drawing.kind: drawing for drawing in draw_figures(evaluate(folder_of(rows, tmp_path, with_machine=False)))
+    }
     assert drawings["placement"].reason == "the folder does not say what its machine is made of"
     assert isinstance(drawings["capacity"], Drawing)
 

@@ -7,7 +7,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.node_types import NodeTypeEvaluation
-from tests.scaling.reporting.node_types import kind
+from tests.scaling.reporting.node_types import make_node_type
 from tests.scaling.reporting.plots.artists import (
     empty_panels,
     hollow,
@@ -24,36 +24,41 @@ from tests.scaling.reporting.results import EIGHT
 FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
 
 
-def picture(kinds: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Drawing:
-    (drawing,) = draw_node_types(kinds, [name], target)
+def picture(node_types: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Drawing:
+    (drawing,) = draw_node_types(node_types, [name], target)
     assert isinstance(drawing, Drawing), drawing
     return drawing
 
 
-def figures(kinds, name):
+def figures(node_types, name):
     """What a figure should mark, kind by kind: the value over each count."""
     pick = {
         "efficiency": lambda point: 100 * point.efficiency.value,
         "speedup": lambda point: point.speedup.value,
         "capacity": lambda point: point.summary.rate.value,
     }[name]
-    return [{point.summary.point.cores: pick(point) for point in node_type.evaluation.points} for node_type in kinds]
+    return [
+        {point.summary.point.cores: pick(point) for point in node_type.evaluation.points} for node_type in node_types
+    ]
 
 
 @pytest.fixture
-def kinds(tmp_path):
-    return [kind("quick", tmp_path, FOUR, serials=[0.05]), kind("slow", tmp_path, FOUR, serials=[0.2], slower=3.0)]
+def node_types(tmp_path):
+    return [
+        make_node_type("quick", tmp_path, FOUR, serials=[0.05]),
+        make_node_type("slow", tmp_path, FOUR, serials=[0.2], slower=3.0),
+    ]
 
 
 @pytest.mark.parametrize("name", names("node types"))
-def test_every_kind_has_its_own_marks_in_its_own_colour_and_marker(kinds, name):
-    drawing = picture(kinds, name)
+def test_every_node_type_has_its_own_marks_in_its_own_colour_and_marker(node_types, name):
+    drawing = picture(node_types, name)
     (axes,) = panels(drawing)
-    drawn = mark_lines(axes)
-    assert [dict(zip(*line.get_data(), strict=True)) for line in drawn] == [
-        pytest.approx(values) for values in figures(kinds, name)
+    lines = mark_lines(axes)
+    assert [dict(zip(*line.get_data(), strict=True)) for line in lines] == [
+        pytest.approx(values) for values in figures(node_types, name)
     ]
-    assert [(line.get_color(), line.get_marker()) for line in drawn] == [
+    assert [(line.get_color(), line.get_marker()) for line in lines] == [
         (colour(index), marker(index)) for index in range(2)
     ]
     assert not joined(axes)
@@ -62,39 +67,42 @@ def test_every_kind_has_its_own_marks_in_its_own_colour_and_marker(kinds, name):
 
 
 @pytest.mark.parametrize("name", names("node types"))
-def test_every_kind_has_its_own_law_through_its_marks(kinds, name):
-    (axes,) = panels(picture(kinds, name))
+def test_every_node_type_has_its_own_law_through_its_marks(node_types, name):
+    (axes,) = panels(picture(node_types, name))
     solid = [line for line in laws(axes) if line.get_linestyle() == "-"]
     assert [line.get_color() for line in solid] == [colour(0), colour(1)]
-    for line, marked in zip(solid, figures(kinds, name), strict=True):
+    for line, marked in zip(solid, figures(node_types, name), strict=True):
         assert line.get_ydata()[-1] == pytest.approx(marked[8], rel=0.05)
 
 
-def test_programs_have_a_panel_each_and_kinds_look_the_same_in_all(tmp_path):
+def test_programs_have_a_panel_each_and_node_types_look_the_same_in_all(tmp_path):
     both = f"workloads = {list(EIGHT[:2])}\n{FOUR}"
-    kinds = [kind("first", tmp_path, both), kind("second", tmp_path, both.replace("alexnet", "speech"))]
-    drawing = picture(kinds, "efficiency")
+    node_types = [
+        make_node_type("first", tmp_path, both),
+        make_node_type("second", tmp_path, both.replace("alexnet", "speech")),
+    ]
+    drawing = picture(node_types, "efficiency")
     assert [axes.get_title() for axes in panels(drawing)] == ["alexnet", "autoenc", "speech"]
-    drawn = [[line.get_color() for line in mark_lines(axes)] for axes in panels(drawing)]
-    assert drawn == [[colour(0)], [colour(0), colour(1)], [colour(1)]]
+    colours = [[line.get_color() for line in mark_lines(axes)] for axes in panels(drawing)]
+    assert colours == [[colour(0)], [colour(0), colour(1)], [colour(1)]]
 
 
-def test_a_target_is_marked_where_there_is_throughput(kinds):
-    assert "target, 500/s" in legend(picture(kinds, "capacity", 500.0))
-    assert "target, 500/s" not in legend(picture(kinds, "speedup", 500.0))
+def test_a_target_is_marked_where_there_is_throughput(node_types):
+    assert "target, 500/s" in legend(picture(node_types, "capacity", 500.0))
+    assert "target, 500/s" not in legend(picture(node_types, "speedup", 500.0))
 
 
 def test_marks_of_points_that_are_not_valid_are_hollow(tmp_path):
-    kinds = [kind("good", tmp_path, FOUR), kind("few", tmp_path, FOUR.replace("3", "2"))]
-    drawing = picture(kinds, "efficiency")
+    node_types = [make_node_type("good", tmp_path, FOUR), make_node_type("few", tmp_path, FOUR.replace("3", "2"))]
+    drawing = picture(node_types, "efficiency")
     assert hollow(panels(drawing)[0]) == {1, 2, 4, 8} - {1}
     assert "hollow: not valid" in legend(drawing)
     assert "few: no law fitted" in panels(drawing)[0].get_title()
 
 
-def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
-    kinds = [kind("a", tmp_path, "cores = [1]\nlaunches = 3")]
-    drawings = list(draw_node_types(kinds))
+def test_node_types_on_one_core_alone_have_nothing_to_draw(tmp_path):
+    node_types = [make_node_type("a", tmp_path, "cores = [1]\nlaunches = 3")]
+    drawings = list(draw_node_types(node_types))
     assert [drawing.kind for drawing in drawings] == list(names("node types"))
     assert all(isinstance(drawing, NotDrawn) and "more than one core" in drawing.reason for drawing in drawings)
 
@@ -107,9 +115,9 @@ def test_kinds_on_one_core_alone_have_nothing_to_draw(tmp_path):
         ('cores = "doubling"\nlaunches = 3', 128, 3),
     ],
 )
-def test_kinds_in_any_number_are_drawn_without_text_upon_text(tmp_path, toml, cores, count):
-    kinds = [kind(f"a-kind-with-a-long-name-{number}", tmp_path, toml, cores) for number in range(count)]
-    for drawing in draw_node_types(kinds, target=100.0):
+def test_node_types_in_any_number_are_drawn_without_text_upon_text(tmp_path, toml, cores, count):
+    node_types = [make_node_type(f"a-kind-with-a-long-name-{number}", tmp_path, toml, cores) for number in range(count)]
+    for drawing in draw_node_types(node_types, target=100.0):
         assert not empty_panels(drawing.figure), drawing.kind
         assert not overlaps(drawing.figure), drawing.kind
         assert not outside(drawing.figure), drawing.kind

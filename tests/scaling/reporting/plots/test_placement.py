@@ -79,7 +79,7 @@ def test_a_panel_fills_the_cpus_its_runs_were_given(tmp_path):
     assert {used.cores: len(used.cpus) for used in used_of(understood) if used.smt == 2} == {1: 2, 2: 4, 3: 6, 4: 8}
 
 
-def test_cpus_that_may_not_be_used_are_told_apart(tmp_path):
+def test_cpus_that_may_not_be_used_are_distinguished(tmp_path):
     understood = result("cores = [1, 2]\nlaunches = 1", tmp_path, 4)
     machine = replace(understood.folder.machine, allowed=(0, 1))
     drawing = picture(replace(understood, folder=replace(understood.folder, machine=machine)), "placement")

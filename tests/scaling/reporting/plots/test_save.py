@@ -14,13 +14,13 @@ TOML = f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4, 8]\nlaunches = 3"
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
+def drawings(tmp_path_factory):
     understood = result(TOML, tmp_path_factory.mktemp("drawn"), renamed=HOSTILE)
     return [drawing for drawing in draw_figures(understood) if isinstance(drawing, Drawing)]
 
 
-def test_a_page_gets_an_element_that_scales_and_says_what_it_shows(drawn):
-    for drawing in drawn:
+def test_a_page_gets_an_element_that_scales_and_says_what_it_shows(drawings):
+    for drawing in drawings:
         svg = page_svg(drawing)
         root = ElementTree.fromstring(svg)
         assert svg.startswith("<svg ")
@@ -31,18 +31,18 @@ def test_a_page_gets_an_element_that_scales_and_says_what_it_shows(drawn):
         assert root.find(f"{SVG}desc").text == drawing.caption
 
 
-def test_names_from_the_results_are_text_and_nothing_else(drawn):
-    for drawing in drawn:
+def test_names_from_the_results_are_text_and_nothing_else(drawings):
+    for drawing in drawings:
         root = ElementTree.fromstring(page_svg(drawing))
         tags = {element.tag.removeprefix(SVG) for element in root.iter()}
         assert tags <= {"svg", "title", "desc", "g", "path", "defs", "use", "text", "clipPath", "rect", "tspan"}
-    titles = "".join(text for text in ElementTree.fromstring(page_svg(drawn[1])).itertext())
+    titles = "".join(text for text in ElementTree.fromstring(page_svg(drawings[1])).itertext())
     for name in HOSTILE:
         assert name.replace(" ", "") in titles.replace("\n", "").replace(" ", "")
 
 
-def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawn, tmp_path):
-    for drawing in drawn:
+def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawings, tmp_path):
+    for drawing in drawings:
         page = page_svg(drawing)
         styles = " ".join(element.get("style", "") for element in ElementTree.fromstring(page).iter())
         assert INK not in styles
@@ -52,9 +52,9 @@ def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawn, tmp_p
         assert ElementTree.parse(path).getroot().find(f"{SVG}rect").get("fill") == "#ffffff"
 
 
-def test_ids_belong_to_the_picture_and_every_reference_is_answered(drawn):
+def test_ids_belong_to_the_picture_and_every_reference_is_answered(drawings):
     seen = set()
-    for drawing in drawn:
+    for drawing in drawings:
         elements = list(ElementTree.fromstring(page_svg(drawing)).iter())
         ids = [element.get("id") for element in elements if element.get("id")]
         assert len(ids) == len(set(ids))
@@ -67,8 +67,8 @@ def test_ids_belong_to_the_picture_and_every_reference_is_answered(drawn):
         assert any(element.tag == f"{SVG}clipPath" for element in elements) or drawing.kind == "placement"
 
 
-def test_nothing_is_loaded_from_elsewhere_and_no_style_reaches_out(drawn):
-    for drawing in drawn:
+def test_nothing_is_loaded_from_elsewhere_and_no_style_reaches_out(drawings):
+    for drawing in drawings:
         page = page_svg(drawing).replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert "http" not in page
         assert "<style" not in page

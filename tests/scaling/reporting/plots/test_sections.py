@@ -25,7 +25,7 @@ def test_every_bar_is_a_whole_run_with_its_seconds_at_the_end(tmp_path):
     assert axes.get_xlabel() == "share of a run's wall time, %"
 
 
-def test_the_first_step_is_part_of_setup_and_what_is_not_told_of_the_rest():
+def test_the_first_step_is_part_of_setup_and_unknown_sections_are_part_of_the_rest():
     sections = Sections(spawn=1.0, imports=1.0, init=1.0, setup=3.0, first_step=2.0, run=3.0, main=7.0, wall=10.0)
     assert shares_of(sections) == pytest.approx((0.2, 0.1, 0.3, 0.3, 0.1))
     assert shares_of(Sections(run=4.0, wall=10.0)) == pytest.approx((0.0, 0.0, 0.0, 0.4, 0.6))

@@ -41,9 +41,9 @@ def test_a_point_that_is_not_valid_is_said_to_be_so_below_its_launches(tmp_path)
 
 def test_thinning_keeps_the_ends_and_the_shape():
     values = np.random.default_rng(1).exponential(size=10_000)
-    kept = thin(values, 100)
-    assert (len(kept), kept[0], kept[-1]) == (100, values.min(), values.max())
-    assert np.median(kept) == pytest.approx(np.median(values), rel=0.05)
+    thinned = thin(values, 100)
+    assert (len(thinned), thinned[0], thinned[-1]) == (100, values.min(), values.max())
+    assert np.median(thinned) == pytest.approx(np.median(values), rel=0.05)
     assert list(thin(values[:5], 100)) == sorted(values[:5])
 
 

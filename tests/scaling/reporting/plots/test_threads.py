@@ -13,22 +13,22 @@ def test_every_setting_is_a_cell_in_percent_of_the_best_on_the_same_cores(tmp_pa
     study = f"workloads = {list(EIGHT[:2])}\ncores = [1, 4]\nlaunches = 3\nintra = [1, 2, 4]\ninter = [1, 2]"
     understood = result(study, tmp_path, 4)
     drawing = picture(understood, "threads")
-    drawn = panels(drawing)[:-1]  # the last one is the bar of colours
-    assert [axes.get_title() for axes in drawn] == [
+    heatmaps = panels(drawing)[:-1]  # the last one is the bar of colours
+    assert [axes.get_title() for axes in heatmaps] == [
         "alexnet, 1 core",
         "alexnet, 4 cores",
         "autoenc, 1 core",
         "autoenc, 4 cores",
     ]
-    assert [label.get_text() for label in drawn[0].get_xticklabels()] == ["1", "2", "4"]
-    assert [label.get_text() for label in drawn[0].get_yticklabels()] == ["1", "2"]
+    assert [label.get_text() for label in heatmaps[0].get_xticklabels()] == ["1", "2", "4"]
+    assert [label.get_text() for label in heatmaps[0].get_yticklabels()] == ["1", "2"]
     steps = {
         (point.summary.point.inter, point.summary.point.intra): point.summary.step.value
         for point in understood.points
         if (point.summary.point.workload, point.summary.point.cores) == ("alexnet", 1)
     }
     best = min(steps.values())
-    assert cells(drawn[0]) == [f"{100 * best / steps[inter, intra]:.0f}" for inter in (1, 2) for intra in (1, 2, 4)]
+    assert cells(heatmaps[0]) == [f"{100 * best / steps[inter, intra]:.0f}" for inter in (1, 2) for intra in (1, 2, 4)]
 
 
 def test_a_setting_with_a_verdict_against_it_is_in_brackets_and_one_not_measured_is_empty(tmp_path):

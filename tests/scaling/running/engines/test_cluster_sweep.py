@@ -157,11 +157,11 @@ def test_a_scheduler_that_does_not_cancel_pilots_leaves_their_node_type_and_the_
     two = node_type_sweep(journal, tmp_path, "old", lambda request, number: refusal("there are only 2 cores"))
 
     def silent(numbers):
-        raise ClusterError("Slurm cannot be reached: scancel said nothing for 60 s; try later")
+        raise ClusterError("Slurm cannot be reached: scancel did not answer within 60 s; try later")
 
     one.engine.pilots.cancel = two.engine.pilots.cancel = silent
     events = swept(one, node_type_sweep(journal, tmp_path, "arm"), two)
-    problem = "its pilots may still hold nodes: Slurm cannot be reached: scancel said nothing for 60 s; try later"
+    problem = "its pilots may still hold nodes: Slurm cannot be reached: scancel did not answer within 60 s; try later"
     assert NodeTypeEnded("epyc", problem) in events
     assert NodeTypeEnded("arm", None) in events
     assert NodeTypeEnded("old", f"node n1 refuses: there are only 2 cores; {problem}") in events

@@ -82,7 +82,7 @@ def test_a_run_is_made_under_the_nodes_name_and_left_in_the_spool(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_run_that_was_interrupted_is_told_and_not_left_in_the_spool(tmp_path, monkeypatch):
+def test_a_run_that_was_interrupted_is_reported_and_not_left_in_the_spool(tmp_path, monkeypatch):
     interrupted = row_to_json(row(status="interrupted", reason="ended by SIGTERM", step_seconds=()))
     monkeypatch.setattr(node, "_execute", lambda wanted: NodeRow("n7", "42", interrupted))
     reply = made(request(described(), spool=str(tmp_path / "epyc.k.1.json")))

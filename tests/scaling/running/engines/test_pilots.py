@@ -67,6 +67,6 @@ def test_the_log_that_a_refused_job_is_explained_in_is_there(pilots, tmp_path, m
     handler.close()
     pilots._executor.launch_cmd = ""
     monkeypatch.setattr(pilots._providers[None], "submit", lambda *_: None)
-    with pytest.raises(ClusterError, match="the scheduler refuses the job; what it said is in") as refused:
+    with pytest.raises(ClusterError, match="the scheduler refuses the job; its output is in") as refused:
         pilots.submit_job(None)
     assert Path(str(refused.value).rpartition(" in ")[2]).is_file()

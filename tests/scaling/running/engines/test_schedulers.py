@@ -33,8 +33,10 @@ def programs(tmp_path, monkeypatch):
 
 
 def test_slurms_jobs_are_read_with_node_and_reason():
-    told = "7|PENDING||ReqNodeNotAvail, UnavailableNodes:n[1-2]\n8|RUNNING|n3|None\n9|COMPLETING|n4|None\n5|FAILED||x\n"
-    assert slurm_jobs(told) == [
+    output = (
+        "7|PENDING||ReqNodeNotAvail, UnavailableNodes:n[1-2]\n8|RUNNING|n3|None\n9|COMPLETING|n4|None\n5|FAILED||x\n"
+    )
+    assert slurm_jobs(output) == [
         Job("7", "pending", "", "ReqNodeNotAvail, UnavailableNodes:n[1-2]"),
         Job("8", "running", "n3", ""),
         Job("9", "ending", "n4", ""),
@@ -47,8 +49,8 @@ def test_a_job_that_waits_for_nodes_that_are_down_is_hopeless_and_one_in_the_que
 
 
 def test_lsfs_jobs_are_read_with_node_and_reason():
-    told = "101|RUN|host1|-\n102|PEND|-|Not enough hosts\n103|DONE|host1|-\n"
-    assert lsf_jobs(told) == [Job("101", "running", "host1", ""), Job("102", "pending", "", "Not enough hosts")]
+    output = "101|RUN|host1|-\n102|PEND|-|Not enough hosts\n103|DONE|host1|-\n"
+    assert lsf_jobs(output) == [Job("101", "running", "host1", ""), Job("102", "pending", "", "Not enough hosts")]
 
 
 def test_pbss_jobs_are_read_with_node_and_reason():

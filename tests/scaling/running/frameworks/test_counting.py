@@ -59,5 +59,5 @@ def test_training_goes_back_through_every_layer_but_not_into_the_inputs():
         shape=(6, 6, 2),
     )
     first, second = 36 * 8 * 9 * 2, 36 * 4 * 9 * 8
-    told = training(made, np.zeros((1, 6, 6, 2), "float32"), np.zeros((1, 6, 6, 4), "float32"))
-    assert told.multiply_adds == 2 * first + 3 * second
+    counted = training(made, np.zeros((1, 6, 6, 2), "float32"), np.zeros((1, 6, 6, 4), "float32"))
+    assert counted.multiply_adds == 2 * first + 3 * second

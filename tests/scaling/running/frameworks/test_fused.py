@@ -18,13 +18,13 @@ START = [np.array([[1.0, -2.0], [3.0, 0.5]], "float32"), np.array([0.1, 0.2], "f
 GRADIENTS = [[np.cos(start + step).astype("float32") for start in START] for step in range(5)]
 
 
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_a_fused_update_is_the_optimizers_own(kind):
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_fused_update_is_the_optimizers_own(name):
     expected = [keras.Variable(start) for start in START]
-    optimizer = OPTIMIZERS[kind]()
+    optimizer = OPTIMIZERS[name]()
     optimizer.build(expected)
     fused = [tf.Variable(start) for start in START]
-    update = tf.function(fused_update(OPTIMIZERS[kind](), fused))
+    update = tf.function(fused_update(OPTIMIZERS[name](), fused))
     for gradients in GRADIENTS:
         optimizer.apply([tf.constant(gradient) for gradient in gradients], expected)
         update([tf.constant(gradient) for gradient in gradients])

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
-from scaling.running.frameworks.spans import FUSED, Span, Spans, covered, op_type, own_times, traced_steps
+from scaling.running.frameworks.spans import FUSED, Span, Spans, busy_time, op_type, own_times, traced_steps
 
 SECOND = 10**12
 
@@ -85,7 +85,7 @@ def test_the_three_parts_add_up_whatever_the_ops_are(made):
 @settings(derandomize=True, deadline=None)
 def test_own_times_of_nested_ops_add_up_to_the_time_they_cover(made):
     nested = [op for op in made if not any(_cross(op, other) for other in made)]
-    assert sum(time for _, time in own_times(nested)) == covered(nested)
+    assert sum(time for _, time in own_times(nested)) == busy_time(nested)
 
 
 def _cross(one: Span, other: Span) -> bool:

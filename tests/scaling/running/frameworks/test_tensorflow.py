@@ -15,7 +15,7 @@ def diverging() -> SimpleNamespace:
     return SimpleNamespace(
         model=model,
         optimizer=keras.optimizers.SGD(1e6),
-        loss=lambda found, wanted: tf.reduce_mean((found - wanted) ** 2),
+        loss=lambda outputs, targets: tf.reduce_mean((outputs - targets) ** 2),
         data=lambda: (np.ones((1, 1), np.float32), np.zeros((1, 1), np.float32)),
         items_per_step=1,
         infer=None,

@@ -88,11 +88,11 @@ def test_nothing_is_left_on_the_disk_when_a_step_fails(scratch):
 
 
 def test_no_level_of_detail_is_asked_for_because_none_is_heeded(monkeypatch):
-    asked = []
+    options = []
     start = tf.profiler.experimental.start
-    monkeypatch.setattr(tf.profiler.experimental, "start", lambda *given: (asked.append(given), start(*given))[1])
+    monkeypatch.setattr(tf.profiler.experimental, "start", lambda *given: (options.append(given), start(*given))[1])
     tracing.trace(tiny_step([]), "tiny", 3)
-    assert [len(given) for given in asked] == [1, 1]
+    assert [len(given) for given in options] == [1, 1]
 
 
 @cache
@@ -100,7 +100,7 @@ def forked() -> dict[str, TracedRow]:
     """Runs of several networks, all forked from one server: TensorFlow is imported once."""
     runs = [traced_run(name, 32, items=2, start="fork") for name in LATE]
     runs += [traced_run("autoenc", 5, start="fork"), traced_run("deepq", 3, modes="infer", items=2, start="fork")]
-    return {each.row.run.point.workload: each for each in traced(runs)}
+    return {traced_row.row.run.point.workload: traced_row for traced_row in traced(runs)}
 
 
 @pytest.mark.parametrize("name", LATE)
