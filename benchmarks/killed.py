@@ -1,6 +1,6 @@
 """Sweeps killed with SIGKILL at random times and resumed: every run must be stored exactly once.
 
-    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn]
+    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn] [--design turns]
 
 `benchmarks/shared/kills.py` says who is killed and what must hold afterwards.
 """
@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.shared.kills import VICTIMS, kill_and_resume
+from benchmarks.shared.kills import LONGEST_WAIT_SECONDS, VICTIMS, kill_and_resume
 
 
 def main() -> None:
@@ -20,10 +20,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", choices=VICTIMS, default="spawn")
+    parser.add_argument("--design", choices=LONGEST_WAIT_SECONDS, default="turns")
     arguments = parser.parse_args()
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), arguments.start)
+        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), arguments.start, arguments.design)
     print(f"| kills | {tally.kills.total()} ({', '.join(f'{k} {n}' for k, n in sorted(tally.kills.items()))}) |")
     print(f"| folders completed | {tally.folders} |\n| rows, exactly one per planned run | {tally.rows} |")
     print(f"| of them failed, because their child was killed | {tally.failed_rows} |")

@@ -1,9 +1,10 @@
 """Sweeps killed with SIGKILL at random times and resumed: every run must be stored exactly once.
 
-A round is one kill at a random time: of the sweep (parent), of its current run (child), of both at once, and of the
-server that runs are forked from, in turn. Rounds continue in one results folder until its study is complete, then in a
-new one. After every kill the file must parse and no process may remain; a complete folder must contain every planned
-run exactly once.
+A round is one kill at a random time: of the sweep (parent), of a run (child; of a cohort any), of all at once, and of
+the server that runs are forked from, in turn. Rounds continue in one results folder until its study is complete, then
+in a new one. After every kill the file must parse and no process may remain; a complete folder must contain every
+planned run exactly once. A cohort that was killed between two of its rows is completed beside one core, which then has
+a launch more.
 """
 
 import fcntl
@@ -36,14 +37,19 @@ STUDY = """
 workloads = ["{path}:build"]
 modes = ["train", "infer"]
 cores = "all"
-launches = 6
+launches = {launches}
 max_seconds = 0.02
+rounds = 2
+turn_seconds = 0.02
 start = "{start}"
+design = "{design}"
 """
 VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
 
-# Once a sweep is up, a run takes about a tenth of a second; the first kills fall while it is still starting.
-LONGEST_WAIT_SECONDS = 1.5
+# Once a sweep is up, a run takes about a tenth of a second and a cohort some two seconds; the first kills fall while it
+# is still starting.
+LONGEST_WAIT_SECONDS = {"apart": 1.5, "turns": 6.0}
+LAUNCHES = {"apart": 6, "turns": 3}
 
 
 @dataclass(slots=True)
@@ -58,25 +64,27 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-def kill_and_resume(rounds: int, seed: int, folder: Path, start: str = "spawn") -> Tally:
+def kill_and_resume(rounds: int, seed: int, folder: Path, start: str = "spawn", design: str = "turns") -> Tally:
     """Kill and resume so many times, finishing each folder that was begun."""
     chance = random.Random(seed)
     tally = Tally()
     while tally.kills.total() < rounds:
-        _one_folder(folder / str(tally.folders), chance, rounds, start, tally)
+        _one_folder(folder / str(tally.folders), chance, rounds, start, design, tally)
         tally.folders += 1
     return tally
 
 
-def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, tally: Tally) -> None:
+def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, design: str, tally: Tally) -> None:
     folder.mkdir(parents=True)
     (folder / "brief.py").write_text(WORKLOAD)
-    (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py", start=start))
+    (folder / "study.toml").write_text(
+        STUDY.format(path=folder / "brief.py", start=start, design=design, launches=LAUNCHES[design])
+    )
     complete = False
     while not complete:
         kills = tally.kills.total()
         victim = VICTIMS[start][kills % len(VICTIMS[start])] if kills < rounds else None
-        complete = _one_sweep(folder, victim, chance.uniform(0, LONGEST_WAIT_SECONDS), tally)
+        complete = _one_sweep(folder, victim, chance.uniform(0, LONGEST_WAIT_SECONDS[design]), chance, tally)
         tally.problems += _look(folder)
     tally.problems += _complete(folder)
     rows = list(read_rows(folder / "results"))
@@ -86,7 +94,7 @@ def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, ta
     tally.torn_lines += len(torn.read_bytes().splitlines()) if torn.exists() else 0
 
 
-def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Tally) -> bool:
+def _one_sweep(folder: Path, victim: str | None, after_seconds: float, chance: random.Random, tally: Tally) -> bool:
     """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
     # Everything a sweep starts has its TMPDIR, and is known by it.
     environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
@@ -97,7 +105,7 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Ta
                 sweep.wait(after_seconds)
             if sweep.poll() is None:
                 tally.kills[victim] += 1
-                _kill(sweep.pid, victim, folder)
+                _kill(sweep.pid, victim, folder, chance)
     # The reaper shares the lock: once we have it, everything that will be ended has been.
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -107,11 +115,13 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, tally: Ta
 _QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
-def _kill(sweep: int, victim: str, folder: Path) -> None:
+def _kill(sweep: int, victim: str, folder: Path, chance: random.Random) -> None:
     spawned = [pid for pid, command in _processes(folder) if b"scaling.running.worker" in command]
     # The server is there before its children, and looks like them.
     server, *forked = [pid for pid, command in _processes(folder) if b"scaling.running.forkserver" in command] or [None]
-    victims = {"parent": [sweep], "child": spawned + forked, "server": [server], "both": [sweep, *spawned, *forked]}
+    children = spawned + forked
+    one = [chance.choice(children)] if children else []
+    victims = {"parent": [sweep], "child": one, "server": [server], "both": [sweep, *children]}
     for pid in filter(None, victims[victim]):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -139,8 +149,6 @@ def _complete(folder: Path) -> list[str]:
     study = study_from_toml((folder / "study.toml").read_text(), str(folder / "study.toml"))
     planned = {run.key for run in plan(study, read_topology()).runs}
     stored = {row.run.key for row in read_rows(folder / "results")}
-    return (
-        []
-        if stored == planned
-        else [f"{folder}: {len(planned - stored)} runs missing, {len(stored - planned)} too many"]
-    )
+    partners = {key for key in stored - planned if study.design == "turns" and key[0].cores == 1}
+    missing, beyond = planned - stored, stored - planned - partners
+    return [f"{folder}: {len(missing)} runs missing, {len(beyond)} too many"] if missing or beyond else []

@@ -15,8 +15,10 @@ def test_the_reaper_removes_what_a_killed_sweep_has_left(tmp_path):
     assert not scratch.exists()
 
 
-@pytest.mark.parametrize(("start", "rounds"), [("spawn", 8), ("fork", 8)])
-def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(tmp_path, start, rounds):
-    tally = kill_and_resume(rounds, seed=3, folder=tmp_path, start=start)
+@pytest.mark.parametrize(
+    ("start", "design", "rounds"), [("spawn", "turns", 6), ("fork", "turns", 8), ("spawn", "apart", 6)]
+)
+def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(tmp_path, start, design, rounds):
+    tally = kill_and_resume(rounds, seed=3, folder=tmp_path, start=start, design=design)
     assert tally.problems == []
     assert set(tally.kills) == set(VICTIMS[start])

@@ -1,0 +1,131 @@
+"""Turns against processes that run apart: are their levels the same, and how far do their speedups scatter?
+
+    python -m benchmarks.designs FOLDER WORKLOAD... [--cores 1,2] [--launches 8] [--rounds 4] [--turn-seconds 1]
+                                 [--size small] [--start fork] [--designs turns,apart]
+
+Launches of both designs alternate, each first in every other pair, so that both see the same afternoon. A process that
+runs apart measures for as long as one that takes turns has turns. The rows of every design go to a results folder of
+its own below FOLDER, which every command reads; a benchmark that is given again goes on where it ended.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import exp, log
+from pathlib import Path
+from statistics import fmean, stdev
+
+from scaling.analysis.estimates import ratio
+from scaling.analysis.summary import Launch
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.results.rows import launch_of
+from scaling.results.store import Store, read_rows
+from scaling.running.engines.local import LocalEngine
+from scaling.running.schedule import Schedule
+from scaling.study.planning import Plan, Point, Run, block, plan
+from scaling.study.spec import Study, study_to_toml
+
+
+def main() -> None:
+    """Measure, and print levels and scatter."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("workloads", nargs="+")
+    parser.add_argument("--cores", default="1,2", type=lambda text: tuple(map(int, text.split(","))))
+    parser.add_argument("--launches", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--turn-seconds", type=float, default=1.0)
+    parser.add_argument("--size", default="small")
+    parser.add_argument("--start", default="fork")
+    parser.add_argument("--designs", default="turns,apart", type=lambda text: text.split(","))
+    arguments = parser.parse_args()
+    studies = {design: _study(arguments, design) for design in arguments.designs}
+    for workload in arguments.workloads:
+        for launch in range(1, arguments.launches + 1):
+            order = arguments.designs if launch % 2 else arguments.designs[::-1]
+            for design in order:
+                _measure(arguments.folder / design, studies[design], workload, launch)
+    _print_table({design: _launches(arguments.folder / design) for design in arguments.designs})
+
+
+def _study(arguments: argparse.Namespace, design: str) -> Study:
+    return Study(
+        name=design,
+        workloads=tuple(arguments.workloads),
+        cores=arguments.cores,
+        size=arguments.size,
+        start=arguments.start,
+        launches=arguments.launches,
+        design=design,
+        rounds=arguments.rounds,
+        turn_seconds=arguments.turn_seconds,
+        precision=1e-9,
+        max_seconds=arguments.rounds * arguments.turn_seconds,
+        timeout_seconds=300,
+    )
+
+
+def _measure(folder: Path, study: Study, workload: str, launch: int) -> None:
+    """One launch of every core count of a workload, unless it is there."""
+    topology = read_topology()
+    machine = read_machine(topology)
+    store = Store(folder)
+    try:
+        store.write_study(study_to_toml(study, "benchmarks.designs"))
+        store.write_machine(machine, topology)
+        known = {row.run.key for row in read_rows(folder)}
+        points = [run.point for run in plan(study, topology).runs if run.launch == 1 and run.point.workload == workload]
+        runs = [run for run in block(study, topology, points, launch) if run.key not in known]
+        if runs:
+            with LocalEngine(study, topology, machine) as engine:
+                for row in engine.execute(_scheduled(study, runs)):
+                    store.append(row)
+                    print(study.design, launch, workload, row.run.point.cores, row.outcome.status, file=sys.stderr)
+    finally:
+        store.close()
+
+
+def _scheduled(study: Study, runs: Sequence[Run]) -> Iterator[Run]:
+    """The runs as a sweep would make them, in cohorts where they take turns."""
+    return iter(Schedule(study, Plan(tuple(runs), ()).runs))
+
+
+def _launches(folder: Path) -> list[Launch]:
+    return [launch for launch in map(launch_of, read_rows(folder)) if launch.seconds is not None]
+
+
+def _print_table(by_design: dict[str, list[Launch]]) -> None:
+    first, second = by_design
+    print(
+        f"| workload | cores | {first} ms | {second} ms | {first} / {second} | sd of log speedup, {first} | {second} |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for point in dict.fromkeys(launch.point for launch in by_design[first]):
+        sides = [
+            [launch.seconds or 0.0 for launch in launches if launch.point == point] for launches in by_design.values()
+        ]
+        if min(map(len, sides)) < 2:
+            continue
+        both = ratio(*sides)
+        levels = " | ".join(f"{1000 * exp(fmean(map(log, side))):.2f}" for side in sides)
+        scatter = " | ".join(_scatter(launches, point) for launches in by_design.values())
+        interval = f"{both.value:.3f} ({both.low:.3f} to {both.high:.3f})"
+        print(f"| {point.workload} | {point.cores} | {levels} | {interval} | {scatter} |")
+
+
+def _scatter(launches: Sequence[Launch], point: Point) -> str:
+    """The standard deviation of the log of speedup from launch to launch."""
+    if point.cores == 1:
+        return "–"
+    one = {launch.number: launch.seconds for launch in launches if launch.point == replace(point, cores=1)}
+    logs = [
+        log((one[launch.number] or 0.0) / (launch.seconds or 1.0))
+        for launch in launches
+        if launch.point == point and launch.number in one
+    ]
+    return f"{100 * stdev(logs):.1f} %" if len(logs) > 1 else "–"
+
+
+if __name__ == "__main__":
+    main()
