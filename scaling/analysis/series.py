@@ -55,7 +55,8 @@ class Observation:
 
     `cores` are physical cores in use and `siblings` the further hardware threads in use on them; a plain table of other
     people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded, and `truth` what
-    the workload states of itself.
+    the workload states of itself. `blocks` names the block of each launch: those of one block, at whatever count, were
+    made together and share what the machine did then; empty where launches cannot be matched.
     """
 
     cores: float
@@ -63,6 +64,7 @@ class Observation:
     siblings: float = 0.0
     mhz: float | None = None
     truth: StatedTruth | None = None
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,7 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
             siblings=float(siblings),
             mhz=_mean_mhz(timed),
             truth=combine([launch.truth for launch in timed]),
+            blocks=tuple(launch.cohort or str(launch.number) for launch in timed),
         )
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )

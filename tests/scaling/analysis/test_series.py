@@ -25,6 +25,13 @@ def test_a_series_is_everything_of_a_point_but_its_cores():
     assert series.launches == (3, 2, 2)  # one core was measured once more at the end
 
 
+def test_a_value_knows_the_block_it_was_made_in():
+    one, two = series_of(launches("cores = [2]\nlaunches = 2"))[0].observations
+    assert (one.blocks, two.blocks) == (("1", "2", "3"), ("1", "2"))
+    together = [replace(launch, cohort=f"cohort {launch.number}") for launch in launches("cores = [2]\nlaunches = 1")]
+    assert series_of(together)[0].observations[1].blocks == ("cohort 1",)
+
+
 def test_what_varies_is_in_the_name():
     all_series = series_of(launches('cores = [2]\nlaunches = 1\nitems = [1, 2]\nplacements = ["compact", "scatter"]'))
     assert sorted(series.name for series in all_series) == [
