@@ -4,11 +4,13 @@ A helper is forked once, has an interpreter lock of its own, and waits for a wor
 word holds the number of a step and what to do in it, and nothing else is passed: no order of stores is relied on, so it
 is the same on every processor. A helper answers with the same word, on cache lines of its own.
 
-While a step is under way, its serial part included, helpers poll without a pause: however long that part is, the
-hand-off after it takes no longer. Only between steps a helper that has polled for a while takes naps, each a sixteenth
-of the time it has waited and at most 20 ms, so that a forgotten one uses next to no CPU. The while is CPU time, so that
-a helper that was stopped meanwhile polls on. Where there are more processes than CPUs, polling would take the CPU from
-those that work: then all take naps from the first, and a hand-off is not instant.
+Every few microseconds a process that polls yields its CPU. That costs nothing where nobody else wants it. Where there
+are more processes than CPUs, other programs' included, those with work need not wait for a poller's time slice to end.
+
+While a step is under way, its serial part included, helpers poll without a nap: however long that part is, the hand-off
+after it takes no longer. Only between steps a helper that has polled for a while takes naps, each a sixteenth of the
+time it has waited and at most 20 ms, so that a forgotten one uses next to no CPU. The while is CPU time, so that a
+helper that was stopped meanwhile polls on.
 
 A helper is killed by the kernel when the thread that started it ends, however that happens.
 """
@@ -35,12 +37,12 @@ COMMAND = (1 << COMMAND_BITS) - 1
 # Words of 8 bytes between two that are written by different processes: 128 bytes, as lines may be fetched in pairs.
 SPACING = 16
 
-# Polls between two looks at the clock: some 40 µs.
-POLLS = 1000
+# Polls between two yields: some 10 µs, thirty times what a yield takes that finds nobody else.
+POLLS = 250
 
 # Far above what a harness does between two steps (it looks at threads and counters: up to a few milliseconds).
 PATIENCE_SECONDS = 0.05
-SHORTEST_NAP, LONGEST_NAP, NAP_SHARE = 5e-5, 0.02, 1 / 16
+LONGEST_NAP, NAP_SHARE = 0.02, 1 / 16
 
 
 class Helpers:
@@ -48,7 +50,6 @@ class Helpers:
 
     def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
         self._words = memoryview(mmap.mmap(-1, 8 * SPACING * (len(jobs) + 1))).cast("q")
-        self._crowded = len(jobs) + 1 > len(os.sched_getaffinity(0))
         self._number = 0
         self._answered = 0
         self._pids = {SPACING * number: self._fork(SPACING * number, job) for number, job in enumerate(jobs, 1)}
@@ -67,8 +68,6 @@ class Helpers:
             while not _changed(self._words, place, self._answered):
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     raise RuntimeError(f"the helper process {pid} has ended")
-                if self._crowded:
-                    time.sleep(SHORTEST_NAP)
         self._answered = self._words[0]
 
     def end(self) -> None:
@@ -91,27 +90,26 @@ class Helpers:
             pid = os.fork()
         if pid == 0:
             prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-            _live(self._words, place, job, parent, self._crowded)
+            _live(self._words, place, job, parent)
         return pid
 
 
-def _live(words: memoryview, place: int, job: Callable[[], object], parent: int, crowded: bool) -> NoReturn:
+def _live(words: memoryview, place: int, job: Callable[[], object], parent: int) -> NoReturn:
     """In the helper: never return to the code of the process it was forked from."""
     try:
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the other ends of its pipes shall know when that process ends
         if os.getppid() == parent:  # it has not ended before the kernel was told to end us with it
-            _serve(words, place, job, crowded)
+            _serve(words, place, job)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
-def _serve(words: memoryview, place: int, job: Callable[[], object], crowded: bool) -> NoReturn:
+def _serve(words: memoryview, place: int, job: Callable[[], object]) -> NoReturn:
     word = 0
     while True:
-        command = word & COMMAND
-        _await_change(words, word, 0.0 if crowded else inf if command == AWAKE else PATIENCE_SECONDS)
+        _await_change(words, word, inf if word & COMMAND == AWAKE else PATIENCE_SECONDS)
         word = words[0]
         if word & COMMAND == WORK:
             job()
@@ -127,12 +125,13 @@ def _await_change(words: memoryview, word: int, patience: float) -> None:
     while not _changed(words, 0, word):
         if time.process_time() - cpu_seconds >= patience:
             waited = time.monotonic() - seconds
-            time.sleep(min(max(NAP_SHARE * waited, SHORTEST_NAP), LONGEST_NAP))
+            time.sleep(min(NAP_SHARE * waited, LONGEST_NAP))
 
 
 def _changed(words: memoryview, place: int, word: int) -> bool:
-    """Whether a word becomes another one within some microseconds."""
-    for _ in range(POLLS):  # noqa: SIM110  # a generator takes twice as long
+    """Whether a word becomes another one within some microseconds; if not, others get their turn."""
+    for _ in range(POLLS):
         if words[place] != word:
             return True
+    os.sched_yield()
     return False
