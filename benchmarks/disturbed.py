@@ -25,6 +25,7 @@ from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
+from scaling.reporting.verdicts import doubt_words
 from scaling.results.rows import launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan
@@ -117,7 +118,7 @@ def _ours(topology: Topology, machine: Machine) -> Answer:
         launches = [launch_of(row) for row in engine.execute(plan(study, topology).runs)]
     *_, two = speedups(summarize(launches))
     assert two.speedup is not None
-    return Answer(two.speedup.value, tuple(doubt.words for doubt in two.all_doubts))
+    return Answer(two.speedup.value, tuple(doubt_words(doubt) for doubt in two.all_doubts))
 
 
 def _fixed(topology: Topology, machine: Machine) -> Answer:

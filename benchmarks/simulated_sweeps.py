@@ -13,7 +13,8 @@ from statistics import fmean
 
 from benchmarks.shared.machines import machine
 from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import Launch, launch_seconds, summarize
+from scaling.analysis.summary import Launch, summarize
+from scaling.analysis.turns import Turn, launch_level, turn_times
 from scaling.analysis.warmup import warmup_steps
 from scaling.running.worker import Limits, next_check, stop_reason
 from scaling.study.planning import Point, plan
@@ -74,7 +75,8 @@ def _launch(point: Point, number: int, seconds: float, chance: random.Random) ->
     while (stop_reason(steps, 0.0, LIMITS)) is None:
         wanted = next_check(len(steps))
         steps += [next(source) for _ in range(wanted - len(steps))]
-    return Launch(point, number, launch_seconds(steps, warmup_steps(steps)))
+    whole = Turn(1, len(steps), warmup_steps(steps), sum(steps))
+    return Launch(point, number, launch_level(turn_times(steps, [whole], point.cores)))
 
 
 def _steps(level: float, chance: random.Random) -> Iterator[float]:

@@ -109,11 +109,13 @@ def _difference(first: Summary, second: Summary) -> Difference:
     no exchange exceeds. Both sides are the same point, so they share one spread: where nothing has changed it is exact,
     also for three launches, where Welch's would find less than it may.
     """
+    if min(len(first.launches), len(second.launches)) < LEAST_LAUNCHES and first.step and second.step:
+        return Difference(first.point, first, second, Estimate(second.step.value / first.step.value), None)
     before, after = ([log(seconds) for seconds in summary.launches] for summary in (first, second))
     apart = fmean(after) - fmean(before)
     freedom = len(before) + len(after) - 2
     squares = sum(variance(logs) * (len(logs) - 1) for logs in (before, after) if len(logs) > 1)
-    if min(len(before), len(after)) < LEAST_LAUNCHES or squares == 0:
+    if squares == 0:
         return Difference(first.point, first, second, Estimate(exp(apart)), None)
     error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
     reach = estimates.student_t(freedom) * error

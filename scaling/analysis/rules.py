@@ -1,58 +1,67 @@
-"""What makes a figure doubtful: every limit, with the reason for its value. Pure.
+"""What makes a figure doubtful: every limit, with its effect and the reason for its value. Pure.
 
-A rule that spoils takes a launch out of its point where enough others are left, and makes the point invalid where they
-are not; the others are cautions, reported but not acted on. A speedup that is more than a tenth wrong must never go
-unreported, so most limits are a twentieth: two such disturbances, one on either side of a ratio, make up a tenth.
+A launch that is another point altogether, or that others disturbed, is left out of its point; a point with too few
+launches left is not valid or disturbed. The other rules are cautions, reported but not acted on. CPU time that others
+take is counted in CPU-seconds per second, summed over the CPUs in use and not divided by their number: a step waits for
+its slowest thread.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What a point can be used for; the value is the code that scripts match.
+
+    Fits take what is ok and what is imprecise, which counts by its weight. A disturbed point has a bound only. What is
+    not valid is another point than the one that was asked for.
+    """
+
+    OK = "ok"
+    IMPRECISE = "imprecise"
+    DISTURBED = "disturbed"
+    NOT_VALID = "not-valid"
+
+
+class Effect(StrEnum):
+    """What a rule does to the launch or point that breaks it."""
+
+    NOT_VALID = "not-valid"
+    DISTURBED = "disturbed"
+    IMPRECISE = "imprecise"
+    CAUTION = "caution"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A limit, its message when an amount exceeds it, whether that spoils the launch, and the reason for the limit.
-
-    `code` is what scripts match, whatever the wording.
-    """
+    """A limit, what exceeding it does, and the reason for the limit; `code` is what scripts match."""
 
     code: str
     name: str
     limit: float
-    spoils: bool
-    says: str
+    effect: Effect
     why: str
 
+    @property
+    def spoils(self) -> bool:
+        """Whether a launch that breaks it is left out."""
+        return self.effect in (Effect.NOT_VALID, Effect.DISTURBED)
 
-MASK = Rule(
-    "mask-differed",
-    "mask differed",
-    0,
-    True,
-    "its CPUs were not those asked for: {detail}",
-    "a run on other CPUs measures another point",
-)
-STRAYED = Rule(
-    "strayed",
-    "strayed",
-    0,
-    True,
-    "busy threads were seen on CPUs outside the mask: {detail}",
-    "a run on other CPUs measures another point",
-)
+
+MASK = Rule("mask-differed", "mask differed", 0, Effect.NOT_VALID, "a run on other CPUs measures another point")
+STRAYED = Rule("strayed", "strayed", 0, Effect.NOT_VALID, "a run on other CPUs measures another point")
 SETTING = Rule(
     "setting-not-held",
     "setting not held",
     0,
-    True,
-    "{detail}",
+    Effect.NOT_VALID,
     "a point that did not get the threads it names is another point",
 )
 THREADS_EXCEEDED = Rule(
     "threads-exceeded",
     "threads exceeded",
     0.1,
-    True,
-    "it used {amount:.0%} more CPU time than its thread settings allow",
+    Effect.NOT_VALID,
     "a program that starts more threads than it was told to measures another setting; a tenth is what the main thread "
     "adds while it feeds the others",
 )
@@ -60,130 +69,138 @@ THREADS_UNUSED = Rule(
     "cpus-unused",
     "CPUs unused",
     0,
-    False,
-    "{amount:.0%} of its CPUs never ran a busy thread",
+    Effect.CAUTION,
     "too little work for the cores is a finding, not a fault, but the reader should know",
 )
 FOREIGN_LOAD = Rule(
     "foreign-load",
     "foreign load",
-    0.05,
-    True,
-    "other processes took {amount:.0%} of its CPUs' time",
-    "time others take is missing from the run",
+    0.1,
+    Effect.DISTURBED,
+    "a step waits for the thread whose CPU others use most; between 0.01 and 0.2 CPU the limit makes no difference",
 )
 SIBLING_LOAD = Rule(
     "sibling-load",
     "sibling load",
-    0.05,
-    True,
-    "other processes kept the idle siblings of its cores {amount:.0%} busy",
-    "a busy sibling takes a third to a half of a core",
+    0.1,
+    Effect.DISTURBED,
+    "a busy sibling takes a third to a half of a core, and a step waits for its slowest thread",
 )
 LOAD_ELSEWHERE = Rule(
     "load-elsewhere",
     "load elsewhere",
     0.25,
-    False,
-    "other processes used {amount:.2f} CPUs elsewhere on the machine",
+    Effect.CAUTION,
     "memory, last-level cache and clock are shared, and a virtual machine may hide that two CPUs are one core; a "
     "quarter of a CPU is more than an idle system uses",
 )
 STEAL = Rule(
     "steal",
     "steal",
-    0.05,
-    True,
-    "the hypervisor gave {amount:.0%} of its CPUs' time to others",
-    "stolen time is missing from the run",
+    0.1,
+    Effect.DISTURBED,
+    "a step waits for the thread whose CPU was taken away; between 0.01 and 0.2 CPU the limit makes no difference",
 )
 THROTTLED = Rule(
     "throttled",
     "throttled",
     0,
-    True,
-    "its control group was stopped in {amount:.0f} periods for lack of quota",
+    Effect.NOT_VALID,
     "a stopped run measures its quota, not its cores",
 )
 WAITING = Rule(
     "waiting",
     "waiting",
     0.1,
-    False,
-    "its threads waited {amount:.0%} of the time for a CPU",
+    Effect.CAUTION,
     "with no more busy threads than CPUs nobody should wait; up to a tenth is a framework's helper threads waking up",
 )
 PRESSURE = Rule(
     "pressure",
     "pressure",
     0.1,
-    False,
-    "something on the machine waited {amount:.0%} of the time for a CPU",
+    Effect.CAUTION,
     "others that wait share the CPUs with somebody; where the run's own waits are known they are taken off",
 )
 CLOCK = Rule(
     "clock-drop",
     "clock drop",
     0.1,
-    True,
-    "its CPUs ran {amount:.0%} below the clock of the point's fastest launch",
+    Effect.DISTURBED,
     "a compute-bound step slows as its clock does; within a tenth lie turbo's ordinary steps",
+)
+NO_QUIET_TURN = Rule(
+    "no-quiet-turn",
+    "no quiet turn",
+    0,
+    Effect.DISTURBED,
+    "a launch that others disturbed in all its turns does not show what the machine does undisturbed",
+)
+SLOW_LAUNCH = Rule(
+    "slow-launch",
+    "slow launch",
+    0.15,
+    Effect.DISTURBED,
+    "launches of a process differ by 2 to 4 %, while a neighbour on the same cores that nothing reports costs 30 % and "
+    "more; compared with the two fastest launches",
 )
 UNSTEADY = Rule(
     "no-steady-state",
     "no steady state",
     0.05,
-    True,
-    "the second half of its steps lies {amount:.0%} from the first",
-    "a median of two levels is the figure of neither",
+    Effect.CAUTION,
+    "a launch that ran at two speeds stands for the faster one; if the program itself changed, that is not its figure",
 )
 FEW_STEPS = Rule(
     "few-steps",
     "few steps",
     5,
-    False,
-    "too few steady steps in a launch: {amount:.0f}",
+    Effect.CAUTION,
     "the median of fewer than five steps moves with a single one, and warm-up cannot be told",
 )
 FEW_LAUNCHES = Rule(
     "too-few-launches",
     "too few launches",
     3,
-    True,
-    "only {amount:.0f} launches count",
-    "with two launches the interval reaches thirteen standard errors, with one there is none",
+    Effect.IMPRECISE,
+    "with two launches the interval reaches thirteen standard errors, with one there is none; where fewer than three "
+    "are left because the others were left out, the point is disturbed or not valid",
 )
 EQUAL = Rule(
     "launches-are-equal",
     "launches are equal",
     0,
-    True,
-    "its launches are equal to the last digit, which no clock is",
+    Effect.NOT_VALID,
     "without spread there is no interval, and one of no width would claim certainty",
 )
-DISAGREE = Rule(
-    "launches-disagree",
-    "launches disagree",
+WIDE = Rule(
+    "wide-interval",
+    "wide interval",
     0.1,
-    True,
-    "its launches are so far apart that the interval is ± {amount:.0%}",
-    "a figure that may be a tenth off answers no question about efficiency",
+    Effect.IMPRECISE,
+    "a figure that may be a tenth off answers few questions about efficiency; it counts by its weight",
 )
 DRIFT = Rule(
     "baseline-drift",
     "baseline drift",
     0.05,
-    True,
-    "one core drifted by {amount:+.0%} from the first block to the last",
-    "a baseline that moves makes every speedup depend on when it was measured; also required: p < 0.05",
+    Effect.CAUTION,
+    "launches of one block or cohort are then compared with each other, so that drift falls on both sides of a ratio; "
+    "also required: p < 0.05",
 )
 NO_BASELINE = Rule(
     "baseline-not-valid",
     "baseline not valid",
     0,
-    True,
-    "its one-core baseline is not valid: {detail}",
+    Effect.NOT_VALID,
     "a ratio is no better than what it is divided by",
+)
+BASELINE_DISTURBED = Rule(
+    "baseline-disturbed",
+    "baseline disturbed",
+    0,
+    Effect.DISTURBED,
+    "against a baseline that is too slow every speedup is too high",
 )
 
 RULES = tuple(value for value in vars().copy().values() if isinstance(value, Rule))
@@ -198,9 +215,3 @@ class Doubt:
     detail: str = ""
     launches: int = 1
     of: int = 1
-
-    @property
-    def words(self) -> str:
-        """The doubt as a sentence."""
-        message = self.rule.says.format(amount=self.amount, detail=self.detail)
-        return message if self.of == 1 else f"{message} (in {self.launches} of {self.of} launches)"

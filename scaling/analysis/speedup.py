@@ -6,8 +6,10 @@
     Karp-Flatt       (1 / speedup - 1 / n) / (1 - 1 / n), the serial fraction that would explain the speedup
     SMT yield        T(smt 1) / T(smt k) on the same cores: what the further threads of a core bring
 
-Each with the interval of the ratio, from both sides' launches. None is clipped: above 100 % is a finding, not an error.
-Karp & Flatt, CACM 33(5), 1990.
+Each with the interval of the ratio, from both sides' launches. Launches of one cohort ran in turns with each other, so
+what they share cancels: Student's interval over the ratios of cohorts. Launches that ran one after another are
+independent, and Welch's interval is used; where the baseline drifted, those of one block are paired as well. None is
+clipped: above 100 % is a finding, not an error. Karp & Flatt, CACM 33(5), 1990.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +20,7 @@ from statistics import fmean
 from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.laws import karp_flatt
-from scaling.analysis.rules import Doubt
+from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
 
@@ -28,7 +30,10 @@ DRIFT_SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ScalingPoint:
-    """A point's summary with its ratios; None where the point or its baseline was not measured."""
+    """A point's summary with its ratios; None where the point or its baseline was not measured.
+
+    The speedup of a disturbed point is a lower bound without an interval.
+    """
 
     summary: Summary
     speedup: Estimate | None
@@ -36,9 +41,23 @@ class ScalingPoint:
     doubts: tuple[Doubt, ...]
 
     @property
+    def verdict(self) -> Verdict:
+        """What the ratios can be used for: no more than the point and its baseline."""
+        effects = {doubt.rule.effect for doubt in self.doubts} - {Effect.CAUTION}
+        verdicts = {self.summary.verdict, *(Verdict(effect.value) for effect in effects)}
+        return max(verdicts, key=list(Verdict).index)
+
+    @property
     def valid(self) -> bool:
-        """Whether the ratios may be relied on: the point and its baseline are valid, and the baseline held still."""
-        return self.summary.valid and not any(doubt.rule.spoils for doubt in self.doubts)
+        """Whether the ratios are ok, or imprecise and count by their weight."""
+        return self.verdict in (Verdict.OK, Verdict.IMPRECISE)
+
+    @property
+    def bound(self) -> float | None:
+        """The least the speedup of a disturbed point can be: what its fastest launch shows against a sound baseline."""
+        sound = not any(doubt.rule.effect in (Effect.NOT_VALID, Effect.DISTURBED) for doubt in self.doubts)
+        disturbed = self.summary.verdict is Verdict.DISTURBED and self.summary.point.cores > 1
+        return self.speedup.value if disturbed and sound and self.speedup else None
 
     @property
     def efficiency(self) -> Estimate | None:
@@ -63,15 +82,13 @@ class ScalingPoint:
 def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
     """Every summary with its ratios, in the same order."""
     by_point = {summary.point: summary for summary in summaries}
-    return [
-        ScalingPoint(
-            summary,
-            _speedup(summary, by_point.get(summary.point.baseline)),
-            _smt_yield(summary, by_point),
-            tuple(_doubts(summary, by_point.get(summary.point.baseline))),
-        )
-        for summary in summaries
-    ]
+    return [_scaling_point(summary, by_point) for summary in summaries]
+
+
+def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> ScalingPoint:
+    baseline = by_point.get(summary.point.baseline)
+    speedup = _speedup(summary, baseline)
+    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), tuple(_doubts(summary, baseline, speedup)))
 
 
 def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
@@ -102,25 +119,61 @@ def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
     if summary is baseline:
         return Estimate(1.0, 1.0, 1.0)  # by definition, not by measurement
     times = summary.point.cores if summary.point.scale == "weak" else 1
-    return estimates.ratio(baseline.launches, summary.launches).map(lambda ratio: times * ratio)
+    return ratio(baseline, summary).map(lambda ratio: times * ratio)
+
+
+def ratio(above: Summary, below: Summary) -> Estimate:
+    """Step time over step time, by pairs of launches where they share a cohort, or a block while one of them drifts."""
+    assert above.step
+    assert below.step
+    if not (above.valid and below.valid):
+        return Estimate((above.step.low or above.step.value) / below.step.value)
+    pairs = _pairs(above.used, below.used, by_block=drift_of(above) is not None)
+    if len(pairs) >= rules.FEW_LAUNCHES.limit:
+        return estimates.mean([one / other for one, other in pairs])
+    return estimates.ratio(above.launches, below.launches)
+
+
+def _pairs(above: Sequence[Launch], below: Sequence[Launch], by_block: bool) -> list[tuple[float, float]]:
+    """The seconds of launches that belong together."""
+    partners = {_group(launch, by_block): launch for launch in above}
+    both = [(partners.get(_group(launch, by_block)), launch) for launch in below if _group(launch, by_block)]
+    return [(one.seconds, other.seconds) for one, other in both if one and one.seconds and other.seconds]
+
+
+def _group(launch: Launch, by_block: bool) -> str | int | None:
+    """What launches that are compared with each other share: their cohort, or else their block."""
+    return launch.cohort or (launch.number if by_block else None)
 
 
 def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Estimate | None:
     if summary.point.smt == 1 or summary.step is None:
         return None
     single = by_point.get(replace(summary.point, smt=1))
-    return estimates.ratio(single.launches, summary.launches) if single and single.step else None
+    return ratio(single, summary) if single and single.step else None
 
 
-def _doubts(summary: Summary, baseline: Summary | None) -> Iterator[Doubt]:
+def drift_of(summary: Summary) -> float | None:
+    """By how much a point moved from its first launch to its last, where that is more than chance and the limit."""
+    moved = drift(summary.used)
+    if moved is None:
+        return None
+    amount, chance = moved[0].value - 1, moved[1]
+    return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None
+
+
+def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None) -> Iterator[Doubt]:
     """What speaks against the ratios of a point, beyond what speaks against the point."""
     if baseline is None or baseline.step is None:
         yield Doubt(rules.NO_BASELINE, detail="one core was not measured")
         return
     if summary is not baseline and not baseline.valid:
-        yield Doubt(rules.NO_BASELINE, detail=", ".join(doubt.rule.name for doubt in baseline.doubts))
-    moved = drift(baseline.used)
-    if moved is not None:
-        amount, chance = moved[0].value - 1, moved[1]
-        if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE:
-            yield Doubt(rules.DRIFT, amount)
+        disturbed = baseline.verdict is Verdict.DISTURBED
+        names = ", ".join(doubt.rule.name for doubt in baseline.doubts)
+        yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.NO_BASELINE, detail=names)
+    half_width = speedup.half_width if speedup else None
+    if half_width is not None and half_width > rules.WIDE.limit and summary.verdict is Verdict.OK:
+        yield Doubt(rules.WIDE, half_width)
+    amount = drift_of(baseline)
+    if amount is not None:
+        yield Doubt(rules.DRIFT, amount)

@@ -1,18 +1,19 @@
 """Points from their launches: an estimate with its interval and a verdict per point. Pure.
 
-The launch is the unit of replication: each counts once, by the median of its steady steps, however many it took. A
-launch whose witness speaks against it is left out where enough others are left: judged by what was observed, not by its
-result.
+The launch is the unit of replication: each counts once, by the undisturbed level of its steps, however many it took. A
+launch that measured another point, or that others disturbed, is not used. That is judged by what was observed, with one
+exception: neighbours on the same cores are reported by nothing, but only ever slow down, so a launch far slower than
+the fastest two of its point is taken for disturbed.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from statistics import median
+from statistics import fmean, quantiles
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.rules import Doubt
+from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Point
@@ -42,13 +43,40 @@ class Launch:
 
     @property
     def spoiled(self) -> bool:
-        """Whether its witness speaks against it."""
+        """Whether it is left out of its point."""
         return any(doubt.rule.spoils for doubt in self.doubts)
+
+    @property
+    def only_slow(self) -> bool:
+        """Whether it is left out for nothing but being slower than the others."""
+        return {doubt.rule for doubt in self.doubts if doubt.rule.spoils} == {rules.SLOW_LAUNCH}
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether it measured another point than it was meant to."""
+        return any(doubt.rule.effect is Effect.NOT_VALID for doubt in self.doubts)
+
+
+@dataclass(frozen=True, slots=True)
+class HostSlowdown:
+    """How much slower turns were on this host than undisturbed: quantiles of the ratio, and the share that was quiet.
+
+    A launch that had the machine to itself is one turn.
+    """
+
+    p10: float
+    p50: float
+    p90: float
+    quiet_share: float
+    turns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A point over its launches: the figure, what it rests on, and what speaks against it."""
+    """A point over its launches: the figure, what it rests on, and what speaks against it.
+
+    The step time of a disturbed point is that of its fastest launch, an upper bound without an interval.
+    """
 
     point: Point
     step: Estimate | None
@@ -57,7 +85,13 @@ class Summary:
     left_out: int
     failures: tuple[str, ...]
     doubts: tuple[Doubt, ...]
-    valid: bool
+    verdict: Verdict
+    slowdown: HostSlowdown | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether fits take it: it is ok, or imprecise and counts by its weight."""
+        return self.verdict in (Verdict.OK, Verdict.IMPRECISE)
 
     @property
     def launches(self) -> tuple[float, ...]:
@@ -70,12 +104,6 @@ class Summary:
         return self.step.map(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
 
 
-def launch_seconds(step_seconds: Sequence[float], warmup_steps: int) -> float | None:
-    """The figure a launch stands for: the median of its steady steps."""
-    steady = step_seconds[warmup_steps:]
-    return median(steady) if steady else None
-
-
 def summarize(launches: Iterable[Launch]) -> list[Summary]:
     """A summary for every point, in the order points have in a table: by axes, then by cores."""
     ordered = sorted(launches, key=lambda launch: (table_order(launch.point), launch.number))
@@ -83,14 +111,12 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
 
 
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
-    measured = _with_clock_drops([launch for launch in launches if launch.seconds is not None])
-    clean = [launch for launch in measured if not launch.spoiled]
-    enough = len(clean) >= rules.FEW_LAUNCHES.limit
-    used = clean if enough else measured
-    seconds = [launch.seconds for launch in used if launch.seconds is not None]
-    step = estimates.mean(seconds) if seconds else None
-    about_launches = _launch_doubts(measured)
-    about_point = list(_about_point(seconds, step))
+    measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
+    used = [launch for launch in measured if not launch.spoiled]
+    mean = estimates.mean(_seconds(used)) if used else None
+    about_point = tuple(_about_point(used, mean))
+    verdict = _verdict(used, launches, measured, about_point)
+    step = _step(verdict, mean, measured)
     return Summary(
         point=point,
         step=step,
@@ -100,20 +126,63 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         failures=tuple(
             dict.fromkeys(launch.reason or "no step was measured" for launch in launches if not launch.seconds)
         ),
-        doubts=(*about_point, *about_launches),
-        valid=enough and not about_point,
+        doubts=(*about_point, *_launch_doubts(measured)),
+        verdict=verdict,
+        slowdown=_slowdown(measured, step.value) if step else None,
     )
 
 
-def _about_point(seconds: Sequence[float], step: Estimate | None) -> Iterable[Doubt]:
+def _seconds(launches: Iterable[Launch]) -> list[float]:
+    return [launch.seconds for launch in launches if launch.seconds is not None]
+
+
+def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:
     """What speaks against a point as a whole."""
-    half_width = step.half_width if step else None
-    if len(seconds) < rules.FEW_LAUNCHES.limit:
-        yield Doubt(rules.FEW_LAUNCHES, len(seconds))
+    half_width = mean.half_width if mean else None
+    if len(used) < rules.FEW_LAUNCHES.limit:
+        yield Doubt(rules.FEW_LAUNCHES, len(used))
     elif half_width is None:
         yield Doubt(rules.EQUAL)
-    elif half_width > rules.DISAGREE.limit:
-        yield Doubt(rules.DISAGREE, half_width)
+    elif half_width > rules.WIDE.limit:
+        yield Doubt(rules.WIDE, half_width)
+
+
+def _verdict(
+    used: Sequence[Launch], made: Sequence[Launch], measured: Sequence[Launch], about_point: Sequence[Doubt]
+) -> Verdict:
+    """What a point can be used for; where launches are missing, what became of most of the others.
+
+    Two launches that agree where the others were slow without a reason are few, but tell; one is a bound.
+    """
+    undisturbed = [launch for launch in measured if not launch.spoiled or launch.only_slow]
+    missing = len(made) - len(undisturbed)
+    if len(undisturbed) < rules.FEW_LAUNCHES.limit and missing:
+        disturbed = sum(launch.spoiled and not launch.misplaced for launch in measured)
+        return Verdict.DISTURBED if 2 * disturbed >= missing else Verdict.NOT_VALID
+    effects = {doubt.rule.effect for doubt in about_point}
+    if len(used) == 1 < len(undisturbed):
+        return Verdict.DISTURBED
+    if Effect.NOT_VALID in effects:
+        return Verdict.NOT_VALID
+    return Verdict.IMPRECISE if Effect.IMPRECISE in effects else Verdict.OK
+
+
+def _step(verdict: Verdict, mean: Estimate | None, measured: Sequence[Launch]) -> Estimate | None:
+    """The step time: for a disturbed point a bound, for one that is not valid what was measured all the same."""
+    if verdict is Verdict.DISTURBED:
+        return Estimate(min(_seconds(launch for launch in measured if not launch.misplaced)))
+    if verdict is Verdict.NOT_VALID and mean is None:
+        return estimates.mean(_seconds(measured)) if measured else None
+    return mean
+
+
+def _slowdown(measured: Sequence[Launch], undisturbed: float) -> HostSlowdown:
+    """All turns against the undisturbed step time; a launch without turns is one."""
+    turns = [turn for launch in measured for turn in launch.turns]
+    ratios = [turn.seconds / undisturbed for turn in turns] or [each / undisturbed for each in _seconds(measured)]
+    quiet = [turn.quiet for turn in turns] or [not launch.spoiled for launch in measured]
+    deciles = quantiles(ratios, n=10, method="inclusive") if len(ratios) > 1 else ratios * 9
+    return HostSlowdown(deciles[0], deciles[4], deciles[8], fmean(quiet), len(ratios))
 
 
 def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
@@ -124,6 +193,17 @@ def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
             by_rule.setdefault(doubt.rule.name, []).append(doubt)
     for doubts in by_rule.values():
         yield replace(max(doubts, key=lambda doubt: abs(doubt.amount)), launches=len(doubts), of=len(launches))
+
+
+def _with_doubts(launches: Sequence[Launch]) -> list[Launch]:
+    """The launches with what their turns and the other launches say against each, beyond their own witness."""
+    return _with_slow_launches(_with_clock_drops([_with_lack_of_quiet(launch) for launch in launches]))
+
+
+def _with_lack_of_quiet(launch: Launch) -> Launch:
+    if launch.spoiled or not launch.turns or any(turn.quiet for turn in launch.turns):
+        return launch
+    return replace(launch, doubts=(*launch.doubts, Doubt(rules.NO_QUIET_TURN)))
 
 
 def _with_clock_drops(launches: Sequence[Launch]) -> list[Launch]:
@@ -137,6 +217,24 @@ def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.CLOCK, drop))) if drop > rules.CLOCK.limit else launch
 
 
+def _with_slow_launches(launches: Sequence[Launch]) -> list[Launch]:
+    """The launches, with a doubt on each that is far slower than the fastest two of those that nothing disturbed.
+
+    A process keeps to 2 to 4 % of its level; one that never left the lower of a core's two speeds is steady as well.
+    """
+    fastest = sorted(_seconds(launch for launch in launches if not launch.spoiled))[:2]
+    if len(launches) < rules.FEW_LAUNCHES.limit or len(fastest) < 2:
+        return list(launches)
+    return [_with_slowness(launch, fmean(fastest)) for launch in launches]
+
+
+def _with_slowness(launch: Launch, fastest: float) -> Launch:
+    slower = (launch.seconds or 0.0) / fastest - 1
+    if launch.spoiled or slower <= rules.SLOW_LAUNCH.limit:
+        return launch
+    return replace(launch, doubts=(*launch.doubts, Doubt(rules.SLOW_LAUNCH, slower)))
+
+
 def table_order(point: Point) -> tuple[object, ...]:
     """What points are sorted by in a table: by axes, then by cores."""
     series = (point.workload, point.mode, point.size, str(point.items), point.placement, point.smt)
@@ -146,7 +244,7 @@ def table_order(point: Point) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PointSelection:
-    """The points that fits rest on, and those that were measured and left out as not valid."""
+    """The points that fits rest on, and those that were measured and left out as disturbed or not valid."""
 
     taken: tuple[Summary, ...]
     left_out: tuple[Summary, ...]
@@ -157,10 +255,10 @@ class PointSelection:
         return [launch for summary in self.taken for launch in summary.used]
 
 
-def select_valid(summaries: Iterable[Summary], include_invalid: bool = False) -> PointSelection:
-    """Valid points, or all that were measured."""
+def select_points(summaries: Iterable[Summary]) -> PointSelection:
+    """The points that fits take, those that are ok or imprecise, and the others that were measured."""
     measured = [summary for summary in summaries if summary.step is not None]
     return PointSelection(
-        tuple(summary for summary in measured if summary.valid or include_invalid),
-        tuple(summary for summary in measured if not (summary.valid or include_invalid)),
+        tuple(summary for summary in measured if summary.valid),
+        tuple(summary for summary in measured if not summary.valid),
     )

@@ -7,19 +7,24 @@ A run that had the machine to itself from its first step to its last (`design = 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from math import sqrt
+from operator import itemgetter
 from statistics import median
+
+from scaling.analysis.witness import SLACK_SECONDS
 
 WARMUP_ROUND = 0
 
 # A turn is quiet where others took no more than this many CPU-seconds per second, summed over the CPUs in use.
 QUIET = 0.10
-# Busy and stolen time are counted in ticks of a hundredth of a second; what n CPUs gain or lose at the ends adds up as
-# chance does.
-SLACK_SECONDS = 0.01
 
 # The two speeds of a CPU that has neighbours last from a tenth of a second on: within a window there is one of them.
 WINDOW_SECONDS = 0.25
+
+# The fast level is where the fastest twentieth of the windows ends, and as wide as windows of one speed scatter.
+FASTEST_SHARE = 0.05
+LEVEL_WIDTH = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +101,27 @@ def _disturbance(turn: Turn, cpus: int, usual_wait: float) -> float | None:
 
 
 def _windows(steps: Sequence[float]) -> Iterator[float]:
-    """Medians of successive stretches of a quarter of a second; a step that is longer is a window by itself."""
-    window: list[float] = []
-    elapsed = 0.0
-    for seconds in steps:
-        window.append(seconds)
-        elapsed += seconds
-        if elapsed >= WINDOW_SECONDS:
-            yield median(window)
-            window, elapsed = [], 0.0
-    if window and elapsed >= WINDOW_SECONDS / 2:
-        yield median(window)
+    """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
+    total = sum(steps)
+    count = max(1, round(total / WINDOW_SECONDS))
+    middles = (end - seconds / 2 for end, seconds in zip(accumulate(steps), steps, strict=True))
+    numbered = ((int(middle / total * count), seconds) for middle, seconds in zip(middles, steps, strict=True))
+    for _, window in groupby(numbered, key=itemgetter(0)):
+        yield median(seconds for _, seconds in window)
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:
-    """The undisturbed step time of a launch: the median of its quiet turns, or of all where none was quiet."""
+    """The undisturbed step time of a launch, from its quiet turns; from all where none was quiet."""
     used = [turn for turn in turns if turn.quiet] or turns
-    return median(turn.seconds for turn in used) if used else None
+    windows = sorted(window for turn in used for window in turn.windows)
+    return lower_level(windows) if windows else None
+
+
+def lower_level(ordered: Sequence[float]) -> float:
+    """The lower of the levels that windows lie at: the median of those close to the fastest few.
+
+    Noise is one-sided, and neighbours leave two speeds: the fast one is taken wherever at least a twentieth of the
+    windows had it. Where there is one level, nearly all windows are close to their fastest and this is their median.
+    """
+    fastest = ordered[int(FASTEST_SHARE * (len(ordered) - 1))]
+    return median(window for window in ordered if window <= fastest * (1 + LEVEL_WIDTH))

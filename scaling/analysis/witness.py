@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Rule
 from scaling.machine.cpulist import CpuSet, format_list, parse_list
 
-# Busy time is counted in ticks of a hundredth of a second: at either end of a run one may go to the wrong side.
-SLACK_SECONDS_PER_CPU = 0.02
+# Busy time is counted in ticks of a hundredth of a second: at either end of a run one may go to the wrong side. What n
+# CPUs gain or lose that way adds up as chance does.
+SLACK_SECONDS = 0.01
 
 # CPUs visited are sampled ten times per second: in too short a run some are missed.
 LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
@@ -88,12 +90,12 @@ def _beyond_limits(witness: Witness, circumstances: Circumstances) -> Iterator[D
 
 def _amounts(witness: Witness, circumstances: Circumstances) -> Iterator[tuple[Rule, float | None]]:
     """Every rule with a limit, and how much of it there was; None where the machine did not report it."""
-    available = circumstances.run_seconds * len(circumstances.cpus)
-    slack = SLACK_SECONDS_PER_CPU * len(circumstances.cpus)
-    yield rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), available)
-    yield rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), available)
-    yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), circumstances.run_seconds)
-    yield rules.STEAL, _over(_less(witness.steal_seconds, slack), available)
+    seconds = circumstances.run_seconds
+    slack = SLACK_SECONDS * sqrt(len(circumstances.cpus))
+    yield rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), seconds)
+    yield rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), seconds)
+    yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), seconds)
+    yield rules.STEAL, _over(_less(witness.steal_seconds, slack), seconds)
     yield rules.THROTTLED, _over(witness.throttled_periods, 1)
     yield rules.WAITING, _waiting(witness, circumstances)
     yield (
@@ -122,7 +124,7 @@ def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | 
     if not circumstances.intra or not circumstances.inter or witness.cpu_seconds is None:
         return None
     could = circumstances.run_seconds * circumstances.intra * circumstances.inter
-    return (witness.cpu_seconds - SLACK_SECONDS_PER_CPU) / could - 1
+    return (witness.cpu_seconds - SLACK_SECONDS) / could - 1
 
 
 def _cpus(text: str) -> CpuSet:

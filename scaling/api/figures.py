@@ -114,7 +114,7 @@ def write_reports(
         return _write_node_type_reports(results, output, target, figures, on_file)
     source = results.sources[0]
     drawings = _write_all(draw_figures(source.evaluation), figures, on_file)
-    text = page(source.evaluation, drawings, include_invalid=source.include_invalid)
+    text = page(source.evaluation, drawings)
     return [_write_page(output or results.path / REPORT, text)]
 
 
@@ -126,14 +126,13 @@ def _write_node_type_reports(
     results: Sources, output: Path | None, target: float | None, figures: Path | None, on_file: OnFile
 ) -> list[Path]:
     node_types, path = [source.as_node_type() for source in results.sources], output or results.path / REPORT
-    include_invalid = results.sources[0].include_invalid
     pages = {
         one.name: path.with_name(f"{path.stem}-{one.name}{path.suffix}") if output else results.path / one.name / REPORT
         for one in node_types
     }
     for one in node_types:
         drawings = _write_all(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
-        _write_page(pages[one.name], page(one.evaluation, drawings, include_invalid=include_invalid))
+        _write_page(pages[one.name], page(one.evaluation, drawings))
     text = node_types_page(
         results.path.resolve().name,
         read_study_toml(results.path),
@@ -142,7 +141,6 @@ def _write_node_type_reports(
         _write_all(draw_side_by_side(node_types, target=target), figures, on_file),
         unmeasured=unmeasured_node_types(results.path),
         target=target,
-        include_invalid=include_invalid,
     )
     return [*pages.values(), _write_page(path, text)]
 

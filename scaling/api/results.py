@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from scaling.reporting.plots.drawing import Figure
 
 
-def load(path: str | Path, *, include_invalid: bool = False, physical: int | None = None) -> "Results":
+def load(path: str | Path, *, physical: int | None = None) -> "Results":
     """The results at a path: a results folder, a cluster's folder, or a CSV with columns cores and seconds.
 
-    Points that are not valid stay out of fits unless they are included. With `physical` given, counts in a CSV above
-    it are second threads of so many cores.
+    Fits take points that are ok or imprecise. With `physical` given, counts in a CSV above it are second threads of so
+    many cores.
     """
-    return Results(Path(path), open_sources(Path(path), include_invalid, physical))
+    return Results(Path(path), open_sources(Path(path), physical))
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,7 @@ class Results(Sources):
 
 
 def _points(source: Source) -> pd.DataFrame:
-    frame = pd.DataFrame(point_facts(point) for point in source.points)
-    return frame.assign(verdict=["valid" if valid else "not valid" for valid in frame.pop("valid")])
+    return pd.DataFrame(point_facts(point) for point in source.points)
 
 
 def _table_points(source: Source) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.series import Series, series_of, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
-from scaling.analysis.summary import Summary, select_valid, summarize
+from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
@@ -35,7 +35,6 @@ class Source:
     path: Path
     node_type: str | None = None
     core_hour: float | None = None
-    include_invalid: bool = False
     physical: int | None = None
 
     @cached_property
@@ -79,7 +78,7 @@ class Source:
     @cached_property
     def evaluation(self) -> Evaluation:
         """Everything that figures and pages show."""
-        return evaluate(read_folder(self.path), self.include_invalid)
+        return evaluate(read_folder(self.path))
 
     def as_node_type(self) -> NodeTypeEvaluation:
         """The same as a node type of a cluster, with its price."""
@@ -97,7 +96,7 @@ class Source:
         return series, notes
 
     def _folder_series(self) -> tuple[list[Series], list[str]]:
-        selection = select_valid(self.summaries, self.include_invalid)
+        selection = select_points(self.summaries)
         note = left_out_sentence(selection)
         if not selection.taken:
             raise StoreError(f"{self.path}: {note}")
@@ -117,15 +116,12 @@ class Sources:
         return is_cluster_folder(self.path)
 
 
-def open_sources(path: Path, include_invalid: bool = False, physical: int | None = None) -> tuple[Source, ...]:
+def open_sources(path: Path, physical: int | None = None) -> tuple[Source, ...]:
     """The node types of a cluster's folder, or the one machine or CSV that a path is."""
     if not is_cluster_folder(path):
-        return (Source(path, None, None, include_invalid, physical),)
+        return (Source(path, physical=physical),)
     prices = {node_type.name: node_type.core_hour for node_type in read_cluster(path).node_types}
-    return tuple(
-        Source(folder, name, prices[name], include_invalid, physical)
-        for name, folder in measured_node_types(path).items()
-    )
+    return tuple(Source(folder, name, prices[name], physical) for name, folder in measured_node_types(path).items())
 
 
 def read_all(

@@ -8,7 +8,7 @@ from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import load
 from scaling.api.sizing import Answers, Limits, sizing_question
-from scaling.cli.options import IncludeInvalid, Json, Physical, Source
+from scaling.cli.options import Json, Physical, Source
 from scaling.cli.printing import print_json, print_notes, print_table
 from scaling.errors import FitError
 from scaling.reporting.capacity import (
@@ -49,7 +49,6 @@ def capacity(
         float, typer.Option("--assurance", metavar="P", help="How sure to be that a launch keeps the promise, 0-1.")
     ] = 0.95,
     physical: Physical = None,
-    include_invalid: IncludeInvalid = False,
     as_json: Json = False,
 ) -> None:
     """Say how many cores each series needs for a throughput, latency, efficiency or cost, and how sure that is.
@@ -66,7 +65,7 @@ def capacity(
     }
     price = Price(1.0 if core_hour is None else core_hour, replica_hour)
     question = sizing_question(targets, cheapest, assurance, price, _option)
-    results = load(source, include_invalid=include_invalid, physical=physical)
+    results = load(source, physical=physical)
     if core_hour is not None and results.is_cluster:
         raise FitError(
             f"--core-hour is the price of one core type, but {source} holds the node types of a cluster, each with a "

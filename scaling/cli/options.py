@@ -35,9 +35,6 @@ Physical = Annotated[
         help="Counts above this are second threads of so many cores, which were filled first (for a CSV).",
     ),
 ]
-IncludeInvalid = Annotated[
-    bool, typer.Option("--include-invalid", help="Take points in that are not valid; `scaling show` says why.")
-]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")]
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")

@@ -17,7 +17,7 @@ from scaling.api.figures import (
     write_figures,
 )
 from scaling.api.results import Results, load
-from scaling.cli.options import Folder, IncludeInvalid, check_target
+from scaling.cli.options import Folder, check_target
 from scaling.cli.printing import print_note, print_notes
 from scaling.reporting.plots.drawing import NotDrawn
 from scaling.reporting.plots.registry import help_text
@@ -51,7 +51,6 @@ def plot(
         Path | None,
         typer.Option("--ceilings", metavar="DIR", help="Where `scaling sweep ceilings` went, for the roofline."),
     ] = None,
-    include_invalid: IncludeInvalid = False,
 ) -> None:
     """Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.
 
@@ -60,7 +59,7 @@ def plot(
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
-    results, where = load(folder, include_invalid=include_invalid), output or folder / FIGURES
+    results, where = load(folder), output or folder / FIGURES
     check_kinds(kinds or ())
     check_target(target)
     chosen = [str(form) for form in dict.fromkeys(formats or Format)]

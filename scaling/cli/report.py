@@ -7,7 +7,7 @@ import typer
 
 from scaling.api.figures import FIGURES, REPORT, write_reports
 from scaling.api.results import load
-from scaling.cli.options import Folder, IncludeInvalid, check_target
+from scaling.cli.options import Folder, check_target
 from scaling.errors import FitError
 
 
@@ -16,7 +16,6 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where to; DIR/report.html if left out.")
     ] = None,
-    include_invalid: IncludeInvalid = False,
     target: Annotated[
         float | None,
         typer.Option("--target", metavar="X", help="Units per second that the node types are compared at."),
@@ -34,7 +33,7 @@ def report(
     Example: scaling report results/quick
     """
     check_target(target)
-    results = load(folder, include_invalid=include_invalid)
+    results = load(folder)
     if target is not None and not results.is_cluster:
         raise FitError(
             f"--target is what the node types of a cluster are compared at, and {folder} is of one machine; "

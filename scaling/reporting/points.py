@@ -7,10 +7,11 @@ from itertools import groupby
 
 from scaling.analysis.comparison import Change, Comparison, Difference
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.rules import Doubt
+from scaling.analysis.rules import Verdict
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
-from scaling.analysis.summary import PointSelection
+from scaling.analysis.summary import HostSlowdown, PointSelection
+from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, slowdown_words, verdict_counts, verdict_words
 from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
@@ -49,7 +50,7 @@ def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
     remarks = []
     for point in points:
         name = point_words(point.summary.point)
-        remarks += [f"{name}: {doubt.words}" for doubt in point.all_doubts]
+        remarks += [f"{name}: {doubt_words(doubt)}" for doubt in point.all_doubts]
     return remarks
 
 
@@ -62,21 +63,20 @@ def left_out_sentence(chosen: PointSelection) -> str | None:
     """Which points fits leave out, and why; None where they take all."""
     taken, left_out = len(chosen.taken), len(chosen.left_out)
     names = Counter(doubt.rule.name for summary in chosen.left_out for doubt in summary.doubts if doubt.rule.spoils)
-    why = ", ".join(name for name, _ in names.most_common(3))
+    verdicts = verdict_counts(summary.verdict for summary in chosen.left_out)
+    why = "; ".join(filter(None, [verdicts, ", ".join(name for name, _ in names.most_common(3))]))
     if not left_out:
         return None if taken else "no launch went well yet; run the sweep that writes there"
     if not taken:
         return (
-            f"none of the {count(left_out, 'point')} is valid ({why}); measure more launches on a quieter machine, "
-            "or give --include-invalid"
+            f"none of the {count(left_out, 'point')} can be used ({why}); measure more launches, or when it is quieter"
         )
-    of = count(taken + left_out, "point")
-    return f"{left_out} of {of} left out as not valid ({why}); --include-invalid takes them in"
+    return f"{left_out} of {count(taken + left_out, 'point')} left out ({why})"
 
 
 def difference_reasons(difference: Difference) -> list[str]:
     """What speaks against either side of a comparison."""
-    return [f"{one.side}: {one.doubt.words}" for one in difference.doubts]
+    return [f"{one.side}: {doubt_words(one.doubt)}" for one in difference.doubts]
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -112,13 +112,15 @@ def _figure_cells(point: ScalingPoint) -> list[str]:
         return ["-"] * 7
     half, rate = summary.step.half_width, summary.rate
     speedup, efficiency = point.speedup, point.efficiency
+    most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
+    least = "≥ " if point.bound else ""
     return [
-        duration(summary.step.value),
+        most + duration(summary.step.value),
         "-" if half is None else share(half),
         "-" if rate is None else f"{rate.value:.4g}",
-        "-" if speedup is None else f"{speedup.value:.3f}",
+        "-" if speedup is None else f"{least}{speedup.value:.3f}",
         _between(speedup, "{:.2f}"),
-        "-" if efficiency is None else share(efficiency.value),
+        "-" if efficiency is None else least + share(efficiency.value),
         _between(efficiency, "{:.0%}"),
     ]
 
@@ -153,17 +155,12 @@ def _launches(point: ScalingPoint) -> str:
 
 
 def _verdict(point: ScalingPoint) -> str:
-    """Whether a point may be relied on, with the names of what speaks against it, and why launches failed."""
+    """What a point can be used for, and why launches failed."""
     failures = f"failed: {'; '.join(point.summary.failures)}" if point.summary.failures else ""
     if point.summary.step is None:
         return failures
-    named = _names(point.all_doubts)
-    verdict = ("valid" if point.valid else "not valid") + (f": {named}" if named else "")
+    verdict = verdict_words(point)
     return f"{verdict}; {failures}" if failures else verdict
-
-
-def _names(doubts: Iterable[Doubt]) -> str:
-    return ", ".join(dict.fromkeys(doubt.rule.name for doubt in doubts))
 
 
 def point_facts(point: ScalingPoint) -> dict[str, object]:
@@ -181,11 +178,21 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         **_estimate_facts("efficiency", point.efficiency),
         **_estimate_facts("karp_flatt", point.karp_flatt),
         **_estimate_facts("smt_yield", point.smt_yield),
-        "valid": point.valid,
+        "verdict": VERDICT_WORDS[point.verdict],
+        "verdict_code": point.verdict.value,
+        "speedup_at_least": point.bound,
+        **_slowdown_facts(summary.slowdown),
         "doubts": [doubt.rule.name for doubt in point.all_doubts],
         "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],
-        "reasons": [doubt.words for doubt in point.all_doubts],
+        "reasons": [doubt_words(doubt) for doubt in point.all_doubts],
     }
+
+
+def _slowdown_facts(slowdown: HostSlowdown | None) -> dict[str, object]:
+    """How much slower turns on this host were than undisturbed, and that in a sentence."""
+    if slowdown is None:
+        return {"host": None, "on_this_host": None}
+    return {"host": asdict(slowdown), "on_this_host": slowdown_words(slowdown)}
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
@@ -263,4 +270,4 @@ def _last(point: ScalingPoint) -> str:
     """The efficiency on the most cores."""
     if point.efficiency is None:
         return "not measured"
-    return share(point.efficiency.value) + ("" if point.valid else ", not valid")
+    return share(point.efficiency.value) + ("" if point.valid else f", {VERDICT_WORDS[point.verdict]}")

@@ -27,7 +27,7 @@ from scaling.analysis.series import series_of, without_parts
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
-from scaling.analysis.summary import PointSelection, select_valid, summarize
+from scaling.analysis.summary import PointSelection, select_points, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.results.store import Folder
@@ -55,10 +55,10 @@ class Evaluation:
     complaints: tuple[FitError, ...]
 
 
-def evaluate(folder: Folder, include_invalid: bool = False) -> Evaluation:
-    """Evaluate a folder; points that are not valid stay out of the fits unless they are included."""
+def evaluate(folder: Folder) -> Evaluation:
+    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits."""
     points = tuple(speedups(summarize(map(launch_of, folder.rows))))
-    selection = select_valid((point.summary for point in points), include_invalid)
+    selection = select_points(point.summary for point in points)
     series = series_of(selection.launches, selection.left_out)
     fits, complaints = fit_all(series)
     whole = {one.key for one in without_parts(series)}

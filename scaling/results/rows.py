@@ -4,7 +4,7 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
@@ -14,9 +14,9 @@ from typing_extensions import TypedDict
 
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
-from scaling.analysis.summary import Launch, launch_seconds
+from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import Turn
+from scaling.analysis.turns import Turn, counted_steps, launch_level, turn_times
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import StoreError
@@ -228,31 +228,54 @@ def first_wrong(error: ValidationError) -> str:
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
     outcome, point = row.outcome, row.run.point
-    steady = outcome.step_seconds[outcome.warmup_steps :] if outcome.status == "ok" else ()
+    turns = (outcome.turns or (_whole_run(row),)) if outcome.status == "ok" else ()
+    counted = [seconds for _, steps in counted_steps(outcome.step_seconds, turns) for seconds in steps]
+    timed = turn_times(outcome.step_seconds, turns, len(row.run.flat_cpus))
     return Launch(
         point=point,
         number=row.run.launch,
-        seconds=launch_seconds(steady, 0),
+        seconds=launch_level(timed),
         items=outcome.items_per_step,
         wall_seconds=outcome.sections.wall,
         reason=outcome.reason,
-        steps=len(steady),
-        step_noise=step_noise(steady),
+        steps=len(counted),
+        step_noise=step_noise(counted),
         run_seconds=outcome.sections.run,
         mhz=row.witness.mhz,
         truth=outcome.truth,
-        doubts=tuple(_doubts(row, steady)) if steady else (),
+        doubts=tuple(_doubts(row, counted)) if counted else (),
+        turns=timed,
+        cohort=row.run.cohort.name if row.run.cohort else None,
     )
 
 
-def _doubts(row: Row, steady: tuple[float, ...]) -> list[Doubt]:
+def _whole_run(row: Row) -> Turn:
+    """A run that had the machine to itself, as its only turn; threads that waited did so for each other."""
+    witness, outcome = row.witness, row.outcome
+    own = None if witness.cpu_seconds is None else witness.cpu_seconds + (witness.parent_cpu_seconds or 0.0)
+    return Turn(
+        round=1,
+        steps=len(outcome.step_seconds),
+        unsettled=outcome.warmup_steps,
+        seconds=outcome.sections.run or sum(outcome.step_seconds[outcome.warmup_steps :]),
+        cpu_seconds=own,
+        busy_seconds=witness.busy_seconds,
+        steal_seconds=witness.steal_seconds,
+    )
+
+
+# What each turn of a run that took turns says by itself.
+SAID_BY_TURNS = (rules.STEAL, rules.FOREIGN_LOAD)
+
+
+def _doubts(row: Row, counted: Sequence[float]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
     against = []
-    if apart := level_shift(steady):
+    if not outcome.turns and (apart := level_shift(counted)):
         against.append(Doubt(rules.UNSTEADY, apart))
-    if len(steady) < rules.FEW_STEPS.limit:
-        against.append(Doubt(rules.FEW_STEPS, len(steady)))
+    if len(counted) < rules.FEW_STEPS.limit:
+        against.append(Doubt(rules.FEW_STEPS, len(counted)))
     circumstances = Circumstances(
         cpus=frozenset(row.run.flat_cpus),
         run_seconds=outcome.sections.run or 0.0,
@@ -260,4 +283,5 @@ def _doubts(row: Row, steady: tuple[float, ...]) -> list[Doubt]:
         inter=point.threads(point.inter),
         cautions=outcome.cautions,
     )
-    return [*against, *doubts(row.witness, circumstances)]
+    seen = doubts(row.witness, circumstances)
+    return [*against, *(doubt for doubt in seen if not (outcome.turns and doubt.rule in SAID_BY_TURNS))]

@@ -9,7 +9,7 @@ from scaling.reporting.capacity import NO_LIMIT, limits_facts, size_words, sizin
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
-from scaling.reporting.page.page import embed_figures, invalid_points_note, render_page, totals
+from scaling.reporting.page.page import embed_figures, render_page, totals
 from scaling.reporting.page.tables import AnswerLine, Words, answer_line, apart
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.points import evaluation_notes
@@ -56,7 +56,6 @@ def node_types_page(
     *,
     unmeasured: Sequence[str] = (),
     target: float | None = None,
-    include_invalid: bool = False,
 ) -> str:
     """The whole page; `pages` are the addresses of the node types' own pages; figures as `page` has them.
 
@@ -78,7 +77,7 @@ def node_types_page(
         folder=name,
         meta=[count(len(node_types), "node type"), count(len(machines), "machine"), provenance.period(rows)],
         pages=pages,
-        notes=_notes(node_types, unmeasured, include_invalid),
+        notes=_notes(node_types, unmeasured),
         cost=cost_words(node_types),
         programs=[(label, node_type_lines(series, node_types)) for series, label in series_labels(node_types).items()],
         verdicts=[(sentence, f"{work.target:g}") for work in works for sentence in side_by_side(work.answers)],
@@ -88,7 +87,7 @@ def node_types_page(
         between=[(node_type.name, between_table(points)) for node_type in node_types if (points := node_type.between)],
         node_types=[(node_type.name, _node_type_facts(node_type)) for node_type in node_types],
         study=study_toml,
-        commands=provenance.cluster_commands(name, include_invalid, works[0].target if works else None),
+        commands=provenance.cluster_commands(name, works[0].target if works else None),
     )
 
 
@@ -164,16 +163,9 @@ def _cost(allocation: Allocation) -> str:
     return figure(allocation.cost_per_million)
 
 
-def _notes(node_types: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str], include_invalid: bool) -> list[str]:
+def _notes(node_types: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str]) -> list[str]:
     """What is missing from the answers, by node type."""
-    notes = [
-        f"{node_type.name}: {note}"
-        for node_type in node_types
-        for note in [
-            *evaluation_notes(node_type.evaluation),
-            *(invalid_points_note(node_type.evaluation) if include_invalid else ()),
-        ]
-    ]
+    notes = [f"{one.name}: {note}" for one in node_types for note in evaluation_notes(one.evaluation)]
     return [*notes, *(f"{name}: nothing has been measured yet" for name in unmeasured)]
 
 

@@ -28,6 +28,7 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import evaluation_notes, point_facts
+from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
 
@@ -45,9 +46,7 @@ _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
-def page(
-    result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None, *, include_invalid: bool = False
-) -> str:
+def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> str:
     """The whole page, with these figures of the result, or else with every kind there is."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
@@ -64,7 +63,7 @@ def page(
         figures=figures,
         undrawn=undrawn,
         answers=answer_lines(result.limits),
-        notes=[*evaluation_notes(result), *(invalid_points_note(result) if include_invalid else ())],
+        notes=evaluation_notes(result),
         columns=point_columns(result.points),
         rows=point_rows(result.points),
         identity=provenance.identity(folder.rows),
@@ -79,7 +78,7 @@ def page(
         study=folder.study_toml,
         versions=provenance.versions(folder.rows),
         environment=provenance.environment(folder.rows),
-        commands=provenance.commands(folder, include_invalid),
+        commands=provenance.commands(folder),
     )
 
 
@@ -105,17 +104,8 @@ def totals(result: Evaluation) -> str:
     """How many points and runs there are, and how many are good."""
     rows = result.folder.rows
     failed = sum(row.outcome.status != "ok" for row in rows)
-    valid = sum(point.valid for point in result.points)
-    points = f"{count(len(result.points), 'point')}, {valid} valid"
+    points = f"{count(len(result.points), 'point')}, {verdict_counts(point.verdict for point in result.points)}"
     return f"{points} · {count(len(rows), 'run')}" + (f", {failed} failed" if failed else "")
-
-
-def invalid_points_note(result: Evaluation) -> list[str]:
-    """That laws and answers rest on points that are not valid, where they do."""
-    measured = [point.summary for point in result.points if point.summary.step is not None]
-    invalid = sum(not summary.valid for summary in measured)
-    points = f"{invalid} of {count(len(measured), 'point')}"
-    return [f"{points} are not valid by their own launches but are included"] if invalid else []
 
 
 def render_page(template: str, scripts: Iterable[str], facts: object, **context: object) -> str:

@@ -126,21 +126,21 @@ def _all(values: Iterable[str]) -> str:
     return f"{len(different)} different values, such as {different[0]}"
 
 
-def commands(folder: Folder, include_invalid: bool) -> list[tuple[str, str]]:
+def commands(folder: Folder) -> list[tuple[str, str]]:
     """What to type to measure it again, and to see the same figures."""
-    name, again = shlex.quote(folder.name), " --include-invalid" if include_invalid else ""
+    name = shlex.quote(folder.name)
     return [
         ("measure it again, with the study below as study.toml", f"scaling sweep study.toml -o {name}"),
         ("the points", f"scaling show {name}"),
-        ("the laws", f"scaling fit {name}{again}"),
-        ("how many cores", f"scaling capacity {name}{again} --throughput X"),
-        ("this page", f"scaling report {name}{again}"),
+        ("the laws", f"scaling fit {name}"),
+        ("how many cores", f"scaling capacity {name} --throughput X"),
+        ("this page", f"scaling report {name}"),
     ]
 
 
-def cluster_commands(name: str, include_invalid: bool, target: float | None) -> list[tuple[str, str]]:
+def cluster_commands(name: str, target: float | None) -> list[tuple[str, str]]:
     """The same for a cluster's folder; with the throughput that its node types are compared at, where there is one."""
-    quoted, again = shlex.quote(name), " --include-invalid" if include_invalid else ""
+    quoted = shlex.quote(name)
     wanted = "X" if target is None else f"{target:g}"
     return [
         (
@@ -148,9 +148,9 @@ def cluster_commands(name: str, include_invalid: bool, target: float | None) -> 
             f"scaling sweep study.toml --cluster cluster.toml -o {quoted}",
         ),
         ("the points, and how alike machines are", f"scaling show {quoted}"),
-        ("the laws", f"scaling fit {quoted}{again}"),
-        ("how many cores on which kind", f"scaling capacity {quoted}{again} --throughput {wanted}"),
-        ("these pages", f"scaling report {quoted}{again}"),
+        ("the laws", f"scaling fit {quoted}"),
+        ("how many cores on which kind", f"scaling capacity {quoted} --throughput {wanted}"),
+        ("these pages", f"scaling report {quoted}"),
     ]
 
 

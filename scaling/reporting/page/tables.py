@@ -13,6 +13,7 @@ from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.capacity import sizing_reasons_sentence
 from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
 from scaling.reporting.points import points_table
+from scaling.reporting.verdicts import doubt_words
 from scaling.reporting.words import count, figure, percent, with_interval
 
 VERDICTS = {
@@ -157,7 +158,7 @@ def point_rows(points: Sequence[ScalingPoint]) -> list[PointRow]:
                 Cell(cells[-1]),
             ),
             valid=point.valid,
-            reasons=tuple(doubt.words for doubt in point.all_doubts),
+            reasons=tuple(doubt_words(doubt) for doubt in point.all_doubts),
         )
         for point, cells in zip(points, table.rows, strict=True)
     ]

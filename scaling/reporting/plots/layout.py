@@ -37,7 +37,7 @@ SINGLE_WIDTH_INCHES = 7.0
 # Taller figures have their legend on top and numbers below every row.
 MOST_ROWS_ON_A_SCREEN = 6
 POINTS_PER_INCH = 72.0
-HOLLOW = "hollow: not valid"
+HOLLOW = "hollow: disturbed or not valid"
 
 
 @dataclass(frozen=True, slots=True)

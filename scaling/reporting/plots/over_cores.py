@@ -46,7 +46,7 @@ LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", ":")
 # How far beyond the marks a law is drawn on a linear axis.
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
-MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are points that are not valid"
+MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are disturbed or not valid"
 
 
 @dataclass(frozen=True, slots=True)

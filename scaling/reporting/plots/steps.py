@@ -16,6 +16,7 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import make_grid, number_axis
 from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
+from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
@@ -78,7 +79,9 @@ def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
     for row in sorted(rows, key=lambda row: row.run.launch):
         seconds, warm_up = np.array(row.outcome.step_seconds) / middle, row.outcome.warmup_steps
         strips.append(Strip(seconds[:warm_up], seconds[warm_up:], row.run.launch in used))
-    label = f"{count(summary.point.cores, 'core')}\n{duration(middle)}" + ("" if summary.valid else "\nnot valid")
+    label = f"{count(summary.point.cores, 'core')}\n{duration(middle)}" + (
+        "" if summary.valid else f"\n{VERDICT_WORDS[summary.verdict]}"
+    )
     return Group(label, tuple(strips))
 
 

@@ -7,7 +7,7 @@ from scaling.analysis import rules
 from scaling.analysis.fitting import fit
 from scaling.analysis.rules import Doubt
 from scaling.analysis.series import SeriesKey, series_key, series_of, without_parts
-from scaling.analysis.summary import select_valid, summarize
+from scaling.analysis.summary import select_points, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
@@ -114,7 +114,7 @@ def test_only_valid_points_are_trusted_and_of_them_only_what_was_not_left_out():
     disturbed = [
         replace(launch, doubts=(load,)) if launch.number == 1 or launch.point.cores == 2 else launch for launch in made
     ]
-    (series,) = series_of(select_valid(summarize(disturbed)).launches)
+    (series,) = series_of(select_points(summarize(disturbed)).launches)
     assert (series.cores, series.launches) == ((1.0, 4.0), (5, 4))
 
 
@@ -124,7 +124,7 @@ def test_a_series_with_one_valid_count_says_which_others_were_left_out_and_why()
         replace(launch, doubts=() if launch.point.cores == 1 else (load,))
         for launch in launches('cores = "doubling"\nlaunches = 5')
     ]
-    selection = select_valid(summarize(made))
+    selection = select_points(summarize(made))
     (series,) = series_of(selection.launches, selection.left_out)
     with pytest.raises(FitError) as refused:
         fit(series)

@@ -1,8 +1,11 @@
+from dataclasses import replace
 from math import exp
 
 import pytest
 
 from benchmarks.shared.machines import machine, study
+from scaling.analysis import rules
+from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.speedup import drift, speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import Point, plan
@@ -48,7 +51,8 @@ def test_karp_and_flatt_get_back_the_serial_fraction():
 def test_without_a_baseline_there_is_no_speedup_and_a_sentence_says_so():
     _, four = points("cores = [4]")
     (point,) = ratios(launches(four, 1.0))
-    assert (point.speedup, point.efficiency, point.karp_flatt, point.valid) == (None, None, None, False)
+    assert (point.speedup, point.efficiency, point.karp_flatt) == (None, None, None)
+    assert point.verdict is Verdict.NOT_VALID
     assert names(point) == ["baseline not valid"]
 
 
@@ -67,21 +71,63 @@ def test_smt_yield_is_against_the_same_cores_with_one_thread_each():
     assert at_double.smt_yield.low < 1.3 < at_double.smt_yield.high
 
 
-def test_a_baseline_that_drifts_is_reported_on_every_ratio():
+DRIFTING = (1.0, 1.02, 1.04, 1.06, 1.08, 1.1)
+
+
+def test_a_baseline_that_drifts_is_compared_block_by_block():
     one, two = points("cores = [2]")
-    at_one, at_two = ratios(launches(one, 1.0, (1.0, 1.02, 1.04, 1.06, 1.08, 1.1)), launches(two, 0.5))
+    blocked = tuple(factor * about for factor, about in zip(DRIFTING, (1, 1.001, 0.999, 1, 1.001, 0.999), strict=True))
+    at_one, at_two = ratios(launches(one, 1.0, DRIFTING), launches(two, 0.5, blocked))
     assert "baseline drift" in names(at_one)
     assert "baseline drift" in names(at_two)
-    assert not at_two.valid
-    assert "one core drifted by +10% from the first block to the last" in at_two.all_doubts[-1].words
+    assert at_two.verdict is Verdict.OK
+    assert at_two.speedup.half_width < 0.002
 
 
-def test_a_baseline_that_is_not_valid_spoils_the_ratio_but_not_the_step_time():
+def test_blocks_are_not_paired_while_the_baseline_holds_still():
     one, two = points("cores = [2]")
-    _, at_two = ratios(launches(one, 1.0, (1.0, 1.5, 1.2)), launches(two, 0.5))
-    assert at_two.summary.valid
-    assert not at_two.valid
-    assert at_two.all_doubts[-1].words == "its one-core baseline is not valid: launches disagree"
+    _, at_two = ratios(launches(one, 1.0), launches(two, 0.5))
+    assert at_two.speedup.half_width > 0.005
+
+
+def test_launches_of_a_cohort_are_compared_with_each_other():
+    one, two = points("cores = [2]")
+    shared = (1.0, 1.08, 0.95, 1.04, 0.98)
+    made = [
+        [replace(launch, cohort=f"cohort {launch.number}") for launch in launches(point, seconds, shared)]
+        for point, seconds in ((one, 1.0), (two, 0.5))
+    ]
+    made[1] = [
+        replace(launch, seconds=launch.seconds * about) for launch, about in zip(made[1], ABOUT * 2, strict=False)
+    ]
+    _, at_two = ratios(*made)
+    assert at_two.speedup.value == pytest.approx(2.0, rel=2e-3)
+    assert at_two.speedup.half_width < 0.01
+
+
+def test_the_speedup_of_a_disturbed_point_is_at_least_what_its_fastest_launch_shows():
+    one, two = points("cores = [2]")
+    stolen = [replace(launch, doubts=(Doubt(rules.STEAL, 0.4),)) for launch in launches(two, 0.5, (1.2, 1.1, 1.3))]
+    at_one, at_two = ratios(launches(one, 1.0), stolen)
+    assert at_two.verdict is Verdict.DISTURBED
+    assert at_two.bound == at_two.speedup.value == pytest.approx(at_one.summary.step.low / 0.55)
+    assert at_two.speedup.low is None
+
+
+def test_against_a_disturbed_baseline_there_is_no_bound():
+    one, two = points("cores = [2]")
+    stolen = [replace(launch, doubts=(Doubt(rules.STEAL, 0.4),)) for launch in launches(one, 1.0)]
+    _, at_two = ratios(stolen, launches(two, 0.5))
+    assert at_two.summary.verdict is Verdict.OK
+    assert (at_two.verdict, at_two.bound) == (Verdict.DISTURBED, None)
+    assert names(at_two) == ["baseline disturbed"]
+
+
+def test_an_imprecise_baseline_makes_the_ratio_imprecise():
+    one, two = points("cores = [2]")
+    _, at_two = ratios(launches(one, 1.0, (1.0, 1.12, 1.06)), launches(two, 0.5))
+    assert at_two.summary.verdict is Verdict.OK
+    assert (at_two.verdict, names(at_two)) == (Verdict.IMPRECISE, ["wide interval"])
 
 
 def test_drift_is_the_way_from_the_first_launch_to_the_last_with_its_chance():

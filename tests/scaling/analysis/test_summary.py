@@ -5,8 +5,9 @@ import pytest
 
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
-from scaling.analysis.rules import Doubt
-from scaling.analysis.summary import Launch, launch_seconds, summarize
+from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.summary import Launch, select_points, summarize
+from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import plan
 
 POINT = next(run.point for run in plan(study(), machine(1)).runs)
@@ -46,43 +47,95 @@ def test_a_point_that_never_ran_has_no_figure():
     assert (summary.step, summary.rate, summary.valid) == (None, None, False)
 
 
-def test_no_steady_step_is_no_figure():
-    assert launch_seconds((), 0) is None
-
-
-def test_one_launch_has_no_interval_and_is_not_valid():
-    (summary,) = summarize(launches(1.0))
-    assert (summary.step.low, summary.valid, names(summary)) == (None, False, ["too few launches"])
+@pytest.mark.parametrize(("figures", "low"), [((1.0,), None), ((1.0, 1.01), pytest.approx(0.943, abs=1e-3))])
+def test_few_launches_that_nothing_disturbed_are_imprecise(figures, low):
+    (summary,) = summarize(launches(*figures))
+    assert (summary.step.low, summary.verdict) == (low, Verdict.IMPRECISE)
+    assert names(summary) == ["too few launches"]
 
 
 def test_launches_equal_to_the_last_digit_claim_no_certainty():
     (summary,) = summarize(launches(1.0, 1.0, 1.0))
-    assert (summary.step.low, summary.valid, names(summary)) == (None, False, ["launches are equal"])
+    assert (summary.step.low, summary.verdict, names(summary)) == (None, Verdict.NOT_VALID, ["launches are equal"])
 
 
-def test_launches_far_apart_are_not_valid():
-    (summary,) = summarize(launches(1.0, 1.3, 1.1))
-    assert (summary.valid, names(summary)) == (False, ["launches disagree"])
+def test_launches_far_apart_are_imprecise_and_stay_in_fits():
+    (summary,) = summarize(launches(1.0, 1.14, 1.07))
+    assert (summary.verdict, names(summary)) == (Verdict.IMPRECISE, ["wide interval"])
+    assert select_points([summary]).taken == (summary,)
 
 
-def test_a_disturbed_launch_is_left_out_where_three_others_are_left():
+def test_a_point_that_mostly_fails_is_not_valid():
+    (summary,) = summarize(launches(1.0, 1.01, None))
+    assert (summary.verdict, summary.failures) == (Verdict.NOT_VALID, ("no",))
+
+
+def test_a_disturbed_launch_is_left_out():
     four = launches(1.0, 1.01, 0.99, 3.0)
     (summary,) = summarize([*four[:3], replace(four[3], doubts=(LOAD,))])
-    assert (summary.valid, summary.left_out, names(summary)) == (True, 1, ["foreign load"])
+    assert (summary.verdict, summary.left_out, names(summary)) == (Verdict.OK, 1, ["foreign load"])
     assert summary.step.value == pytest.approx(1.0, rel=1e-4)
-    assert summary.doubts[0].words == "other processes took 30% of its CPUs' time (in 1 of 4 launches)"
+    assert (summary.doubts[0].launches, summary.doubts[0].of) == (1, 4)
 
 
-def test_a_disturbed_launch_spoils_a_point_that_cannot_do_without_it():
+def test_a_point_with_two_undisturbed_launches_has_a_bound_and_is_in_no_fit():
     three = launches(1.0, 1.01, 0.99)
     (summary,) = summarize([*three[:2], replace(three[2], doubts=(LOAD,))])
-    assert (summary.valid, summary.left_out) == (False, 0)
+    assert (summary.verdict, summary.left_out, summary.launches) == (Verdict.DISTURBED, 1, (1.0, 1.01))
+    assert (summary.step.value, summary.step.low) == (0.99, None)
+    assert select_points([summary]).left_out == (summary,)
+
+
+def test_launches_of_another_point_are_neither_used_nor_a_bound():
+    strayed = Doubt(rules.STRAYED)
+    (summary,) = summarize([replace(launch, doubts=(strayed,)) for launch in launches(1.0, 1.01, 0.99)])
+    assert (summary.verdict, summary.used) == (Verdict.NOT_VALID, ())
+    assert summary.step.value == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_launch_that_stayed_at_the_slow_speed_is_left_out_however_steady():
+    (summary,) = summarize(launches(1.0, 1.02, 1.35, 0.99, 1.01))
+    assert (summary.verdict, summary.left_out, names(summary)) == (Verdict.OK, 1, ["slow launch"])
+    assert summary.step.value == pytest.approx(1.005, abs=1e-3)
+
+
+def test_ordinary_launch_effects_leave_no_launch_out():
+    (summary,) = summarize(launches(0.95, 0.98, 1.0, 1.03, 1.06))
+    assert (summary.left_out, names(summary)) == (0, [])
+
+
+def test_two_launches_that_agree_where_the_others_were_slow_are_imprecise():
+    (summary,) = summarize(launches(1.0, 1.02, 1.35, 1.36, 1.34))
+    assert (summary.verdict, summary.launches) == (Verdict.IMPRECISE, (1.0, 1.02))
+    assert summary.step.half_width > 0.1
+
+
+def test_a_single_fast_launch_is_a_bound():
+    (summary,) = summarize(launches(1.0, 1.5, 1.52, 1.49, 1.5))
+    assert (summary.verdict, summary.step.value, summary.step.low) == (Verdict.DISTURBED, 1.0, None)
+
+
+def turn(number: int, seconds: float, disturbance: float = 0.0) -> TurnTimes:
+    return TurnTimes(number, seconds, (seconds,), disturbance)
+
+
+def test_turns_are_held_against_the_undisturbed_level():
+    turns = (turn(1, 1.0), turn(2, 1.5, 0.4), turn(3, 1.0), turn(4, 2.0, 0.9))
+    (summary,) = summarize([replace(launch, turns=turns) for launch in launches(0.99, 1.0, 1.01)])
+    slowdown = summary.slowdown
+    assert (slowdown.quiet_share, slowdown.turns) == (0.5, 12)
+    assert (slowdown.p10, slowdown.p50, slowdown.p90) == pytest.approx((1.0, 1.25, 2.0), rel=1e-3)
+
+
+def test_launches_that_ran_apart_are_their_own_turns():
+    (summary,) = summarize(launches(1.0, 1.01, 0.99, 1.4))
+    assert (summary.slowdown.turns, summary.slowdown.quiet_share) == (4, 0.75)
 
 
 def test_a_caution_is_said_and_takes_nothing_away():
     caution = Doubt(rules.LOAD_ELSEWHERE, 0.5)
     (summary,) = summarize([replace(launch, doubts=(caution,)) for launch in launches(1.0, 1.01, 0.99)])
-    assert (summary.valid, summary.left_out, names(summary)) == (True, 0, ["load elsewhere"])
+    assert (summary.verdict, summary.left_out, names(summary)) == (Verdict.OK, 0, ["load elsewhere"])
 
 
 def test_a_launch_at_a_lower_clock_than_the_others_is_left_out():

@@ -28,7 +28,7 @@ def test_a_folder_has_rows_points_and_fits(folder):
     results = scaling.load(folder)
     assert len(results.rows) == len(results.sources[0].evaluation.folder.rows)
     assert list(results.points["cores"]) == [1, 2, 4, 8]
-    assert set(results.points["verdict"]) == {"valid"}
+    assert set(results.points["verdict"]) == {"ok"}
     (name,) = results.fits
     fraction = results.fits[name[:4]].serial_fraction
     assert isinstance(fraction, scaling.Estimate)

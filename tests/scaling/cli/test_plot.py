@@ -50,10 +50,9 @@ def test_a_folder_without_rows_is_refused(tmp_path):
     assert "rows.jsonl cannot be read" in completed.stderr
 
 
-def test_points_that_are_not_valid_count_for_laws_only_where_asked_for(tmp_path):
+def test_points_that_are_imprecise_count_for_laws(tmp_path):
     results = written(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path / "results")
-    assert "left out as not valid" in scaling("plot", results, "capacity", "--format", "svg").stderr
-    assert scaling("plot", results, "capacity", "--format", "svg", "--include-invalid").stderr == ""
+    assert scaling("plot", results, "capacity", "--format", "svg").stderr == ""
 
 
 def test_the_help_has_an_example():

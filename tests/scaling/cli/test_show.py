@@ -23,7 +23,9 @@ def test_every_figure_comes_with_its_interval_and_verdict(tmp_path):
     assert four["speedup"] == pytest.approx(1 / (0.1 + 0.9 / 4), rel=0.01)
     assert four["efficiency_low"] < four["speedup"] / 4 < four["efficiency_high"]
     assert four["karp_flatt"] == pytest.approx(0.1, abs=0.005)
-    assert (one["valid"], two["valid"], four["valid"]) == (True, True, True)
+    assert [point["verdict_code"] for point in (one, two, four)] == ["ok"] * 3
+    assert (four["host"]["turns"], four["host"]["quiet_share"]) == (5, 1.0)
+    assert four["on_this_host"].startswith("5 quiet of 5 turns; a turn took ")
     assert four["reasons"] == []
 
 
@@ -31,12 +33,12 @@ def test_the_table_has_intervals_and_one_verdict_per_line(tmp_path):
     completed = program("show", folder_of(tmp_path / "a", swept_rows()))
     header, *lines = completed.stdout.splitlines()
     assert header.split()[-2:] == ["launches", "verdict"]
-    assert all(line.endswith("valid") for line in lines)
+    assert all(line.endswith("ok") for line in lines)
     assert completed.stderr == ""
 
 
 HAND_MADE = {
-    "a single launch": ([row()], "only 1 launches count"),
+    "a single launch": ([row()], "launches that count: 1"),
     "one step": (
         [row(replace(first_run(), launch=n), (0.1 * n,)) for n in (1, 2, 3)],
         "too few steady steps in a launch: 1",
@@ -56,7 +58,7 @@ def test_rows_with_little_information_get_a_sentence_and_no_certainty(tmp_path, 
     assert sentence in completed.stdout + completed.stderr
     assert "Traceback" not in completed.stderr
     for point in shown(folder):
-        assert not point["valid"]
+        assert point["verdict_code"] != "ok"
         assert point["step_seconds_low"] is None or point["step_seconds_low"] < point["step_seconds_high"]
 
 

@@ -37,9 +37,8 @@ def make_node_type(
     cores: int = 8,
     *,
     core_hour: float = 1.0,
-    include_invalid: bool = False,
     **making: object,
 ) -> NodeTypeEvaluation:
     """What such a kind comes to."""
     folder = replace(folder_of(node_type_rows(toml, cores, **making), path / name, cores), name=name)  # type: ignore[arg-type]
-    return NodeTypeEvaluation(name, core_hour, evaluate(folder, include_invalid))
+    return NodeTypeEvaluation(name, core_hour, evaluate(folder))

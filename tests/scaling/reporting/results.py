@@ -92,8 +92,6 @@ def written(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1) -> Pa
     return path
 
 
-def result(
-    toml: str, path: Path, cores: int = 8, smt: int = 1, *, include_invalid: bool = False, **making: object
-) -> Evaluation:
+def result(toml: str, path: Path, cores: int = 8, smt: int = 1, **making: object) -> Evaluation:
     """What a study on a pretend machine comes to."""
-    return evaluate(folder_of(made(toml, cores, smt, **making), path, cores, smt), include_invalid)  # type: ignore[arg-type]
+    return evaluate(folder_of(made(toml, cores, smt, **making), path, cores, smt))  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def test_node_types_are_compared_at_a_round_throughput_that_each_should_reach(no
 def test_node_types_that_are_sure_of_less_are_compared_at_less(tmp_path):
     node_types = [
         make_node_type("calm", tmp_path),
-        make_node_type("restless", tmp_path, noise=0.08, include_invalid=True),
+        make_node_type("restless", tmp_path, noise=0.08),
     ]
     (work,) = same_work(node_types)
     slowest = min(node_type.recommendation(SERIES).rate.value for node_type in node_types)

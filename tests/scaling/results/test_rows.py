@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -7,8 +8,11 @@ from hypothesis import strategies as st
 
 from benchmarks.shared.machines import first_run, row
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import Turn
+from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
 from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json, run_from_json, run_to_json
+from scaling.study.planning import Cohort
 
 times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
 
@@ -125,8 +129,25 @@ def test_another_schema_is_refused():
         row_from_json(json.dumps({**facts, "schema": 2}))
 
 
-def test_a_launch_stands_for_the_median_of_its_steady_steps():
-    assert launch_of(row(step_seconds=(9.0, 1.0, 2.0, 3.0), warmup_steps=1)).seconds == 2.0
+def test_a_launch_stands_for_the_faster_level_of_its_steady_steps():
+    assert launch_of(row(step_seconds=(9.0, 1.0, 1.02, 1.04, 1.4, 1.5), warmup_steps=1)).seconds == 1.02
+
+
+def test_a_run_that_ran_apart_is_one_turn_as_disturbed_as_its_witness_says():
+    made = row(step_seconds=(0.5, 0.5))
+    (turn,) = launch_of(replace(made, witness=Witness(steal_seconds=0.5))).turns
+    assert (turn.round, turn.quiet) == (1, False)
+    assert turn.disturbance == pytest.approx(0.5 - 0.01 * len(made.run.flat_cpus) ** 0.5)
+
+
+def test_a_run_that_took_turns_counts_its_quiet_ones_and_is_judged_by_them():
+    turns = (Turn(0, 1, 0, 9.0), Turn(1, 2, 1, 1.0, steal_seconds=0.9), Turn(2, 2, 1, 1.1, steal_seconds=0.0))
+    made = row(step_seconds=(9.0, 8.0, 0.9, 8.0, 1.1), turns=turns)
+    cohort = Cohort("together", 2)
+    launch = launch_of(replace(made, run=replace(made.run, cohort=cohort), witness=Witness(steal_seconds=0.9)))
+    assert (launch.seconds, launch.steps, launch.cohort) == (1.1, 2, "together")
+    assert [turn.quiet for turn in launch.turns] == [False, True]
+    assert [doubt.rule.code for doubt in launch.doubts] == ["few-steps"]
 
 
 def test_a_failed_run_has_no_seconds_but_a_reason():

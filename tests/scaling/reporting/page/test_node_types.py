@@ -155,17 +155,17 @@ def bare(tmp_path):
 def test_node_types_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
     text = page_of(bare(tmp_path))
     assert "No law could be fitted" in text_of(text, "answers")
-    assert "one: none of the 1 point is valid" in text_of(text, "answers")
+    assert "one: series 'calibrated train compact smt1'" in text_of(text, "answers")
     assert "failed: no launch went well yet" in text_of(text, "answers")
     assert "There is nothing to compare" in text_of(text, "same-work")
     assert "Not drawn, and why" in text_of(text, "figures")
 
 
-def test_points_that_are_included_though_not_valid_are_named(tmp_path):
-    few = make_node_type("few", tmp_path, "cores = [1, 2, 4, 8]\nlaunches = 2", include_invalid=True)
-    text = page_of([few], include_invalid=True)
-    assert "few: 3 of 4 points are not valid by their own launches but are included" in text_of(text, "answers")
-    assert "scaling report swept --include-invalid" in text_of(text, "origin")
+def test_points_that_are_imprecise_have_a_law(tmp_path):
+    few = make_node_type("few", tmp_path, "cores = [1, 2, 4, 8]\nlaunches = 2")
+    text = page_of([few])
+    assert "left out" not in text_of(text, "answers")
+    assert "4 points, 1 ok, 3 imprecise" in text
 
 
 @pytest.fixture

@@ -42,8 +42,8 @@ def folder_named(tmp_path_factory):
     @cache
     def made(name):
         path = FOLDERS[name](tmp_path_factory.mktemp("planner") / "pretend")
-        result = evaluate(read_folder(path), include_invalid=True)
-        (path / "report.html").write_text(page(result, (), include_invalid=True), encoding="utf-8")
+        result = evaluate(read_folder(path))
+        (path / "report.html").write_text(page(result, ()), encoding="utf-8")
         return path
 
     return made
@@ -62,7 +62,7 @@ def plain(folder_named):
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
-    return fit_all(without_parts(Source(folder, include_invalid=True).series()[0]), resamples=0)[0]
+    return fit_all(without_parts(Source(folder).series()[0]), resamples=0)[0]
 
 
 def random_question(chance):
@@ -153,7 +153,7 @@ def test_every_goal_for_every_series(browser, folder, goal):
 
 def test_the_form_shows_what_the_program_prints(browser, folder):
     options = ("--throughput", 2100, "--assurance", 0.8, "--core-hour", 0.05, "--replica-hour", 0.2)
-    printed = scaling("capacity", folder, "--include-invalid", *options, "--json")
+    printed = scaling("capacity", folder, *options, "--json")
     answers = json.loads(printed.stdout)["answers"]
     browser.open(folder / "report.html")
     form = browser.driver.find_element

@@ -79,11 +79,6 @@ SHAPES = {
 }
 
 
-# Most are valid anyway.
-NOT_VALID = ("one point", "no baseline", "equal launches", "huge ratios")
-CASES = [*((shape, False) for shape in SHAPES), *((shape, True) for shape in NOT_VALID)]
-
-
 def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
     drawings = list(draw_figures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
     assert tuple(drawing.kind for drawing in drawings) == names("rows")
@@ -93,12 +88,10 @@ def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("shape", "include_invalid"), CASES)
-def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upon_text(
-    tmp_path, shape, include_invalid
-):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upon_text(tmp_path, shape):
     rows, cores, smt = SHAPES[shape]()
-    understood = evaluate(folder_of(rows, tmp_path, cores, smt), include_invalid)
+    understood = evaluate(folder_of(rows, tmp_path, cores, smt))
     for drawing in draw_figures(understood, target=100.0):
         if isinstance(drawing, NotDrawn):
             assert drawing.reason
@@ -121,9 +114,9 @@ def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_a
     assert sent < 900_000
 
 
-@pytest.mark.parametrize(("name", "include_invalid"), [("sixteen-cores", True), ("sixteen-cores-calibrated", False)])
-def test_the_examples_are_drawn(name, include_invalid):
-    for drawing in draw_figures(evaluate(read_folder(EXAMPLES / name), include_invalid)):
+@pytest.mark.parametrize("name", ["sixteen-cores", "sixteen-cores-calibrated"])
+def test_the_examples_are_drawn(name):
+    for drawing in draw_figures(evaluate(read_folder(EXAMPLES / name))):
         if isinstance(drawing, Drawing):
             assert not overlaps(drawing.figure), drawing.kind
             assert not outside(drawing.figure), drawing.kind

@@ -1,0 +1,82 @@
+"""Verdicts and doubts in words: what speaks against a point, and what it can be used for."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.speedup import ScalingPoint
+from scaling.analysis.summary import HostSlowdown
+from scaling.reporting.words import count, share
+
+VERDICT_WORDS = {
+    Verdict.OK: "ok",
+    Verdict.IMPRECISE: "imprecise",
+    Verdict.DISTURBED: "disturbed",
+    Verdict.NOT_VALID: "not valid",
+}
+
+# A sentence for every rule, by its code.
+RULE_WORDS = {
+    "mask-differed": "its CPUs were not those asked for: {detail}",
+    "strayed": "busy threads were seen on CPUs outside the mask: {detail}",
+    "setting-not-held": "{detail}",
+    "threads-exceeded": "it used {amount:.0%} more CPU time than its thread settings allow",
+    "cpus-unused": "{amount:.0%} of its CPUs never ran a busy thread",
+    "foreign-load": "other processes used {amount:.2f} CPUs of those it ran on",
+    "sibling-load": "other processes used {amount:.2f} CPUs of the idle siblings of its cores",
+    "load-elsewhere": "other processes used {amount:.2f} CPUs elsewhere on the machine",
+    "steal": "the hypervisor gave {amount:.2f} CPUs of those it ran on to others",
+    "throttled": "its control group was stopped in {amount:.0f} periods for lack of quota",
+    "waiting": "its threads waited {amount:.0%} of the time for a CPU",
+    "pressure": "something on the machine waited {amount:.0%} of the time for a CPU",
+    "clock-drop": "its CPUs ran {amount:.0%} below the clock of the point's fastest launch",
+    "no-quiet-turn": "others used its CPUs in every one of its turns",
+    "slow-launch": "it was {amount:.0%} slower than the fastest two launches, for reasons nothing reports",
+    "no-steady-state": "the second half of its steps lies {amount:.0%} from the first",
+    "few-steps": "too few steady steps in a launch: {amount:.0f}",
+    "too-few-launches": "launches that count: {amount:.0f}",
+    "launches-are-equal": "its launches are equal to the last digit, which no clock is",
+    "wide-interval": "its interval is ± {amount:.0%}",
+    "baseline-drift": "one core drifted by {amount:+.0%} from the first block to the last; blocks were compared",
+    "baseline-not-valid": "its one-core baseline is not valid: {detail}",
+    "baseline-disturbed": "its one-core baseline was disturbed: {detail}",
+}
+
+
+def doubt_words(doubt: Doubt) -> str:
+    """A doubt as a sentence."""
+    message = RULE_WORDS[doubt.rule.code].format(amount=doubt.amount, detail=doubt.detail)
+    return message if doubt.of == 1 else f"{message} (in {doubt.launches} of {doubt.of} launches)"
+
+
+def verdict_words(scaled: ScalingPoint) -> str:
+    """The verdict of a point with what goes with it: a width, a bound, or what speaks against it."""
+    verdict = scaled.verdict
+    against = [doubt.rule for doubt in scaled.all_doubts if verdict is Verdict.OK or doubt.rule.spoils]
+    names = ", ".join(dict.fromkeys(rule.name for rule in against))
+    if verdict is Verdict.IMPRECISE:
+        return f"imprecise ({_width(scaled)})"
+    if verdict is Verdict.DISTURBED and scaled.bound is not None:
+        return f"disturbed: at least {scaled.bound:.3g} ×"
+    return VERDICT_WORDS[verdict] + (f": {names}" if names else "")
+
+
+def _width(scaled: ScalingPoint) -> str:
+    """Half the interval of the speedup; on one core and without a baseline that of the step time."""
+    figure = scaled.speedup if scaled.speedup and scaled.speedup.half_width else scaled.summary.step
+    half_width = figure.half_width if figure else None
+    launches = len(scaled.summary.used)
+    return f"± {share(half_width)}" if half_width else "1 launch" if launches == 1 else f"{launches} launches"
+
+
+def verdict_counts(verdicts: Iterable[Verdict]) -> str:
+    """How many points have which verdict: '36 ok, 3 imprecise, 1 disturbed'."""
+    counts = Counter(verdicts)
+    return ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICT_WORDS.items() if counts[verdict])
+
+
+def slowdown_words(slowdown: HostSlowdown) -> str:
+    """How much slower turns on this host were than undisturbed."""
+    quiet = f"{round(slowdown.quiet_share * slowdown.turns)} quiet of {count(slowdown.turns, 'turn')}"
+    span = f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times as long as undisturbed"
+    return f"{quiet}; a turn took {span} (median {slowdown.p50:.2f})"

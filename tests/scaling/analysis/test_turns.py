@@ -1,0 +1,109 @@
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from benchmarks.shared.hosts import HOSTS, Curve, Host, Turns, simulate
+from scaling.analysis.rules import Verdict
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import summarize
+from scaling.analysis.turns import Turn, TurnTimes, launch_level, lower_level, turn_times
+
+
+def times(*levels: float, disturbance: float | None = 0.0) -> TurnTimes:
+    return TurnTimes(1, levels[0], levels, disturbance)
+
+
+def test_warmup_and_unsettled_steps_are_in_no_window():
+    turns = [Turn(0, 2, 0, 1.0), Turn(1, 3, 1, 0.5), Turn(2, 2, 0, 0.5)]
+    seen = turn_times([9.0, 9.0, 8.0, 0.25, 0.25, 0.26, 0.26], turns, 1)
+    assert [(turn.round, turn.windows) for turn in seen] == [(1, (0.25, 0.25)), (2, (0.26, 0.26))]
+
+
+def test_a_window_is_a_quarter_of_a_second_of_steps():
+    (turn,) = turn_times([0.01] * 100, [Turn(1, 100, 0, 1.0)], 1)
+    assert turn.windows == pytest.approx((0.01,) * 4)
+
+
+def test_few_short_steps_are_one_window():
+    (turn,) = turn_times([0.01, 0.02, 0.03], [Turn(1, 3, 0, 0.06)], 1)
+    assert turn.windows == (0.02,)
+
+
+@pytest.mark.parametrize(
+    ("seen", "disturbance"),
+    [
+        ({}, None),
+        ({"steal_seconds": 0.02}, 0.0),
+        ({"steal_seconds": 0.34}, 0.15),
+        ({"cpu_seconds": 7.66, "busy_seconds": 8.0}, 0.15),
+        ({"steal_seconds": 0.14, "cpu_seconds": 7.8, "busy_seconds": 8.0}, 0.15),
+    ],
+)
+def test_what_others_took_is_summed_over_cpus_and_not_divided(seen, disturbance):
+    (turn,) = turn_times([0.5] * 4, [Turn(1, 4, 0, 2.0, **seen)], 16)
+    assert turn.disturbance == (disturbance if disturbance is None else pytest.approx(disturbance))
+    assert turn.quiet is (disturbance != pytest.approx(0.15))
+
+
+def test_waiting_counts_beyond_what_a_launch_always_does():
+    waits = [Turn(number, 1, 0, 1.0, wait_seconds=seconds) for number, seconds in enumerate((0.5, 0.5, 0.9), 1)]
+    assert [turn.quiet for turn in turn_times([1.0] * 3, waits, 1)] == [True, True, False]
+
+
+def test_one_level_is_the_median_of_its_windows():
+    assert lower_level(sorted(1 + 0.01 * np.random.default_rng(1).normal(size=61))) == pytest.approx(1, abs=0.005)
+
+
+def test_of_two_levels_the_faster_one_is_taken_though_it_is_rare():
+    assert lower_level([1.0] * 6 + [1.4] * 54) == 1.0
+
+
+def test_a_level_comes_from_quiet_turns_where_there_are_any():
+    quiet, loud = times(1.2, 1.2), times(1.0, 1.0, disturbance=0.5)
+    assert launch_level([quiet, loud]) == 1.2
+    assert launch_level([loud]) == 1.0
+    assert launch_level([]) is None
+
+
+def sweep(host: Host):
+    return simulate(host, Curve(counts=(1, 8)), Turns(), np.random.default_rng(7))
+
+
+@pytest.mark.parametrize("name", ["quiet", "steal", "neighbours", "both", "drift", "outliers"])
+def test_a_busy_host_shows_its_undisturbed_speedup(name):
+    made = sweep(HOSTS[name])
+    _, at_eight = speedups(summarize(made.launches))
+    assert at_eight.verdict in (Verdict.OK, Verdict.IMPRECISE)
+    assert at_eight.speedup.value == pytest.approx(made.true_speedup(8), rel=0.05)
+    assert at_eight.speedup.low < made.true_speedup(8) < at_eight.speedup.high
+
+
+def test_the_mean_of_all_turns_would_have_been_far_off():
+    made = sweep(HOSTS["both"])
+    ratios = [
+        fmean(turn.seconds for turn in one.turns) / fmean(turn.seconds for turn in eight.turns)
+        for one, eight in zip(made.launches[::2], made.launches[1::2], strict=True)
+    ]
+    assert fmean(ratios) < 0.92 * made.true_speedup(8)
+
+
+def test_a_host_that_always_steals_leaves_a_bound_below_the_truth():
+    made = sweep(Host(steal=0.999, steal_chance=0.3))
+    at_one, at_eight = speedups(summarize(made.launches))
+    assert at_eight.summary.verdict is Verdict.DISTURBED
+    assert [doubt.rule.code for doubt in at_eight.summary.doubts] == ["too-few-launches", "no-quiet-turn"]
+    assert at_eight.speedup.value < made.true_speedup(8)
+    assert at_one.summary.slowdown.quiet_share < 0.5
+
+
+def test_a_launch_whose_neighbour_never_leaves_does_not_count():
+    made = sweep(Host(launch_effect=0.01))
+    slow = [
+        replace(launch, seconds=1.4 * launch.seconds) if (launch.number, launch.point.cores) == (2, 8) else launch
+        for launch in made.launches
+    ]
+    _, at_eight = speedups(summarize(slow))
+    assert (at_eight.verdict, at_eight.summary.left_out) == (Verdict.OK, 1)
+    assert at_eight.speedup.value == pytest.approx(made.true_speedup(8), rel=0.02)

@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.shared.machines import machine, study
+from scaling.analysis import rules
+from scaling.analysis.rules import RULES, Doubt, Verdict
+from scaling.analysis.speedup import ScalingPoint, speedups
+from scaling.analysis.summary import HostSlowdown, Launch, summarize
+from scaling.reporting.verdicts import RULE_WORDS, doubt_words, slowdown_words, verdict_counts, verdict_words
+from scaling.study.planning import plan
+
+ONE, TWO = sorted({run.point for run in plan(study("cores = [2]"), machine(2)).runs}, key=lambda point: point.cores)
+STEAL = Doubt(rules.STEAL, 0.4)
+
+
+def at_two(*figures: float, doubts: tuple[Doubt, ...] = ()) -> ScalingPoint:
+    """Two cores with these launches, beside one core that nothing is said against."""
+    one = [Launch(ONE, number, seconds) for number, seconds in enumerate((0.999, 1.0, 1.001), 1)]
+    two = [replace(Launch(TWO, number, seconds), doubts=doubts) for number, seconds in enumerate(figures, 1)]
+    return speedups(summarize([*one, *two]))[1]
+
+
+def test_every_rule_has_a_sentence():
+    assert set(RULE_WORDS) == {rule.code for rule in RULES}
+    assert all(doubt_words(Doubt(rule, 0.5, "so")) for rule in RULES)
+
+
+def test_a_sentence_says_in_how_many_launches():
+    words = "the hypervisor gave 0.40 CPUs of those it ran on to others (in 1 of 4 launches)"
+    assert doubt_words(replace(STEAL, launches=1, of=4)) == words
+
+
+@pytest.mark.parametrize(
+    ("scaled", "words"),
+    [
+        (at_two(0.5, 0.501, 0.499), "ok"),
+        (at_two(0.5, 0.53, 0.56), "imprecise (± 14.1 %)"),
+        (at_two(0.5), "imprecise (1 launch)"),
+        (at_two(0.6, 0.5, 0.55, doubts=(STEAL,)), "disturbed: at least 2 ×"),
+        (at_two(0.6, 0.5, 0.55, doubts=(Doubt(rules.STRAYED),)), "not valid: strayed"),
+        (at_two(0.5, 0.501, 0.499, 0.7), "ok: slow launch"),
+    ],
+)
+def test_a_verdict_says_what_goes_with_it(scaled, words):
+    assert verdict_words(scaled) == words
+
+
+def test_verdicts_are_counted_from_good_to_bad():
+    verdicts = [Verdict.DISTURBED, Verdict.OK, Verdict.IMPRECISE, Verdict.OK]
+    assert verdict_counts(verdicts) == "2 ok, 1 imprecise, 1 disturbed"
+
+
+def test_a_sentence_says_how_much_slower_turns_were():
+    words = "14 quiet of 60 turns; a turn took 1.00 to 1.60 times as long as undisturbed (median 1.20)"
+    assert slowdown_words(HostSlowdown(1.0, 1.2, 1.6, 14 / 60, 60)) == words
