@@ -85,18 +85,16 @@ class TurnTimes:
 
 def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:
     """Every turn with counted steps, from the steps of a run on so many CPUs."""
-    counted = [(turn, steps) for turn, steps in counted_steps(step_seconds, turns) if steps and turn.seconds > 0]
-    usual_wait = min((turn.wait_seconds / turn.seconds for turn, _ in counted if turn.wait_seconds), default=0.0)
     return tuple(
-        TurnTimes(turn.round, median(steps), tuple(_windows(steps)), _disturbance(turn, cpus, usual_wait))
-        for turn, steps in counted
+        TurnTimes(turn.round, median(steps), tuple(_windows(steps)), _disturbance(turn, cpus))
+        for turn, steps in counted_steps(step_seconds, turns)
+        if steps and turn.seconds > 0
     )
 
 
-def _disturbance(turn: Turn, cpus: int, usual_wait: float) -> float | None:
-    """Stolen and foreign CPU time and waiting, per second; threads that wait for each other do so in every turn."""
-    waited = None if turn.wait_seconds is None else turn.wait_seconds - usual_wait * turn.seconds
-    known = [value for value in (turn.steal_seconds, turn.foreign_seconds, waited) if value is not None]
+def _disturbance(turn: Turn, cpus: int) -> float | None:
+    """Stolen and foreign CPU time per second; threads that wait without either wait for each other."""
+    known = [value for value in (turn.steal_seconds, turn.foreign_seconds) if value is not None]
     return max(0.0, sum(known) - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if known else None
 
 

@@ -16,6 +16,9 @@ from scaling.reporting.words import Table, count, duration, estimate_facts, inte
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
+# By how much turns on this host took longer than undisturbed where that is worth a sentence.
+SLOWER = 1.1
+
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
 
@@ -51,6 +54,8 @@ def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
     for point in points:
         name = point_words(point.summary.point)
         remarks += [f"{name}: {doubt_words(doubt)}" for doubt in point.all_doubts]
+        slowdown = point.summary.slowdown
+        remarks += [f"{name}: {slowdown_words(slowdown)}"] if slowdown and slowdown.p90 > SLOWER else []
     return remarks
 
 

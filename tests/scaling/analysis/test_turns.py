@@ -47,9 +47,9 @@ def test_what_others_took_is_summed_over_cpus_and_not_divided(seen, disturbance)
     assert turn.quiet is (disturbance != pytest.approx(0.15))
 
 
-def test_waiting_counts_beyond_what_a_launch_always_does():
-    waits = [Turn(number, 1, 0, 1.0, wait_seconds=seconds) for number, seconds in enumerate((0.5, 0.5, 0.9), 1)]
-    assert [turn.quiet for turn in turn_times([1.0] * 3, waits, 1)] == [True, True, False]
+def test_threads_that_wait_for_each_other_disturb_nobody():
+    (turn,) = turn_times([1.0], [Turn(1, 1, 0, 1.0, cpu_seconds=1.0, busy_seconds=1.0, wait_seconds=0.9)], 1)
+    assert turn.quiet
 
 
 def test_one_level_is_the_median_of_its_windows():
