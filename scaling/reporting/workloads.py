@@ -52,7 +52,7 @@ def model_table(points: Sequence[RooflinePoint]) -> Table:
             f"{roofline.intensity:.3g}",
             roofline.bound_by or "-",
             _share(roofline.roof_share),
-            "" if roofline.valid else "not valid",
+            "" if roofline.valid else "disturbed or not valid",
         )
         for roofline in points
     ]
@@ -71,7 +71,7 @@ def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
             limits.append(f"{ceilings.bytes_per_second / 1e9:.3g} GB/s")
         if limits:
             ridge = f", which meet at {ceilings.ridge:.3g} FLOP/byte" if ceilings.ridge else ""
-            doubt = f"; not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
+            doubt = f"; disturbed or not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
             sentences.append(f"ceilings on {count(ceilings.cores, 'core')}: {' and '.join(limits)}{ridge}{doubt}")
     if any(roofline.ceilings.ridge is None for roofline in points):
         sentences.append(

@@ -44,7 +44,10 @@ AllCounts = Mapping[tuple[str, str, str], StepCounts]
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What so many cores can do at best, as measured; None where it was not. `doubtful` names what is not valid."""
+    """What so many cores can do at best, as measured; None where it was not.
+
+    `doubtful` names what was disturbed or is not valid.
+    """
 
     cores: int
     flops_per_second: float | None

@@ -34,7 +34,7 @@ def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
         "the best that so many cores reached here: memory bandwidth where it slopes, a large matrix product where "
         "it is flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if "
         "nothing stayed in a cache between ops. "
-        f"{_counts_shown(chosen, len(by_cores))} Hollow marks are not valid, nor is a ceiling that is dashed."
+        f"{_counts_shown(chosen, len(by_cores))} Hollow marks and dashed ceilings are disturbed or not valid."
         + (
             f" Too far below to be drawn, since hardly any of their ops are products: {', '.join(below)}."
             if below

@@ -19,7 +19,7 @@ from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
-from scaling.results.rows import Row
+from scaling.results.rows import Row, launch_of
 from scaling.study.planning import Point
 
 # Marks of a launch: so many while launches are few, fewer where all together would be too many to see or to send.
@@ -36,6 +36,7 @@ class Strip:
 
     warm_up: Floats
     steady: Floats
+    level: float
     used: bool
 
 
@@ -58,7 +59,7 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn("no launch went well")
     caption = (
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
-        "the median of its steps after warm-up, which is the step time of the launch. Times are relative to the step "
+        "the undisturbed level of its steps, which is the step time of the launch. Times are relative to the step "
         "time of the point, which is written below; warm-up beyond the axis is cut. Where columns stand apart, "
         "launches differ more than steps do."
     )
@@ -78,7 +79,8 @@ def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
     strips = []
     for row in sorted(rows, key=lambda row: row.run.launch):
         seconds, warm_up = np.array(row.outcome.step_seconds) / middle, row.outcome.warmup_steps
-        strips.append(Strip(seconds[:warm_up], seconds[warm_up:], row.run.launch in used))
+        level = (launch_of(row).seconds or 0.0) / middle
+        strips.append(Strip(seconds[:warm_up], seconds[warm_up:], level, row.run.launch in used))
     label = f"{count(summary.point.cores, 'core')}\n{duration(middle)}" + (
         "" if summary.valid else f"\n{VERDICT_WORDS[summary.verdict]}"
     )
@@ -119,18 +121,18 @@ def _figure(panels: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
 def _draw(axes: Axes, groups: Sequence[Group], most: int) -> None:
     """The strips of a panel, in one artist for each sort of mark."""
     x, ticks = 0.0, []
-    marks: dict[str, list[tuple[float, Floats]]] = {"warm-up": [], "left out": [], "steady": [], "median": []}
+    marks: dict[str, list[tuple[float, Floats]]] = {"warm-up": [], "left out": [], "steady": [], "level": []}
     for group in groups:
         ticks.append(x + (len(group.strips) - 1) / 2.0)
         for strip in group.strips:
             marks["warm-up"].append((x, thin(strip.warm_up, most)))
             marks["steady" if strip.used else "left out"].append((x, thin(strip.steady, most)))
-            marks["median"].append((x, np.array([np.median(strip.steady)])))
+            marks["level"].append((x, np.array([strip.level])))
             x += 1.0
         x += GAP
     for (name, columns), key in zip(marks.items(), _LOOKS.values(), strict=True):
         values = [(x, value) for x, column in columns for value in column]
-        half = STRIP / 2.0 if name != "median" else 0.46
+        half = STRIP / 2.0 if name != "level" else 0.46
         across = [end for x, _ in values for end in (x - half, x + half, np.nan)]
         axes.plot(across, [end for _, value in values for end in (value, value, np.nan)], **key)
     axes.set_xlim(-1.0, x - GAP)
@@ -143,12 +145,12 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "warm-up": {"color": FAINT, "linewidth": 0.7, "alpha": 0.35, "zorder": 1},
     "left out": {"color": COLOURS[1], "linewidth": 0.7, "alpha": 0.55, "zorder": 2},
     "steady": {"color": TINT, "linewidth": 0.7, "alpha": 0.55, "zorder": 2},
-    "median": {"color": INK, "linewidth": 1.6, "zorder": 3},
+    "level": {"color": INK, "linewidth": 1.6, "zorder": 3},
 }
 
 
 def _keys(strips: Sequence[Strip], low: float, high: float) -> list[Line2D]:
-    words = {"steady": "a steady step", "median": "median of a launch"}
+    words = {"steady": "a steady step", "level": "step time of a launch"}
     words |= (
         {"warm-up": "warm-up"}
         if any(((strip.warm_up > low) & (strip.warm_up < high)).any() for strip in strips)

@@ -52,7 +52,7 @@ def threads(result: Evaluation) -> Drawing | NotDrawn:
     left = " Only the fewest and the most cores of each workload are drawn." if len(chosen) < len(grids) else ""
     caption = (
         "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets are "
-        f"not valid, empty cells were not measured.{left}"
+        f"disturbed or not valid, empty cells were not measured.{left}"
     )
     return Drawing(caption, _figure(chosen))
 

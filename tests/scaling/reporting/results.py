@@ -74,6 +74,11 @@ def eight_by_twenty(launches: int = 5) -> list[Row]:
     return made(f'workloads = {list(EIGHT)}\ncores = "1-20"\nlaunches = {launches}', 20)
 
 
+def stolen(row: Row) -> Row:
+    """The same row on CPUs that the hypervisor gave to others."""
+    return replace(row, witness=replace(row.witness, steal_seconds=1e3))
+
+
 def folder_of(rows: Iterable[Row], path: Path, cores: int = 8, smt: int = 1, *, with_machine: bool = True) -> Folder:
     """A folder with these rows, and its machine where it is `told`, as it would be read."""
     if with_machine:

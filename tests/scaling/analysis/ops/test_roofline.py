@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from scaling.analysis import rules
 from scaling.analysis.ops.roofline import Ceilings, StepCounts, ceilings_of, roofline_points
+from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, summarize
 from tests.traced import point
 
@@ -30,10 +32,10 @@ def test_ceilings_are_gigaflops_and_megabytes_a_second_by_cores():
     assert by_cores[2].ridge is None
 
 
-def test_a_ceiling_whose_launches_disagree_is_doubtful():
-    one, two, three = launches("matmul", 0.5, 50)
-    apart = ceilings_of(summarize([one, two, replace(three, seconds=0.7), *launches("stream", 0.1, 1000)]))
-    assert apart[1].doubtful == ("matmul",)
+def test_a_ceiling_whose_launches_were_disturbed_is_doubtful():
+    stolen = [replace(launch, doubts=(Doubt(rules.STEAL, 0.5),)) for launch in launches("matmul", 0.5, 50)]
+    disturbed = ceilings_of(summarize([*stolen, *launches("stream", 0.1, 1000)]))
+    assert disturbed[1].doubtful == ("matmul",)
     assert ceilings()[1].doubtful == ()
 
 

@@ -42,10 +42,10 @@ def test_a_law_is_dashed_beyond_the_cores_measured():
 
 
 def test_the_legend_explains_everything_drawn_once():
-    assert legend(figure()) == ["a", "ideal", "law", "extrapolated", "hollow: not valid"]
+    assert legend(figure()) == ["a", "ideal", "law", "extrapolated", "hollow: disturbed or not valid"]
     level = Level(Estimate(4.0), "blue", "target, 4/s", "-.")
     assert legend(figure(target=level, size=2)) == [
-        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: not valid"),
+        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid"),
     ]
 
 

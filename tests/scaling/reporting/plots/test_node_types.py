@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -6,6 +7,7 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import colour, marker
+from scaling.results.evaluation import evaluate
 from scaling.results.node_types import NodeTypeEvaluation
 from tests.scaling.reporting.node_types import make_node_type
 from tests.scaling.reporting.plots.artists import (
@@ -19,7 +21,7 @@ from tests.scaling.reporting.plots.artists import (
     overlaps,
     panels,
 )
-from tests.scaling.reporting.results import EIGHT
+from tests.scaling.reporting.results import EIGHT, stolen
 
 FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
 
@@ -92,11 +94,14 @@ def test_a_target_is_marked_where_there_is_throughput(node_types):
     assert "target, 500/s" not in legend(picture(node_types, "speedup", 500.0))
 
 
-def test_marks_of_points_that_are_not_valid_are_hollow(tmp_path):
-    node_types = [make_node_type("good", tmp_path, FOUR), make_node_type("few", tmp_path, FOUR.replace("3", "2"))]
-    drawing = picture(node_types, "efficiency")
+def test_marks_of_points_that_are_disturbed_are_hollow(tmp_path):
+    good = make_node_type("good", tmp_path, FOUR)
+    folder = good.evaluation.folder
+    rows = tuple(stolen(row) if row.run.point.cores > 1 else row for row in folder.rows)
+    few = NodeTypeEvaluation("few", 1.0, evaluate(replace(folder, name="few", rows=rows)))
+    drawing = picture([good, few], "efficiency")
     assert hollow(panels(drawing)[0]) == {1, 2, 4, 8} - {1}
-    assert "hollow: not valid" in legend(drawing)
+    assert "hollow: disturbed or not valid" in legend(drawing)
     assert "few: no law fitted" in panels(drawing)[0].get_title()
 
 

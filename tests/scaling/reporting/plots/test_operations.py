@@ -95,7 +95,7 @@ def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
 
 
 def test_a_folder_with_traces_has_their_figures_after_its_own():
-    evaluation = evaluate(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"), True)
+    evaluation = evaluate(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"))
     kinds = [drawing.kind for drawing in draw_figures(evaluation)]
     assert kinds == [*names("rows"), *names("traces")]
     assert [drawing.kind for drawing in draw_figures(evaluation, ["sections"])] == ["sections"]

@@ -38,7 +38,7 @@ def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed(
     [picture] = draw_roofline([doubtful])
     roof, vgg = picture.figure.axes[0].lines
     assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
-    assert "hollow: not valid" in words(picture)
+    assert "hollow: disturbed or not valid" in words(picture)
 
 
 def test_a_network_far_below_the_roof_is_named_instead_of_drawn():

@@ -1,7 +1,8 @@
 import pytest
 
+from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.artists import nothing, panels, picture
-from tests.scaling.reporting.results import EIGHT, result
+from tests.scaling.reporting.results import EIGHT, folder_of, made, result, stolen
 
 
 def cells(axes):
@@ -32,7 +33,8 @@ def test_every_setting_is_a_cell_in_percent_of_the_best_on_the_same_cores(tmp_pa
 
 
 def test_a_setting_with_a_verdict_against_it_is_in_brackets_and_one_not_measured_is_empty(tmp_path):
-    drawing = picture(result("cores = [2]\nlaunches = 2\nintra = [1, 2]", tmp_path, 2), "threads")
+    rows = map(stolen, made("cores = [2]\nlaunches = 3\nintra = [1, 2]", 2))
+    drawing = picture(evaluate(folder_of(rows, tmp_path, 2)), "threads")
     two_cores = next(axes for axes in panels(drawing) if axes.get_title() == "calibrated, 2 cores")
     assert all(text.startswith("(") and text.endswith(")") for text in cells(two_cores))
     assert "in brackets" in drawing.caption
