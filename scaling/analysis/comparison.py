@@ -1,29 +1,29 @@
 """Which points of two results differ, by how much, with what certainty. Pure.
 
 Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
-calls identical programs different up to a quarter of the time. Many points make chance differences likely, so their
-probabilities are adjusted together (Holm, Scandinavian Journal of Statistics 6, 1979): the chance that any of them is
-called different while none is stays below the level.
+calls identical programs different up to a quarter of the time. Launches that are left out of their point for nothing but
+being slow are compared as well: what is chosen by its result on either side is not exchangeable. Results that were made in turns with each other share
+cohorts: then the launches of a cohort are compared with each other, round by round, and whatever the machine did to
+both falls out. Many points make chance differences likely, so their probabilities are adjusted together:
+`scaling.analysis.permutation` has the test.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, log, sqrt
-from statistics import fmean, variance
+from math import exp, log, nan
+from statistics import median
 from typing import Literal
 
-from scaling.analysis import estimates, rules
+from scaling.analysis import rules
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.permutation import permutation_test
+from scaling.analysis.permutation import SIGNIFICANCE, PermutationTest, launches_needed, paired_tests, permutation_tests
 from scaling.analysis.rules import Doubt
-from scaling.analysis.summary import Summary
+from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
 
-SIGNIFICANCE = 0.05
-
-# With two launches a side there is one degree of freedom on each: anything may be chance.
-LEAST_LAUNCHES = 2
+# Beyond what a float holds a ratio says nothing more.
+LARGEST_LOG = 700.0
 
 
 class Change(StrEnum):
@@ -32,6 +32,7 @@ class Change(StrEnum):
     SLOWER = "slower"
     FASTER = "faster"
     NONE_SHOWN = "no-difference-shown"
+    TOO_FEW = "too-few-launches"
     UNKNOWN = "unknown"
 
 
@@ -45,14 +46,24 @@ class SideDoubt:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One point in both results: the ratio of step times, second over first, and how likely chance explains it."""
+    """One point in both results: the ratio of step times, second over first, and how likely chance explains it.
 
-    point: Point
+    `pairs` is how many launches of either side were compared with each other, where both took turns. There is no
+    probability where launches are equal, and `launches_needed` where there are too few to show anything.
+    """
+
     first: Summary
     second: Summary
     ratio: Estimate
-    probability: float | None
+    probability: float | None = None
     adjusted: float | None = None
+    pairs: int | None = None
+    launches_needed: int | None = None
+
+    @property
+    def point(self) -> Point:
+        """The point as the first results have it."""
+        return self.first.point
 
     @property
     def differs(self) -> bool:
@@ -62,6 +73,8 @@ class Difference:
     @property
     def verdict(self) -> Change:
         """Whether the second is slower or faster, as far as is known."""
+        if self.launches_needed is not None:
+            return Change.TOO_FEW
         if self.adjusted is None:
             return Change.UNKNOWN
         if not self.differs:
@@ -73,8 +86,7 @@ class Difference:
         """What speaks against either side."""
         first = [SideDoubt("first", doubt) for doubt in self.first.doubts]
         second = [SideDoubt("second", doubt) for doubt in self.second.doubts]
-        enough = min(len(self.first.launches), len(self.second.launches)) >= LEAST_LAUNCHES
-        equal = [SideDoubt("both", Doubt(rules.EQUAL))] if self.probability is None and enough else []
+        equal = [SideDoubt("both", Doubt(rules.EQUAL))] if self.verdict is Change.UNKNOWN else []
         return (*first, *second, *equal)
 
 
@@ -88,13 +100,15 @@ class Comparison:
 
 
 def compare(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
-    """Every point measured in both, matched by all its settings."""
+    """Every point measured in both, matched by all its settings or, where both took turns, by cohort and cores."""
     one, other = _by_point(first), _by_point(second)
-    shared = [_difference(one[point], other[point]) for point in one if point in other]
+    partners = _partners_by_cohort(one, other)
+    matches = partners or {point: point for point in one if point in other}
+    matched = [(one[point], other[partner]) for point, partner in matches.items()]
     return Comparison(
-        tuple(_holm_adjustment(shared)),
-        tuple(point for point in one if point not in other),
-        tuple(point for point in other if point not in one),
+        tuple(_paired_differences(matched) if partners else _differences(matched)),
+        tuple(point for point in one if point not in matches),
+        tuple(point for point in other if point not in matches.values()),
     )
 
 
@@ -102,39 +116,68 @@ def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
     return {summary.point: summary for summary in summaries if summary.step is not None}
 
 
-def _difference(first: Summary, second: Summary) -> Difference:
-    """The ratio of two points from the logarithms of their launches, by exchanging launches where there are enough.
-
-    Student's test decides where there are too few launches to exchange, and how far beyond chance a difference is that
-    no exchange exceeds. Both sides are the same point, so they share one spread: where nothing has changed it is exact,
-    also for three launches, where Welch's would find less than it may.
-    """
-    if min(len(first.launches), len(second.launches)) < LEAST_LAUNCHES and first.step and second.step:
-        return Difference(first.point, first, second, Estimate(second.step.value / first.step.value), None)
-    before, after = ([log(seconds) for seconds in summary.launches] for summary in (first, second))
-    apart = fmean(after) - fmean(before)
-    freedom = len(before) + len(after) - 2
-    squares = sum(variance(logs) * (len(logs) - 1) for logs in (before, after) if len(logs) > 1)
-    if squares == 0:
-        return Difference(first.point, first, second, Estimate(exp(apart)), None)
-    error = sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
-    reach = estimates.student_t(freedom) * error
-    difference = Estimate(apart, apart - reach, apart + reach)
-    probability = estimates.student_p(apart / error, freedom)
-    permuted = permutation_test(before, after)
-    if permuted:
-        difference = permuted.difference
-        probability = min(permuted.probability, probability) if permuted.most_extreme else permuted.probability
-    ratio = difference.map(lambda logs: exp(max(-700, min(700, logs))))
-    return Difference(first.point, first, second, ratio, probability)
+def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, Summary]) -> dict[Point, Point]:
+    """Points that took turns with each other: those of a cohort on as many cores."""
+    seconds = {(cohort, point.cores): point for point, summary in second.items() for cohort in _by_cohort(summary)}
+    keys = ((point, (cohort, point.cores)) for point, summary in first.items() for cohort in _by_cohort(summary))
+    return {point: seconds[key] for point, key in keys if key in seconds}
 
 
-def _holm_adjustment(differences: Sequence[Difference]) -> list[Difference]:
-    """Holm's step-down adjustment over every point that could be tested."""
-    tested = sorted((d for d in differences if d.probability is not None), key=lambda d: d.probability or 0.0)
-    adjusted: dict[Point, float] = {}
-    highest = 0.0
-    for rank, difference in enumerate(tested):
-        highest = max(highest, min(1.0, (len(tested) - rank) * (difference.probability or 0.0)))
-        adjusted[difference.point] = highest
-    return [replace(difference, adjusted=adjusted.get(difference.point)) for difference in differences]
+def _by_cohort(summary: Summary) -> dict[str, Launch]:
+    return {launch.cohort: launch for launch in summary.comparable if launch.cohort is not None}
+
+
+def _differences(matched: Sequence[tuple[Summary, Summary]]) -> Iterator[Difference]:
+    """Differences of launches that were made independently, from their logarithms."""
+    testable = [pair for pair in matched if _is_testable(pair)]
+    tests = iter(permutation_tests([_logs(first) for first, _ in testable], [_logs(second) for _, second in testable]))
+    for pair in matched:
+        yield _difference(pair, next(tests)) if _is_testable(pair) else _untested(pair)
+
+
+def _paired_differences(matched: Sequence[tuple[Summary, Summary]]) -> Iterator[Difference]:
+    """Differences of launches that took turns with each other."""
+    differences = [_paired_logs(*pair) for pair in matched]
+    for pair, logs, test in zip(matched, differences, paired_tests(differences), strict=True):
+        yield _difference(pair, test, pairs=len(logs))
+
+
+def _difference(pair: tuple[Summary, Summary], test: PermutationTest, pairs: int | None = None) -> Difference:
+    ratio = test.difference().map(lambda logs: exp(max(-LARGEST_LOG, min(LARGEST_LOG, logs))))
+    needed = None if test.enough else launches_needed(paired=pairs is not None)
+    return Difference(*pair, ratio, test.probability, test.adjusted, pairs, needed)
+
+
+def _untested(pair: tuple[Summary, Summary]) -> Difference:
+    """The ratio alone, where a side has no launch that counts or chance has nothing to show."""
+    first, second = (summary.step.value if summary.step else nan for summary in pair)
+    few = not all(_logs(summary) for summary in pair)
+    return Difference(*pair, Estimate(second / first), launches_needed=launches_needed(paired=False) if few else None)
+
+
+def _is_testable(pair: tuple[Summary, Summary]) -> bool:
+    """Whether both sides have launches, and those of one are not equal to the last digit: chance shows in something."""
+    logs = [[*_logs(summary).values()] for summary in pair]
+    return all(logs) and not all(len(set(values)) == 1 < len(values) for values in logs)
+
+
+def _logs(summary: Summary) -> dict[int, float]:
+    return {launch.number: log(launch.seconds) for launch in summary.comparable if launch.seconds is not None}
+
+
+def _paired_logs(first: Summary, second: Summary) -> dict[int, float]:
+    """The logarithm of second over first of every cohort that both have, under the number of the first's launch."""
+    one, other = _by_cohort(first), _by_cohort(second)
+    return {one[cohort].number: _log_ratio(one[cohort], other[cohort]) for cohort in one if cohort in other}
+
+
+def _log_ratio(first: Launch, second: Launch) -> float:
+    """The median over the rounds that were quiet for both, or over all; without rounds that of the launches."""
+    rounds = {turn.round: turn for turn in first.turns}
+    both = [(rounds[turn.round], turn) for turn in second.turns if turn.round in rounds]
+    quiet = [pair for pair in both if all(turn.quiet for turn in pair)] or both
+    if quiet:
+        return median(log(two.seconds / one.seconds) for one, two in quiet)
+    assert first.seconds is not None
+    assert second.seconds is not None
+    return log(second.seconds / first.seconds)

@@ -75,7 +75,8 @@ class HostSlowdown:
 class Summary:
     """A point over its launches: the figure, what it rests on, and what speaks against it.
 
-    The step time of a disturbed point is that of its fastest launch, an upper bound without an interval.
+    The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. `slow` are the
+    launches that were left out for nothing but being slower than the others.
     """
 
     point: Point
@@ -87,6 +88,7 @@ class Summary:
     doubts: tuple[Doubt, ...]
     verdict: Verdict
     slowdown: HostSlowdown | None = None
+    slow: tuple[Launch, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -97,6 +99,11 @@ class Summary:
     def launches(self) -> tuple[float, ...]:
         """The seconds of the launches that count, in the order they were made."""
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
+
+    @property
+    def comparable(self) -> tuple[Launch, ...]:
+        """The launches that a comparison takes: none is left out because of its result."""
+        return (*self.used, *self.slow)
 
     @property
     def rate(self) -> Estimate | None:
@@ -129,6 +136,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         doubts=(*about_point, *_launch_doubts(measured)),
         verdict=verdict,
         slowdown=_slowdown(measured, step.value) if step else None,
+        slow=tuple(launch for launch in measured if launch.only_slow),
     )
 
 

@@ -8,7 +8,13 @@ import typer
 from scaling.api.results import load
 from scaling.cli.options import Json
 from scaling.cli.printing import MOST_REMARKS, print_json, print_note, print_notes, print_table
-from scaling.reporting.points import comparison_answer, comparison_facts, comparison_table, difference_reasons
+from scaling.reporting.points import (
+    comparison_answer,
+    comparison_facts,
+    comparison_table,
+    difference_reasons,
+    too_few_sentence,
+)
 from scaling.reporting.words import count, point_words
 
 
@@ -33,6 +39,7 @@ def compare(
         for folder, only in ((first, comparison.only_first), (second, comparison.only_second)):
             if only:
                 print_note(f"{count(len(only), 'point')} only in {folder}, such as {point_words(only[0])}")
+        print_notes(filter(None, [too_few_sentence(comparison)]))
         remarks = [
             f"{point_words(one.point)}: {why}" for one in comparison.differences for why in difference_reasons(one)
         ]

@@ -26,6 +26,7 @@ CHANGE_WORDS = {
     Change.SLOWER: "slower",
     Change.FASTER: "faster",
     Change.NONE_SHOWN: "no difference shown",
+    Change.TOO_FEW: "too few launches to tell",
     Change.UNKNOWN: "unknown",
 }
 
@@ -84,6 +85,20 @@ def difference_reasons(difference: Difference) -> list[str]:
     return [f"{one.side}: {doubt_words(one.doubt)}" for one in difference.doubts]
 
 
+def too_few_sentence(comparison: Comparison) -> str | None:
+    """How many launches could show a difference, where there are points with fewer."""
+    few = [difference for difference in comparison.differences if difference.launches_needed is not None]
+    if not few:
+        return None
+    needed = max(difference.launches_needed or 0 for difference in few)
+    where = count(len(few), "point") if len(few) < len(comparison.differences) else "these launches"
+    made = "in turns with each other" if few[0].pairs is not None else "per side"
+    return (
+        f"too few launches to tell for {where}: chance alone orders so few of them in any way too often; "
+        f"{needed} launches {made} may show a difference"
+    )
+
+
 def comparison_table(comparison: Comparison) -> Table:
     """Every shared point: both step times, their ratio with its interval, and the verdict."""
     unusual = _unusual([difference.point for difference in comparison.differences])
@@ -97,7 +112,8 @@ def comparison_answer(comparison: Comparison) -> str:
     differing = [difference for difference in comparison.differences if difference.differs]
     total = count(len(comparison.differences), "point")
     if not differing:
-        return f"no difference shown in {total}"
+        few = all(difference.verdict is Change.TOO_FEW for difference in comparison.differences)
+        return f"too few launches to tell in {total}" if few else f"no difference shown in {total}"
     largest = max(differing, key=lambda difference: abs(difference.ratio.value - 1))
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
     return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}"
@@ -138,9 +154,15 @@ def _difference(difference: Difference) -> list[str]:
         f"{difference.ratio.value:.4f}",
         _between(difference.ratio, "{:.3f}"),
         "-" if difference.adjusted is None else f"{difference.adjusted:.2g}",
-        f"{len(difference.first.used)}/{len(difference.second.used)}",
+        _launch_counts(difference),
         CHANGE_WORDS[difference.verdict],
     ]
+
+
+def _launch_counts(difference: Difference) -> str:
+    if difference.pairs is not None:
+        return count(difference.pairs, "pair")
+    return f"{len(difference.first.comparable)}/{len(difference.second.comparable)}"
 
 
 def _interval(figure: Estimate | None, form: str) -> str:
@@ -218,6 +240,9 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
         **_estimate_facts("ratio", difference.ratio),
         "probability": difference.probability,
         "adjusted_probability": difference.adjusted,
+        "launches": [len(difference.first.comparable), len(difference.second.comparable)],
+        "pairs": difference.pairs,
+        "launches_needed": difference.launches_needed,
         "verdict": CHANGE_WORDS[difference.verdict],
         "verdict_code": difference.verdict.value,
         "reasons": difference_reasons(difference),

@@ -1,11 +1,18 @@
 from itertools import product
-from statistics import fmean
+from statistics import median
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from scaling.analysis.permutation import MOST_WAYS, permutation_test
+from scaling.analysis.permutation import (
+    MOST_WAYS,
+    RESOLUTION,
+    PermutationTest,
+    launches_needed,
+    paired_tests,
+    permutation_tests,
+)
 
 SIZES = [(5, 5), (4, 5), (6, 4), (6, 6)]
 
@@ -16,9 +23,37 @@ def groups(sizes: tuple[int, int], seed: int = 1, apart: float = 0.0) -> tuple[l
     return list(before), list(after + apart)
 
 
+def by_number(values: list[float]) -> dict[int, float]:
+    return dict(enumerate(values, 1))
+
+
+def permutation_test(before: list[float], after: list[float]) -> PermutationTest:
+    (test,) = permutation_tests([by_number(before)], [by_number(after)])
+    return test
+
+
+def paired_test(differences: list[float]) -> PermutationTest:
+    (test,) = paired_tests([by_number(differences)])
+    return test
+
+
+def standardised(second: np.ndarray, scores: np.ndarray) -> float:
+    """How many standard deviations, over all ways to choose as many, the sum of those chosen lies from its mean."""
+    count, chosen = len(scores), second.sum()
+    variance = chosen * (count - chosen) / (count - 1) * scores.var()
+    return abs(scores[second].sum() - chosen * scores.mean()) / np.sqrt(variance)
+
+
 def reference(before: list[float], after: list[float]) -> float:
+    """By SciPy's permutation test, which knows nothing of how the ways are made here."""
+    pooled = np.array([*before, *after])
+    scores = stats.rankdata(pooled), np.minimum(pooled, np.median(pooled))
+    indices = np.arange(len(pooled))
     result = stats.permutation_test(
-        (np.array(after), np.array(before)), lambda one, other: one.mean() - other.mean(), n_resamples=np.inf
+        (indices[len(before) :], indices[: len(before)]),
+        lambda second, _: max(standardised(np.isin(indices, second), one) for one in scores),
+        n_resamples=np.inf,
+        alternative="greater",
     )
     return float(result.pvalue)
 
@@ -32,39 +67,82 @@ def test_the_probability_is_that_of_scipys_permutation_test(sizes, apart):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_interval_holds_the_shifts_the_test_does_not_refuse(sizes):
     before, after = groups(sizes, seed=2)
-    result = permutation_test(before, after)
-    for bound, inwards in ((result.difference.low, 1e-9), (result.difference.high, -1e-9)):
-        assert permutation_test(before, [value - bound - inwards for value in after]).probability > 0.05
-        assert permutation_test(before, [value - bound + inwards for value in after]).probability <= 0.05
+    difference = permutation_test(before, after).difference()
+    for bound, inwards in ((difference.low, 2 * RESOLUTION), (difference.high, -2 * RESOLUTION)):
+        assert permutation_test(before, [value - bound - inwards for value in after]).probability >= 0.05
+        assert permutation_test(before, [value - bound + inwards for value in after]).probability < 0.05
 
 
-def test_groups_wholly_apart_are_the_most_extreme_permutation():
-    before, after = groups((5, 5), apart=9.0)
-    assert permutation_test(before, after).most_extreme
-    assert permutation_test(before, after).probability == pytest.approx(2 / 252)
-    assert permutation_test(after, before).most_extreme
-    assert not permutation_test(*groups((5, 5))).most_extreme
+def test_so_it_does_for_pairs():
+    differences = list(np.random.default_rng(4).normal(0.3, 1.0, 9))
+    difference = paired_test(differences).difference()
+    for bound, inwards in ((difference.low, 2 * RESOLUTION), (difference.high, -2 * RESOLUTION)):
+        assert paired_test([value - bound - inwards for value in differences]).probability >= 0.05
+        assert paired_test([value - bound + inwards for value in differences]).probability < 0.05
 
 
-def test_three_launches_a_side_have_too_few_ways():
-    assert permutation_test(*groups((3, 3))) is None
-    assert permutation_test(*groups((4, 4))) is None
+def test_the_difference_is_that_of_hodges_and_lehmann():
+    before, after = groups((5, 6))
+    pairs = [two - one for one, two in product(before, after)]
+    assert permutation_test(before, after).difference().value == pytest.approx(median(pairs))
+
+
+def test_no_probability_is_smaller_than_what_so_few_launches_can_show():
+    for count, ways in ((4, 70), (5, 252), (6, 924)):
+        assert permutation_test(*groups((count, count), apart=99.0)).probability == pytest.approx(2 / ways)
+    for count in (6, 8):
+        assert paired_test([1.0 + 0.01 * number for number in range(count)]).probability == pytest.approx(2 / 2**count)
+
+
+@pytest.mark.parametrize(("paired", "needed"), [(False, 4), (True, 6)])
+def test_fewer_launches_than_are_needed_show_nothing_and_have_no_interval(paired, needed):
+    assert launches_needed(paired) == needed
+    for count in range(1, needed + 1):
+        before, after = groups((count, count), apart=99.0)
+        test = paired_test(after) if paired else permutation_test(before, after)
+        assert test.enough == (count == needed) == (test.probability < 0.05)
+        assert (test.difference().low is None) == (count < needed)
 
 
 def test_equal_launches_differ_in_nothing():
     result = permutation_test([0.1] * 5, [0.1] * 5)
-    assert (result.probability, result.difference.low, result.difference.high) == pytest.approx((1.0, 0.0, 0.0))
+    assert (result.probability, result.difference().value) == (1.0, 0.0)
+    assert result.difference().low <= 0.0 <= result.difference().high
 
 
 @pytest.mark.parametrize("sizes", [(9, 9), (30, 20)])
 def test_where_there_are_too_many_ways_some_are_drawn_and_always_the_same(sizes):
     before, after = groups(sizes, seed=3, apart=0.4)
     result = permutation_test(before, after)
-    assert result == permutation_test(before, after)
-    student = stats.ttest_ind(before, after)
-    assert result.probability == pytest.approx(student.pvalue, abs=0.05)
-    assert result.difference.low < fmean(after) - fmean(before) < result.difference.high
-    assert (result.difference.low, result.difference.high) == pytest.approx(
-        [-value for value in student.confidence_interval()][::-1], abs=0.15
-    )
-    assert permutation_test(before, [value + 99 for value in after]).probability == pytest.approx(2 / MOST_WAYS)
+    again = permutation_test(before, after)
+    assert (result.probability, result.difference()) == (again.probability, again.difference())
+    assert result.difference().low < result.difference().value < result.difference().high
+    assert permutation_test(before, [value + 99 for value in after]).probability <= 2 / MOST_WAYS
+
+
+def test_one_of_many_points_is_told_with_launches_that_would_not_do_for_as_many_single_tests():
+    chance = np.random.default_rng(5)
+    before, after = ([by_number(list(line)) for line in chance.normal(0, 0.01, (40, 5))] for _ in range(2))
+    after[7] = {number: value + 0.3 for number, value in after[7].items()}
+    tests = permutation_tests(before, after)
+    assert [number for number, test in enumerate(tests) if test.adjusted < 0.05] == [7]
+    assert 40 * tests[7].probability > 0.05
+
+
+def test_an_adjusted_probability_is_never_below_that_of_the_point_alone_nor_out_of_order():
+    chance = np.random.default_rng(6)
+    before, after = ([by_number(list(line)) for line in chance.normal(0, 0.01, (12, 5))] for _ in range(2))
+    del after[3][2], before[4][5]
+    tests = permutation_tests(before, after)
+    assert all(test.adjusted >= test.probability for test in tests)
+    whole = [test for number, test in enumerate(tests) if number not in (3, 4)]
+    ordered = sorted(whole, key=lambda test: test.probability)
+    assert [test.adjusted for test in ordered] == sorted(test.adjusted for test in ordered)
+
+
+def test_what_the_two_of_a_pair_share_does_not_matter():
+    chance = np.random.default_rng(7)
+    shared = chance.normal(0, 0.5, 8)
+    before, after = shared + chance.normal(0, 0.01, 8), shared + 0.05 + chance.normal(0, 0.01, 8)
+    assert paired_test(list(after - before)).probability < 0.05
+    assert permutation_test(list(before), list(after)).probability > 0.5
