@@ -1,11 +1,12 @@
 """Which points of two results differ, by how much, with what certainty. Pure.
 
 Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
-calls identical programs different up to a quarter of the time. Launches that are left out of their point for nothing but
-being slow are compared as well: what is chosen by its result on either side is not exchangeable. Results that were made in turns with each other share
-cohorts: then the launches of a cohort are compared with each other, round by round, and whatever the machine did to
-both falls out. Many points make chance differences likely, so their probabilities are adjusted together:
-`scaling.analysis.permutation` has the test.
+calls identical programs different up to a quarter of the time. Launches that are left out of their point for nothing
+but being slow are compared as well: what is chosen by its result on either side is not exchangeable.
+
+Results that were made in turns with each other share cohorts: then the launches of a cohort are compared with each
+other, round by round, and whatever the machine did to both falls out. Many points make chance differences likely, so
+their probabilities are adjusted together: `scaling.analysis.permutation` has the test.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -106,7 +106,7 @@ def test_results_made_in_turns_with_each_other_are_compared_cohort_by_cohort():
     (difference,) = compare(one, other).differences
     assert (difference.pairs, difference.verdict) == (8, Change.SLOWER)
     assert difference.ratio.low < 1.05 < difference.ratio.high
-    apart = [summarize([replace(launch, cohort=None) for launch in side[0].used]) for side in (one, other)]
+    apart = [summarize([replace(launch, cohort=None) for launch in side[0].comparable]) for side in (one, other)]
     (difference,) = compare(*apart).differences
     assert (difference.pairs, difference.verdict) == (None, Change.NONE_SHOWN)
 
