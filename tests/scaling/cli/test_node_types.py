@@ -98,14 +98,14 @@ def test_capacity_without_a_question_has_the_landmarks_of_every_node_type(folder
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
 
 
-def test_a_node_type_without_a_valid_point_is_passed_over_with_a_note(folder):
+def test_a_node_type_without_an_undisturbed_point_is_passed_over_with_a_note(folder):
     store = Store(folder / "never")
     for row in AmdahlMachine().execute(plan(study(launches="1"), machine(2)).runs[:1]):
-        store.append(row)
+        store.append(replace(row, witness=replace(row.witness, steal_seconds=1e3)))
     store.close()
     completed = scaling("fit", folder)
     assert completed.returncode == 0
-    assert "never: none of the 1 point is valid" in completed.stderr
+    assert "never: none of the 1 point can be used (1 disturbed; no quiet turn)" in completed.stderr
 
 
 def test_a_cluster_folder_without_rows_is_one_sentence(tmp_path):
