@@ -100,7 +100,7 @@ def bootstrap_covers(truth: Truth) -> Measure:
     def good(chance: np.random.Generator) -> bool:
         measured = series(truth, chance)
         seen = counts(measured)
-        resampled = fit_resamples(resample_means(measured, seen, 400, 1), seen, AMDAHL)
+        resampled = fit_resamples(resample_means(seen, 400, 1), seen, AMDAHL)
         low, high = expanded_interval(resampled.contention, seen) or (0.0, 0.0)
         return low <= truth.serial <= high
 

@@ -18,8 +18,9 @@ from scipy.optimize import least_squares
 from benchmarks.shared.launches import Truth, series
 from scaling.analysis.capacity import answer
 from scaling.analysis.fits.bootstrap import both_laws, fit_resamples, resample_means
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import fit_problem
-from scaling.analysis.fits.observations import Floats, counts
+from scaling.analysis.fits.observations import counts
 from scaling.analysis.fitting import fit
 from scaling.analysis.laws import USL
 from scaling.analysis.sizing.question import Goal, Question
@@ -44,9 +45,9 @@ def main() -> None:
 def _resamples(size: int, looped: int) -> None:
     measured = series(TRUTH, np.random.default_rng(1))
     seen = counts(measured)
-    means = resample_means(measured, seen, size, seed=1)
+    means = resample_means(seen, size, seed=1)
     weights = fit_problem(USL, seen).weights
-    ours = min(_seconds(lambda: both_laws(measured, seen, size)) for _ in range(5))
+    ours = min(_seconds(lambda: both_laws(seen, size)) for _ in range(5))
     loop = _seconds(lambda: [_loop(mean, weights) for mean in means[:looped]]) / looped * size
     batch = fit_resamples(means[:looped], seen, USL)
     off = max(abs(_loop(row, weights)[1][1] - s) for row, s in zip(means[:looped], batch.contention, strict=True))

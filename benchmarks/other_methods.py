@@ -17,8 +17,9 @@ from scipy import stats
 from scipy.optimize import brentq, least_squares
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
-from scaling.analysis.fits.observations import Floats, counts
+from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
 from scaling.analysis.fitting import LawFigures, limit
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law

@@ -90,6 +90,17 @@ def series(truth: Truth, chance: np.random.Generator, *, clock: bool = False) ->
     return threads_on(simulated, truth.physical) if truth.physical else simulated
 
 
+def blocked_series(truth: Truth, effect: float, chance: np.random.Generator) -> Series:
+    """A measured series whose launches share blocks, each slower or faster by an effect of its own."""
+    effects = np.exp(chance.normal(0.0, effect, truth.launches))
+    blocks = tuple(map(str, range(truth.launches)))
+    observations = tuple(
+        Observation(float(count), tuple(effects * launches(truth, count, chance)), blocks=blocks)
+        for count in truth.grid
+    )
+    return Series("simulated", observations)
+
+
 def stepped_series(truth: Truth, chance: np.random.Generator, count: int = 30, noise: float = 0.01) -> Series:
     """A measured series whose launches stand for steps, each by the median of those after its warm-up."""
 

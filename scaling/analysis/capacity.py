@@ -18,9 +18,9 @@ import numpy as np
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT, Draws, chance_within, quantiles
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.verdict import Verdict
-from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.fitting import SeriesFit, quantile_estimate
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
     cores_for_efficiency,
@@ -91,8 +91,8 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
         extrapolation_limit(fit),
         recommended=_recommended_size(fit, turn, sizes),
         knee=turn,
-        speedup_limit=_quantile_estimate(limit, draws),
-        rate_limit=_quantile_estimate(limit * fit.series.work / np.exp(draws.log_seconds), draws),
+        speedup_limit=quantile_estimate(limit, draws),
+        rate_limit=quantile_estimate(limit * fit.series.work / np.exp(draws.log_seconds), draws),
         peak_cores=_cores(peak_cores(draws.contention, draws.coherency), draws, fit),
         reasons=range_reasons(fit),
     )
@@ -145,12 +145,7 @@ def crossing_grid(fit: SeriesFit) -> Floats:
 
 def _cores(values: Floats, draws: Draws, fit: SeriesFit) -> Estimate:
     """The spread of core counts; those beyond what may be spoken of are not."""
-    return _quantile_estimate(np.where(values <= extrapolation_limit(fit), values, inf), draws)
-
-
-def _quantile_estimate(values: Floats, draws: Draws) -> Estimate:
-    low, middle, high = quantiles(values, draws.share, [0.025, 0.5, 0.975])
-    return Estimate(middle, low, high)
+    return quantile_estimate(np.where(values <= extrapolation_limit(fit), values, inf), draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +275,7 @@ class _Sizing:
 
     def _rate(self, count: int, siblings: float = 0.0) -> Estimate:
         logs = self.draws.log_time(np.array([float(count)]), siblings)[:, 0]
-        return _quantile_estimate(self.fit.series.work * np.exp(-logs), self.draws)
+        return quantile_estimate(self.fit.series.work * np.exp(-logs), self.draws)
 
     def _allocations(self, indices: list[int], chances: Floats | None) -> tuple[Allocation, ...]:
         return tuple(self._allocation(index, chances) for index in indices)
@@ -294,7 +289,7 @@ class _Sizing:
             threads=1,
             assurance=None if chances is None else float(chances[index]),
             rate=rate,
-            efficiency=_quantile_estimate(efficiency, self.draws),
+            efficiency=quantile_estimate(efficiency, self.draws),
             cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
             cost_per_million=float(self.question.price.per_million(count, rate.value)),
             extrapolated=count > self.fit.most_cores,

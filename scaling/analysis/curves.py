@@ -10,7 +10,7 @@ import numpy as np
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import Draws, chance_within, draws, quantiles
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.speedup import ScalingPoint
 
@@ -108,6 +108,8 @@ def _as_draw(law: LawFit, fit: SeriesFit) -> Draws:
         slope=np.zeros(1),
         share=np.ones(1),
         clock=fit.clock,
+        block=np.zeros(1),
+        misfit=np.zeros(1),
     )
 
 

@@ -1,10 +1,13 @@
 """Laws to launches: a series in, everything that can be said of it out. Pure.
 
 T(1) is fitted with the rest, never divided out; errors are relative, with a noise that may grow with cores; intervals
-are profiles; both laws are tried and the launches choose; and where the data cannot carry a law, the verdict says so.
+of a law are profiles; both laws are tried and the launches choose; and where the data cannot carry a law, the verdict
+says so. The interval of a law's figure takes the law for given. The figures of the series itself do not: they are
+averages over the laws by Akaike weight (Buckland, Burnham & Augustin, Biometrics 53, 1997), with intervals over both.
+
 The pieces are `least_squares` and `profile_likelihood` (one law), `selection` (which law), `lack_of_fit` and `verdict`
-(whether any), `cautions` (what else to know), `karp_flatt` (needs no law), `prediction` (the largest count held out),
-`bootstrap` (a second interval).
+(whether any, and what else to know), `karp_flatt` (needs no law), `bootstrap` (a second interval, draws and
+predictions).
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,12 +28,15 @@ from scaling.analysis.fits.bootstrap import (
     fit_resamples,
     mix,
     predict,
+    quantiles,
     resample_means,
 )
 from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
-from scaling.analysis.fits.observations import Counts, Floats, counts
+from scaling.analysis.fits.model_averaging import AveragedFigures, average
+from scaling.analysis.fits.observations import Counts, counts
 from scaling.analysis.fits.profile_likelihood import (
     coherency_interval,
     contention_interval,
@@ -42,6 +48,7 @@ from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_
 from scaling.analysis.fits.verdict import Caution, SmtYieldUnknown, Verdict, VerdictReason, cautions, verdict
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Series
+from scaling.analysis.sizing.inverses import speedup_limit
 from scaling.analysis.truth import TruthCheck
 from scaling.errors import FitError
 
@@ -106,6 +113,7 @@ class SeriesFit:
 
     series: Series
     laws: tuple[LawFit, ...]
+    averaged: AveragedFigures
     choice: Choice
     clock: Clock
     misfit: Misfit
@@ -129,7 +137,7 @@ class SeriesFit:
     def truth(self) -> TruthCheck | None:
         """Whether the serial fraction that the workload states is inside its interval; None where it states none."""
         stated = self.series.expected_serial_fraction
-        return None if stated is None else TruthCheck(stated, self.chosen.figures.contention.contains(stated))
+        return None if stated is None else TruthCheck(stated, self.averaged.serial_fraction.contains(stated))
 
     @property
     def most_cores(self) -> float:
@@ -151,21 +159,25 @@ def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLE
     seen, clock = select_clock(series, AMDAHL, smt_free=smt_free)
     fitted_laws = _fit_laws(seen, laws, smt_free)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    means = resample_means(series, seen, resamples, seed) if resamples and seen.pure_df else None
+    means = resample_means(seen, resamples, seed) if resamples and seen.pure_df else None
     fits = tuple(_law_fit(fitted, series, means) for fitted in fitted_laws)
     chosen = next(one for one in fits if one.law == choice.law)
     lack_of_fit = misfit(chosen.fitted)
     free = tuple(fit_law(fitted.problem, bounded=False) for fitted in fitted_laws)
-    judged, reasons = verdict(chosen.fitted, chosen.figures.contention, chosen.figures.peak_cores, lack_of_fit, free)
+    averaged = _averaged(fits, choice, clock, series.work)
+    peak = averaged.peak_cores if chosen.law.has_peak else None
+    doubt = choice.amdahl_weight
+    judged, reasons = verdict(chosen.fitted, averaged.serial_fraction, peak, lack_of_fit, free, doubt)
     return SeriesFit(
         series=series,
         laws=fits,
+        averaged=averaged,
         choice=choice,
         clock=clock,
         misfit=lack_of_fit,
         verdict=judged,
         reasons=reasons,
-        karp_flatt=karp_flatt_series(counts(series), _noise(chosen.fitted)),
+        karp_flatt=karp_flatt_series(series, counts(series), _noise(chosen.fitted)),
         held_out=held_out(series, laws),
         cautions=(*left_out, *cautions(series, chosen.fitted, free, lack_of_fit.pure)),
     )
@@ -238,6 +250,24 @@ def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
     return LawFit(fitted, figures)
 
 
+def _averaged(fits: tuple[LawFit, ...], choice: Choice, clock: Clock, work: float) -> AveragedFigures:
+    """The figures averaged over the laws that have noise to judge them by; those of the only law where there is one."""
+    judged = [each.fitted for each in fits if each.fitted.problem.df > 0]
+    if len(judged) > 1:
+        return average(judged, choice, clock, work)
+    figures = next((each for each in fits if each.fitted in judged), fits[0]).figures
+    if figures.coherency is None:
+        return AveragedFigures(figures.contention, figures.rate_at_1, limit(figures.contention))
+    most = Estimate(float(speedup_limit(figures.contention.value, figures.coherency.value)))
+    return AveragedFigures(figures.contention, figures.rate_at_1, most, figures.peak_cores)
+
+
+def quantile_estimate(values: Floats, drawn: Draws) -> Estimate:
+    """The median of draws with their 95 % interval."""
+    low, middle, high = quantiles(values, drawn.share, (0.025, 0.5, 0.975))
+    return Estimate(middle, low, high)
+
+
 def _noise(chosen: FittedLaw) -> Noise | None:
     """The noise of a launch: from launches that repeat a count, or else from what the law leaves over."""
     problem = chosen.problem
@@ -246,9 +276,15 @@ def _noise(chosen: FittedLaw) -> Noise | None:
     return Noise(chosen.variance, problem.df, problem.slope.value) if problem.df > 0 else None
 
 
-def _mix_laws(fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, size: int) -> Draws:
+def _mix_laws(
+    fitted_laws: tuple[FittedLaw, ...], choice: Choice, clock: Clock, size: int, *, new_launches: bool = True
+) -> Draws:
     """Draws of the laws with something left to judge noise by."""
-    parts = [(draws(law, clock, size), choice.weight(law.problem.law)) for law in fitted_laws if law.problem.df > 0]
+    parts = [
+        (draws(law, clock, size, new_launches=new_launches), choice.weight(law.problem.law))
+        for law in fitted_laws
+        if law.problem.df > 0
+    ]
     if not parts:
         raise FitError("there are as many parameters as launches, so nothing can be predicted; measure more launches")
     total = sum(weight for _, weight in parts)
@@ -268,5 +304,7 @@ def held_out(series: Series, laws: Sequence[Law]) -> HeldOut | None:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     _, clock = select_clock(physical, AMDAHL, smt_free=False)
-    predicted = predict(_mix_laws(fitted_laws, choice, clock, DRAWS), largest.cores, len(largest.launch_seconds))
+    # In blocks its launches shared what those that predict them did.
+    drawn = _mix_laws(fitted_laws, choice, clock, DRAWS, new_launches=seen.effects is None)
+    predicted = predict(drawn, largest.cores, len(largest.launch_seconds))
     return HeldOut(predicted, float(np.exp(np.log(largest.launch_seconds).mean())))

@@ -43,8 +43,8 @@ class Fit:
 
     @property
     def serial_fraction(self) -> Estimate:
-        """The serial fraction of Amdahl's law, or the contention of the universal scalability law."""
-        return self._figures.contention
+        """The serial fraction, averaged over the laws; its interval includes that of the choice between them."""
+        return self.series_fit.averaged.serial_fraction
 
     @property
     def coherency(self) -> Estimate | None:
@@ -53,13 +53,13 @@ class Fit:
 
     @property
     def rate_at_1(self) -> Estimate:
-        """Items per second on one core."""
-        return self._figures.rate_at_1
+        """Items per second on one core, averaged over the laws."""
+        return self.series_fit.averaged.rate_at_1
 
     @property
-    def speedup_limit(self) -> Estimate | None:
-        """The largest speedup under Amdahl's law; infinite where there is no serial part."""
-        return self._figures.speedup_limit
+    def speedup_limit(self) -> Estimate:
+        """The largest speedup on any number of cores, averaged over the laws; infinite where there is no limit."""
+        return self.series_fit.averaged.speedup_limit
 
     @property
     def peak_cores(self) -> Estimate | None:

@@ -6,6 +6,7 @@ from math import isinf
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.lack_of_fit import Misfit
+from scaling.analysis.fits.model_averaging import AveragedFigures
 from scaling.analysis.fits.verdict import (
     Caution,
     ClockUnknown,
@@ -19,6 +20,7 @@ from scaling.analysis.fits.verdict import (
     SmtYieldUnknown,
     TooFewCores,
     TooFewCounts,
+    UncertainPeak,
     VagueLimits,
     Verdict,
     VerdictReason,
@@ -40,10 +42,9 @@ NO_INTERVAL = "nothing is left to judge noise by, so no interval can be given"
 def fit_sentence(fit: SeriesFit) -> str:
     """What a series turned out to be, in one sentence."""
     name, verdict = fit.series.label, fit.verdict
-    chosen = fit.chosen.figures
     if verdict is Verdict.OK:
-        return f"{name}: {_law_sentence(chosen, max(fit.series.cores))}"
-    known = f"; {_best_known(fit, chosen)}" if verdict is Verdict.NOT_IDENTIFIABLE else ""
+        return f"{name}: {_law_sentence(fit)}"
+    known = f"; {_best_known(fit)}" if verdict is Verdict.NOT_IDENTIFIABLE else ""
     return f"{name}: {VERDICT_WORDS[verdict]}: {reasons_sentence(fit.reasons)}{known}"
 
 
@@ -68,6 +69,11 @@ def reason_sentence(reason: VerdictReason) -> str:
             return ", and ".join(limits if peak is None else [*limits, _peak_limit_words(peak, reason.factor)])
         case CorrelatedParameters(correlation):
             return f"T(1) and the serial fraction cannot be distinguished (correlation {correlation:.3f})"
+        case UncertainPeak(amdahl_weight):
+            return (
+                "the law with a peak fits best, but the one without is not excluded "
+                f"(Akaike weight {percent(amdahl_weight)})"
+            )
 
 
 def _superlinear_words(reason: MoreThanItsShare) -> str:
@@ -123,14 +129,15 @@ def caution_sentence(caution: Caution) -> str:
             return "with one value per count, noise and misfit cannot be distinguished; intervals rest on residuals"
 
 
-def _law_sentence(figures: LawFigures, measured: float) -> str:
-    fraction = with_interval(figures.contention, percent)
-    if not figures.law.has_peak:
-        assert figures.speedup_limit is not None
-        limit = with_interval(figures.speedup_limit, figure)
-        return f"{figures.law.title}, serial fraction {fraction}: at most {limit} times one core"
-    assert figures.peak_cores is not None
-    return f"{figures.law.title}, contention {fraction}: {peak_words(figures.peak_cores, measured)}"
+def _law_sentence(fit: SeriesFit) -> str:
+    """The chosen law, with the figures averaged over the laws; a peak is named only where it is certain."""
+    law, averaged = fit.chosen.law, fit.averaged
+    fraction = with_interval(averaged.serial_fraction, percent)
+    peak = fit.chosen.figures.peak_cores
+    if peak is None:
+        limit = with_interval(averaged.speedup_limit, figure)
+        return f"{law.title}, serial fraction {fraction}: at most {limit} times one core"
+    return f"{law.title}, contention {fraction}: {peak_words(peak, max(fit.series.cores))}"
 
 
 def peak_words(peak: Estimate, measured: float) -> str:
@@ -141,7 +148,7 @@ def peak_words(peak: Estimate, measured: float) -> str:
     return f"fastest on {with_interval(peak, figure)} cores"
 
 
-def _best_known(fit: SeriesFit, chosen: LawFigures) -> str:
+def _best_known(fit: SeriesFit) -> str:
     """What can be said although the law cannot: the last Karp-Flatt value, or the best-known share."""
     thin = len(set(fit.series.cores)) < 4
     if thin and fit.karp_flatt.values:
@@ -150,10 +157,11 @@ def _best_known(fit: SeriesFit, chosen: LawFigures) -> str:
             f"taken by itself, the time on {count(int(last.cores), 'core')} means a serial fraction of "
             f"{karp_flatt_words(last)}"
         )
-    parallel = _complement(chosen.contention)
-    if _relative_width(parallel) < _relative_width(chosen.contention):
+    serial = fit.averaged.serial_fraction
+    parallel = _complement(serial)
+    if _relative_width(parallel) < _relative_width(serial):
         return f"the parallel part is {with_interval(parallel, percent)}"
-    return f"the serial fraction is {with_interval(chosen.contention, percent)}"
+    return f"the serial fraction is {with_interval(serial, percent)}"
 
 
 def _complement(fraction: Estimate) -> Estimate:
@@ -240,7 +248,7 @@ def truth_lines(fit: SeriesFit) -> list[str]:
     stated = f"{fit.series.label}: stated serial fraction {percent(check.serial_fraction)}"
     if check.inside is None:
         return [f"{stated}; no interval to compare it with"]
-    interval = with_interval(fit.chosen.figures.contention, percent)
+    interval = with_interval(fit.averaged.serial_fraction, percent)
     return [f"{stated}, {'inside' if check.inside else 'outside'} the interval of {interval}"]
 
 
@@ -264,6 +272,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "cores": [_whole(point.cores + point.siblings) for point in fit.series.observations],
         "launches": list(fit.series.launches),
         "laws": {law.law.name: _law(law) for law in fit.figures},
+        "averaged": _averaged(fit.averaged),
         "chosen": choice.law.name,
         "verdict": VERDICT_WORDS[fit.verdict],
         "verdict_code": fit.verdict.value,
@@ -282,6 +291,16 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "karp_flatt_trend": {"trend": fit.karp_flatt.trend, "p": fit.karp_flatt.p},
         "held_out": _held_out(fit),
         "truth": _truth(fit),
+    }
+
+
+def _averaged(figures: AveragedFigures) -> dict[str, object]:
+    """The figures of a series whichever law holds."""
+    return {
+        "serial_fraction": _interval(figures.serial_fraction),
+        "rate_at_1": _interval(figures.rate_at_1),
+        "speedup_limit": _interval(figures.speedup_limit),
+        "peak_cores": None if figures.peak_cores is None else _interval(figures.peak_cores),
     }
 
 

@@ -9,9 +9,11 @@ Statistician 69, 2015) proposes: Φ(-t √(R/(R - 1))) instead of 2.5 %.
 The parametric bootstrap draws the parameters of a fit, so that any answer computed from them has an interval. Each draw
 takes a noise that the residuals allow (a scaled inverse χ², which makes few launches as uncertain as Student's t does,
 and a slope drawn from its own uncertainty), scatters the fitted means by it, and fits the law again with its bounds
-(Efron & Tibshirani, An Introduction to the Bootstrap, 1993, section 6.5). Draws come in antithetic pairs, with
-stratified noises, so that a thousand of them leave little Monte Carlo error. Where two laws are possible their draws
-are mixed by Akaike weight.
+(Efron & Tibshirani, An Introduction to the Bootstrap, 1993, section 6.5). Where counts lie off the law, the scatter of
+the means is that of the lack of fit, and any count may be as far off it as they are; launch effects move all means of a
+draw together. Draws come in antithetic pairs, with stratified noises, so that a thousand of them leave little Monte
+Carlo error. Where two laws are possible their draws are mixed by Akaike weight: model averaging (Buckland, Burnham &
+Augustin, Biometrics 53, 1997).
 """
 
 from collections.abc import Sequence
@@ -19,16 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from scipy.special import ndtr
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors
 from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_cores, fit_problem, natural
-from scaling.analysis.fits.observations import Counts, Floats
+from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.profile_likelihood import LARGEST_LOG_RATIO
 from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import LAWS, Law, relative_time
-from scaling.analysis.series import Series
 
 RESAMPLES = 1000
 # With more launches than this the mean of a resample is as good as normal.
@@ -47,13 +49,12 @@ class ResampledLaw:
     coherency: Floats
 
 
-def resample_means(series: Series, counts: Counts, size: int, seed: int) -> Floats:
+def resample_means(counts: Counts, size: int, seed: int) -> Floats:
     """Means of log seconds of the launches resampled at each count, resamples × counts."""
     chance = np.random.default_rng(seed)
-    shift = counts.means - np.array([np.log(point.launch_seconds).mean() for point in series.observations])
+    shift = counts.means - np.array([logs.mean() for logs in counts.logs])
     means: Floats = np.tile(shift, (size, 1))
-    for index, point in enumerate(series.observations):
-        logs = np.log(np.asarray(point.launch_seconds))
+    for index, logs in enumerate(counts.logs):
         if logs.size > MANY:
             means[:, index] += chance.normal(logs.mean(), logs.std() / np.sqrt(logs.size), size)
         else:
@@ -69,9 +70,9 @@ def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yield: float | No
     return ResampledLaw(contention, coherency)
 
 
-def both_laws(series: Series, counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law, ResampledLaw]:
+def both_laws(counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law, ResampledLaw]:
     """Amdahl's law and the universal scalability law over the same resamples."""
-    means = resample_means(series, counts, size, seed)
+    means = resample_means(counts, size, seed)
     return {law: fit_resamples(means, counts, law) for law in LAWS}
 
 
@@ -97,7 +98,9 @@ def expanded_interval(values: Floats, counts: Counts) -> tuple[float, float] | N
 class Draws:
     """Bootstrap draws of the parameters, one entry per draw, each with its share of the whole.
 
-    `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores.
+    `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores. `block`
+    is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
+    shape of the noise of a launch.
     """
 
     log_seconds: Floats
@@ -108,6 +111,9 @@ class Draws:
     slope: Floats
     share: Floats
     clock: Clock
+    block: Floats
+    misfit: Floats
+    errors: LaunchErrors = NORMAL
 
     def log_time(self, cores: Floats, siblings: float = 0.0) -> Floats:
         """Log seconds on so many cores, draws × cores; further hardware threads count by the SMT yield of the draw."""
@@ -119,40 +125,68 @@ class Draws:
         logs: Floats = self.log_seconds[:, None] + np.log(time) + np.log(whole)
         return logs
 
-    def launch_noise(self, cores: Floats) -> Floats:
-        """Relative noise of one launch on so many cores, draws × cores."""
+    def launch_noise(self, cores: Floats, launches: int | float = 1) -> Floats:
+        """Relative noise of the mean of new launches on so many cores, and how far off the law it may be."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-        noise: Floats = self.noise[:, None] * np.exp(self.slope[:, None] * np.log(cores) / 2.0)
+        own = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores))
+        noise: Floats = np.sqrt((own + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
         return noise
 
 
-def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED) -> Draws:
-    """Draw the parameters of a law `size` times (an even number)."""
+def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, *, new_launches: bool = True) -> Draws:
+    """Draw the parameters of a law `size` times (an even number); without `new_launches`, as of the same launches."""
     chance, problem = np.random.default_rng(seed), fitted.problem
-    half, fitted_slope = size // 2, problem.slope
-    spread = stats.chi2.ppf((chance.permutation(half) + 0.5) / half, problem.df)
+    half, fitted_slope, counts = size // 2, problem.slope, problem.counts
     steeper = np.sqrt(fitted_slope.variance) * stats.norm.ppf((chance.permutation(half) + 0.5) / half)
     # The slope turns around the pivot, so the noise on one core moves with it.
-    noise = np.tile(np.sqrt(fitted.squares / spread) * np.exp(-steeper * fitted_slope.pivot / 2.0), 2)
+    turned = np.exp(-steeper * fitted_slope.pivot / 2.0)
+    noise, noise_of_means = (np.tile(each * turned, 2) for each in _noises(fitted, half, chance))
     slope = np.tile(fitted_slope.value + steeper, 2)
-    scatter = chance.standard_normal((half, problem.counts.size)) / np.sqrt(problem.counts.launches)
-    spread_here = noise[:, None] * np.exp(slope[:, None] * np.log(problem.counts.cores) / 2.0)
+    scatter = chance.standard_normal((half, counts.size)) / np.sqrt(counts.launches)
+    spread_here = noise_of_means[:, None] * np.exp(slope[:, None] * np.log(counts.cores) / 2.0)
     shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     smt = None if fitted.smt_yield is None else np.full(2 * half, fitted.smt_yield)
-    solution = solve(fitted_logs(fitted) + shift, problem.weights, columns(problem.law, problem.counts), smt=smt)
+    solution = solve(fitted_logs(fitted) + shift, problem.weights, columns(problem.law, counts), smt=smt)
     log_seconds, contention, coherency = natural(solution)
-    smt_yield = np.zeros(2 * half) if solution.smt_yield is None else solution.smt_yield
-    share = np.full(2 * half, 0.5 / half)
+    block, level = _block_noise(counts, noise, chance) if new_launches else (np.zeros(size), np.zeros(size))
+    misfit = np.sqrt(np.maximum(noise_of_means**2 - noise**2, 0.0) * np.mean(1.0 / problem.weights))
     return Draws(
-        log_seconds=log_seconds,
+        log_seconds=log_seconds + level,
         contention=contention,
         coherency=coherency,
-        smt_yield=smt_yield,
+        smt_yield=np.zeros(2 * half) if solution.smt_yield is None else solution.smt_yield,
         noise=noise,
         slope=slope,
-        share=share,
+        share=np.full(2 * half, 0.5 / half),
         clock=clock,
+        block=block,
+        misfit=misfit if fitted.misfits else np.zeros(size),
+        errors=counts.errors,
     )
+
+
+def _noises(fitted: FittedLaw, size: int, chance: np.random.Generator) -> tuple[Floats, Floats]:
+    """Noises of one launch, and those that scatter the means: the same, or those of the lack of fit."""
+    problem = fitted.problem
+    levels = (chance.permutation(size) + 0.5) / size
+    if not fitted.misfits:
+        noise: Floats = np.sqrt(fitted.squares / stats.chi2.ppf(levels, problem.df))
+        return noise, noise
+    pure = np.sqrt(problem.pure / stats.chi2.ppf(levels, problem.counts.pure_df))
+    off = fitted.squares - problem.pure
+    return pure, np.sqrt(off / stats.chi2.ppf(chance.permutation(levels), fitted.lack_of_fit_df))
+
+
+def _block_noise(counts: Counts, noise: Floats, chance: np.random.Generator) -> tuple[Floats, Floats]:
+    """Noises that all counts of a launch share, and how far off they leave the level of the launches made."""
+    effects, half = counts.effects, len(noise) // 2
+    if effects is None:
+        return np.zeros(len(noise)), np.zeros(len(noise))
+    df = effects.blocks - 1
+    larger = np.tile(df / stats.chi2.ppf((chance.permutation(half) + 0.5) / half, df), 2)
+    block = np.sqrt(np.maximum(effects.observed_variance * larger - noise**2 * effects.noise_share, 0.0))
+    scatter = chance.standard_normal(half) / np.sqrt(effects.blocks)
+    return block, block * np.concatenate([scatter, -scatter])
 
 
 def fitted_logs(fitted: FittedLaw) -> Floats:
@@ -175,6 +209,9 @@ def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
         slope=np.concatenate([part.slope for part, _ in used]),
         share=np.concatenate([part.share * weight for part, weight in used]),
         clock=used[0][0].clock,
+        block=np.concatenate([part.block for part, _ in used]),
+        misfit=np.concatenate([part.misfit for part, _ in used]),
+        errors=used[0][0].errors,
     )
 
 
@@ -214,29 +251,33 @@ class HeldOut:
 def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0) -> Prediction:
     """Predict the mean of new launches on a number of cores, with its noise."""
     at = np.array([cores])
-    logs = draws.log_time(at, siblings)[:, 0]
-    noise = draws.launch_noise(at)[:, 0] / np.sqrt(launches)
+    logs, errors = draws.log_time(at, siblings)[:, 0], draws.errors.mean_of(launches)
+    noise = draws.launch_noise(at, launches)[:, 0]
     middle = float(np.exp(quantiles(logs, draws.share, [0.5])[0]))
-    low, high = (predictive_quantile(logs, noise, draws.share, level) for level in (0.025, 0.975))
+    low, high = (predictive_quantile(logs, noise, draws.share, level, errors) for level in (0.025, 0.975))
     return Prediction(cores, Estimate(middle, float(np.exp(low)), float(np.exp(high))))
 
 
-def predictive_quantile(logs: Floats, noise: Floats, share: Floats, level: float) -> float:
-    """The quantile of a mixture of normal distributions, by bisection."""
+def predictive_quantile(
+    logs: Floats, noise: Floats, share: Floats, level: float, errors: LaunchErrors = NORMAL
+) -> float:
+    """The quantile of a mixture of distributions of launches, by bisection."""
     reach = 8.0 * noise.max() + 1e-12
     low, high = float(logs.min() - reach), float(logs.max() + reach)
     safe = np.maximum(noise, 1e-15)
     for _ in range(60):
         middle = (low + high) / 2.0
-        reached = share @ ndtr((middle - logs) / safe) / share.sum()
+        reached = share @ errors.chance_below((middle - logs) / safe) / share.sum()
         low, high = (middle, high) if reached < level else (low, middle)
     return (low + high) / 2.0
 
 
-def chance_within(draws: Draws, seconds: float, cores: Floats, siblings: float = 0.0, launches: int = 1) -> Floats:
+def chance_within(
+    draws: Draws, seconds: float | Floats, cores: Floats, siblings: float = 0.0, launches: int = 1
+) -> Floats:
     """The probability, at each count, that the mean of new launches takes at most these seconds."""
     cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
     distance = np.log(seconds) - draws.log_time(cores, siblings)
-    safe = np.maximum(draws.launch_noise(cores) / np.sqrt(launches), 1e-15)
-    chances: Floats = draws.share @ ndtr(distance / safe) / draws.share.sum()
+    safe = np.maximum(draws.launch_noise(cores, launches), 1e-15)
+    chances: Floats = draws.share @ draws.errors.mean_of(launches).chance_below(distance / safe) / draws.share.sum()
     return chances

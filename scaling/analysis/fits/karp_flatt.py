@@ -2,7 +2,11 @@
 
 Flat is Amdahl's law; rising is overhead that grows (coherency, shared threads, a falling clock); falling is
 superlinear, or one core that was measured too slow. All counts share the same one-core launches, and the test of a
-trend knows it.
+trend takes that into account.
+
+Each value has the interval of its own ratio of times: from the ratios within blocks where launches were made together,
+otherwise by Welch's method, since launches on one core may be noisier or quieter than those on many. Only where a side
+has a single launch is the noise that of all counts.
 """
 
 from dataclasses import dataclass
@@ -11,13 +15,17 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from scaling.analysis import estimates
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.observations import Counts, Floats, variance_at
+from scaling.analysis.fits.launch_effects import LEAST_MATCHED, Floats
+from scaling.analysis.fits.observations import Counts, variance_at
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE, LARGEST_LOG_RATIO
 from scaling.analysis.laws import karp_flatt
+from scaling.analysis.series import Observation, Series
 
 TREND_SIGNIFICANT = 0.05
 LARGEST_CONDITION = 1e12
+LEAST_PAIRS = 3
 
 Trend = Literal["flat", "rising", "falling", "unknown"]
 
@@ -48,18 +56,23 @@ class KarpFlattSeries:
     p: float | None
 
 
-def karp_flatt_series(counts: Counts, noise: Noise | None) -> KarpFlattSeries:
-    """The Karp-Flatt values of a series; empty where one core was not measured."""
+def karp_flatt_series(series: Series, counts: Counts, noise: Noise | None) -> KarpFlattSeries:
+    """The Karp-Flatt values of a series, given as it is and as arrays; empty where one core was not measured."""
     physical = counts.siblings == 0.0
     baseline = np.flatnonzero(physical & (counts.cores == 1.0))
     others = np.flatnonzero(physical & (counts.cores > 1.0))
     if not baseline.size or not others.size:
         return KarpFlattSeries((), "unknown", None)
-    return _series(counts, int(baseline[0]), others, noise if noise is not None and noise.df > 0 else None)
+    known = noise if noise is not None and noise.df > 0 else None
+    return _series(series, counts, int(baseline[0]), others, known)
 
 
 def _series(
-    counts: Counts, baseline: int, others: np.ndarray[tuple[int], np.dtype[np.intp]], noise: Noise | None
+    series: Series,
+    counts: Counts,
+    baseline: int,
+    others: np.ndarray[tuple[int], np.dtype[np.intp]],
+    noise: Noise | None,
 ) -> KarpFlattSeries:
     cores, logs = counts.cores[others], counts.means[others] - counts.means[baseline]
     values = _fractions(logs, cores)
@@ -69,10 +82,36 @@ def _series(
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
     reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
     reach = np.minimum(reach, LARGEST_LOG_RATIO)
-    low, high = _fractions(logs - reach, cores), _fractions(logs + reach, cores)
-    ends = zip(cores, values, low, high, strict=True)
-    points = tuple(KarpFlatt(float(n), Estimate(float(f), float(a), float(b))) for n, f, a, b in ends)
-    return KarpFlattSeries(points, *_trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df))
+    pooled = map(Estimate, *(np.exp(logs + side * reach).tolist() for side in (0.0, -1.0, 1.0)))
+    one_core, points = series.observations[baseline], [series.observations[index] for index in others]
+    ratios = [_time_ratio(point, one_core) or usual for point, usual in zip(points, pooled, strict=True)]
+    fractions = [_fraction(ratio, n) for ratio, n in zip(ratios, cores.tolist(), strict=True)]
+    trend = _trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df)
+    return KarpFlattSeries(tuple(map(KarpFlatt, cores.tolist(), fractions)), *trend)
+
+
+def _fraction(time_ratio: Estimate, cores: float) -> Estimate:
+    return time_ratio.map(lambda time: float(karp_flatt(1.0 / time, cores)))
+
+
+def _time_ratio(many: Observation, one: Observation) -> Estimate | None:
+    """Time over that on one core with the interval of this ratio alone; None where a side has a single launch."""
+    if len(many.launch_seconds) < 2 or len(one.launch_seconds) < 2:
+        return None
+    pairs = paired_ratios(many, one)
+    ratio = estimates.mean(pairs) if pairs else estimates.ratio(many.launch_seconds, one.launch_seconds)
+    return None if ratio.low is None else ratio
+
+
+def paired_ratios(many: Observation, one: Observation) -> list[float]:
+    """Ratios of times within blocks; empty where fewer than three blocks have both, or most launches are in others."""
+    by_block = dict(zip(one.blocks, one.launch_seconds, strict=False))
+    pairs = [
+        seconds / by_block[block]
+        for block, seconds in zip(many.blocks, many.launch_seconds, strict=False)
+        if block in by_block
+    ]
+    return pairs if len(pairs) >= max(LEAST_PAIRS, LEAST_MATCHED * len(many.launch_seconds)) else []
 
 
 def _fractions(log_time_ratio: Floats, cores: Floats) -> Floats:

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.fits.bootstrap import fitted_logs
-from scaling.analysis.fits.least_squares import FittedLaw, columns
-from scaling.analysis.fits.observations import Counts, Floats
-from scaling.analysis.fits.selection import has_replicates
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.least_squares import LEAST_PURE_DF, FittedLaw, columns, has_replicates
+from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import AMDAHL
 
@@ -49,7 +49,7 @@ def misfit(fitted: FittedLaw) -> Misfit:
     """How well a law describes the series it was fitted to."""
     counts, problem = fitted.problem.counts, fitted.problem
     residuals = counts.means - fitted_logs(fitted)
-    if has_replicates(counts) and counts.pure_df >= 3:
+    if has_replicates(counts) and counts.pure_df >= LEAST_PURE_DF:
         return _against_pure_error(fitted, residuals)
     rms = float(np.sqrt(np.mean(residuals**2)))
     if counts.size <= problem.parameters + 1:
@@ -61,12 +61,11 @@ def _against_pure_error(fitted: FittedLaw, residuals: Floats) -> Misfit:
     counts, problem = fitted.problem.counts, fitted.problem
     left = counts.size - problem.parameters
     noise = problem.pure / counts.pure_df
-    explained = float(np.mean(counts.launches / problem.weights / counts.launches)) * noise * max(left, 0) / counts.size
+    explained = float(np.mean(1.0 / problem.weights)) * noise * max(left, 0) / counts.size
     excess = max(float(np.mean(residuals**2)) - explained, 0.0) ** 0.5
     if left <= 0:
         return Misfit(excess, None, pure=True)
-    ratio = (fitted.squares - problem.pure) / left / noise
-    return Misfit(excess, float(stats.f.sf(ratio, left, counts.pure_df)), pure=True)
+    return Misfit(excess, fitted.lack_of_fit_p, pure=True)
 
 
 def _neighbours_p(residuals: Floats, counts: Counts) -> float:

@@ -2,13 +2,20 @@
 
 A parameter on its bound is known to be there, not to be spread around it: it is dropped from the covariance, has no
 standard error, and the others have the errors they would have without it.
+
+Counts that lie off the law by more than the noise of launches explains (each by a percent, say: alignment, the split of
+the work) make the parameters less certain than launches do. Where an F test of lack of fit against pure error gives
+p < 0.2, the variance is that of the lack of fit, with its few degrees of freedom, if that makes intervals wider: the
+Birge ratio (Birge, Physical Review 40, 1932).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
-from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Floats, Slope, noise_slope, pure_error, weights
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Slope, pure_error, weights
 from scaling.analysis.fits.solving import Design, Solution, solve
 from scaling.analysis.laws import Law, relative_time
 
@@ -20,6 +27,11 @@ ON_BOUND = 1e-12
 USUAL_SMT_YIELD = 0.2
 LEAST_CORES = 1e-3
 LARGEST_COHERENCY = 1e6
+# Lack of fit less likely than this by chance widens intervals; so many degrees of freedom of pure error judge it. With
+# one degree of freedom of its own it would make any interval useless.
+SUSPICIOUS = 0.2
+LEAST_PURE_DF = 3
+LEAST_LACK_OF_FIT_DF = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +82,48 @@ class FittedLaw:
         """Variance of one launch on one core, relative; NaN where nothing is left to judge it by."""
         return self.squares / self.problem.df if self.problem.df > 0 else float("nan")
 
+    @property
+    def lack_of_fit_df(self) -> int:
+        """Degrees of freedom of the means of counts around the law; a parameter on its bound takes none."""
+        return self.problem.counts.size - len(self.free)
+
+    @property
+    def lack_of_fit_variance(self) -> float:
+        """Mean square of the means of counts around the law, as of a launch on one core."""
+        return max(self.squares - self.problem.pure, 0.0) / self.lack_of_fit_df
+
+    @property
+    def lack_of_fit_p(self) -> float | None:
+        """The chance of as much lack of fit where the law is right; None without launches that repeat counts."""
+        pure_df = self.problem.counts.pure_df
+        if self.lack_of_fit_df <= 0 or pure_df < LEAST_PURE_DF or not has_replicates(self.problem.counts):
+            return None
+        ratio = self.lack_of_fit_variance / (self.problem.pure / pure_df)
+        return float(stats.f.sf(ratio, self.lack_of_fit_df, pure_df))
+
+    @property
+    def misfits(self) -> bool:
+        """Whether the law's lack of fit is to be in its intervals."""
+        p = self.lack_of_fit_p
+        return p is not None and p < SUSPICIOUS and self.lack_of_fit_df >= LEAST_LACK_OF_FIT_DF
+
+    def interval_variance(self, parameter: str) -> tuple[float, float]:
+        """The variance and degrees of freedom of a parameter's interval: of launches, or of lack of fit if wider."""
+        choices = [(self.variance, self.effective_df(parameter))]
+        if self.misfits:
+            choices.append((self.lack_of_fit_variance, float(self.lack_of_fit_df)))
+        return max(choices, key=lambda choice: choice[0] * float(stats.t.ppf(0.975, choice[1])) ** 2)
+
     def stderr(self, parameter: str) -> float | None:
         """The standard error of a parameter; None on its bound, and where nothing is left to judge by."""
+        error = self.launch_stderr(parameter)
+        if error is None or not self.misfits:
+            return error
+        variance = self.squares / (self.problem.counts.observed - len(self.free))
+        return error * float(max(self.lack_of_fit_variance / variance, 1.0) ** 0.5)
+
+    def launch_stderr(self, parameter: str) -> float | None:
+        """The standard error as far as launches and residuals make it, without the Birge ratio."""
         if parameter not in self.free or not self.covariance.size:
             return None
         index = self.free.index(parameter)
@@ -112,10 +164,15 @@ class FittedLaw:
 
 def fit_problem(law: Law, counts: Counts, *, smt_free: bool = False) -> FitProblem:
     """The problem of fitting a law to counts, weighted by how noise grows with cores."""
-    slope = noise_slope(counts)
+    slope = counts.slope
     floor = counts.observed * LEAST_NOISE**2
     pure = pure_error(counts, slope.value) + floor
     return FitProblem(law, counts, slope, weights(counts, slope.value), pure, smt_free)
+
+
+def has_replicates(counts: Counts) -> bool:
+    """Whether there are replicates: half the counts or more have two launches."""
+    return bool(np.median(counts.launches) >= 2.0)
 
 
 def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:

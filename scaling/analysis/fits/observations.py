@@ -1,7 +1,8 @@
 """A series as arrays, one entry per core count, and how its noise grows with cores: the input of a fit. Pure.
 
 The launch is the unit of replication, and noise is relative, so everything is done with the logarithm of a launch's
-time. Of all launches at a count only three numbers matter to a fit: how many, their mean, and how they scatter.
+time. Of all launches at a count only three numbers matter to a fit: how many, their mean, and how they scatter. Where
+launches of several counts were made together, what they share is taken out of all three (`launch_effects`).
 
 Launches on many cores often scatter more than launches on one, so the variance is modelled: log variance = a + b log
 cores. Without weights that follow it, the interval of a serial fraction covers the true value too seldom; but a slope
@@ -11,32 +12,53 @@ weigh the same. The uncertainty of the slope is kept: whatever depends on the no
 judged by fewer degrees of freedom.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from scaling.analysis.fits.launch_effects import Floats, LaunchEffects, TwoWay, matched, two_way, within_blocks
+from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors, launch_errors
 from scaling.analysis.series import Series
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """How noise grows: the slope b, how uncertain it still is, and the log of cores around which it turns."""
+
+    value: float
+    variance: float
+    pivot: float
+
+
+LEVEL = Slope(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A series as arrays with one entry per count: the input of the solver."""
+    """A series as arrays with one entry per count: the input of the solver.
+
+    `launches` are as many as the mean is worth; `logs` are of the launches' seconds, without the effects of launches
+    that several counts share, which are in `effects`. `errors` is the distribution of launches, effects included.
+    """
 
     cores: Floats
     siblings: Floats
     launches: Floats
     means: Floats  # of log seconds
     scatter: Floats  # sum of squares of log seconds around their mean
+    degrees: Floats  # of freedom of the scatter
     stretch: Floats  # clock at the fewest cores over the clock here; ones where no clock is known
+    logs: tuple[Floats, ...] = ()
+    effects: LaunchEffects | None = None
+    slope: Slope = LEVEL
+    errors: LaunchErrors = NORMAL
 
     @property
     def observed(self) -> int:
-        """How many launches there are."""
-        return int(self.launches.sum())
+        """How many launches there are, less the effects of launches that were estimated."""
+        return self.pure_df + self.size
 
     @property
     def size(self) -> int:
@@ -46,21 +68,64 @@ class Counts:
     @property
     def pure_df(self) -> int:
         """Degrees of freedom of the scatter of launches around their own count's mean."""
-        return self.observed - self.size
+        return round(float(self.degrees.sum()))
 
 
 def counts(series: Series, stretch: Floats | None = None) -> Counts:
-    """The arrays of a series, count by count."""
-    logs = [np.log(np.asarray(point.launch_seconds, dtype=np.float64)) for point in series.observations]
+    """The arrays of a series, count by count; launches that share blocks without the effects of those."""
+    logs = tuple(np.log(np.asarray(point.launch_seconds, dtype=np.float64)) for point in series.observations)
     means = np.array([values.mean() for values in logs])
-    return Counts(
+    plain = Counts(
         cores=np.array(series.cores, dtype=np.float64),
         siblings=np.array([point.siblings for point in series.observations], dtype=np.float64),
         launches=np.array([len(values) for values in logs], dtype=np.float64),
         means=means,
         scatter=np.array([((values - mean) ** 2).sum() for values, mean in zip(logs, means, strict=True)]),
+        degrees=np.array([len(values) - 1.0 for values in logs]),
         stretch=np.ones(len(logs)) if stretch is None else stretch,
+        logs=logs,
     )
+    blocks = matched([point.blocks for point in series.observations], logs)
+    seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
+    return replace(seen, errors=_errors(seen, logs))
+
+
+def _errors(seen: Counts, logs: Sequence[Floats]) -> LaunchErrors:
+    """The errors of launches, each in standard deviations of a launch on so many cores."""
+    variance = variance_at(seen.cores, seen.slope.value)
+    if seen.effects is not None and seen.pure_df:
+        noise = np.sqrt(pure_error(seen, seen.slope.value) / seen.pure_df)
+        variance = variance + seen.effects.variance(noise) / max(noise**2, LEAST_NOISE**2)
+    repeated = [
+        (values - values.mean()) / np.sqrt(own * (1.0 - 1.0 / len(values)))
+        for values, own in zip(logs, variance, strict=True)
+        if len(values) > 1
+    ]
+    return launch_errors(np.concatenate(repeated) if repeated else np.empty(0), seen.pure_df)
+
+
+def _without_effects(plain: Counts, blocks: TwoWay) -> Counts:
+    """The counts with the effects of shared launches taken out, at the slope that is likeliest within launches."""
+    x = np.log(plain.cores)
+
+    def deviance(slope: float) -> float:
+        return within_blocks(blocks, np.exp(-slope * x), LEAST_NOISE) + (slope / PRIOR_SLOPE) ** 2
+
+    slope = _least(deviance) if np.ptp(x) > 0.0 else 0.0
+    fitted = two_way(blocks, np.exp(-slope * x))
+    counts = replace(
+        plain,
+        launches=fitted.launches,
+        means=fitted.means,
+        scatter=fitted.scatter,
+        degrees=fitted.degrees,
+        logs=fitted.logs,
+        effects=fitted.effects,
+    )
+    around = [deviance(slope + step) for step in (-CURVATURE_STEP, 0.0, CURVATURE_STEP)]
+    information = (around[0] - 2.0 * around[1] + around[2]) / (2.0 * CURVATURE_STEP**2)
+    pivot = float(fitted.degrees @ x / fitted.degrees.sum())
+    return replace(counts, slope=Slope(slope, 1.0 / max(information, PRIOR_SLOPE**-2.0), pivot))
 
 
 def clock_stretch(series: Series) -> Floats | None:
@@ -77,26 +142,16 @@ def clock_stretch(series: Series) -> Floats | None:
 # noise that grows much faster is. Weak enough that five launches per count outweigh it.
 PRIOR_SLOPE = 2.0
 STEEPEST = 4.0
+# Over which the curvature of the likelihood is taken.
+CURVATURE_STEP = 0.05
 
 # The least relative noise assumed: no clock and no table of printed figures is more precise.
 LEAST_NOISE = 1e-7
 
 
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """The slope b, how uncertain it still is, and the log of cores around which it turns."""
-
-    value: float
-    variance: float
-    pivot: float
-
-
-LEVEL = Slope(0.0, 0.0, 0.0)
-
-
 def noise_slope(counts: Counts) -> Slope:
     """The slope of noise, from the scatter within counts; level where there is no scatter."""
-    degrees = counts.launches - 1.0
+    degrees = counts.degrees
     measured = degrees > 0.0
     if np.unique(counts.cores[measured]).size < 2:
         return LEVEL
@@ -107,12 +162,14 @@ def noise_slope(counts: Counts) -> Slope:
         pooled = np.sum(scatter * np.exp(-slope * x)) / df.sum()
         return float(df.sum() * np.log(pooled) + slope * (df @ x) + (slope / PRIOR_SLOPE) ** 2)
 
-    best = minimize_scalar(
-        negative_log_likelihood, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6}
-    )
     pivot = float(df @ x / df.sum())
     information = float(df @ (x - pivot) ** 2) / 2.0 + PRIOR_SLOPE**-2.0
-    return Slope(float(best.x), 1.0 / information, pivot)
+    return Slope(_least(negative_log_likelihood), 1.0 / information, pivot)
+
+
+def _least(deviance: Callable[[float], float]) -> float:
+    found = minimize_scalar(deviance, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6})
+    return float(found.x)
 
 
 def weights(counts: Counts, slope: float) -> Floats:

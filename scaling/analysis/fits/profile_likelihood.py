@@ -2,9 +2,16 @@
 
 A value is inside while the sum of squares, with all other parameters at their best for it, is below the smallest one
 times (1 + F / df). That nests exactly, respects bounds and may be lopsided; an estimate ± 2 standard errors cannot.
+Lack of fit is in the variance that F is multiplied by (`least_squares`). A time, other than a ratio of times, also has
+the uncertainty of the launch effects, joined by the method of variance estimates recovery (MOVER: Zou & Donner,
+Statistics in Medicine 27, 2008).
+
+Over several laws the ends of an interval are where the tail areas of their profiles, averaged by weight, are 2.5 % each
+(model-averaged profile likelihood intervals: Fletcher & Turek, Journal of Agricultural, Biological and Environmental
+Statistics 17, 2012).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +19,9 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.estimates import Estimate, finite
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
-from scaling.analysis.fits.observations import Counts, Floats
+from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import Design, solve
 from scaling.analysis.laws import relative_time
 
@@ -50,12 +58,44 @@ def allowed_excess(fitted: FittedLaw, parameter: str) -> float:
     """
     if fitted.problem.df <= 0:
         return float("nan")
-    return float(stats.f.ppf(CONFIDENCE, 1, fitted.effective_df(parameter))) * fitted.variance
+    variance, df = fitted.interval_variance(parameter)
+    return float(stats.f.ppf(CONFIDENCE, 1, df)) * variance
 
 
 def contention_interval(fitted: FittedLaw) -> Estimate:
     """The serial fraction (Amdahl) or contention (USL), between 0 and 1."""
     return _interval(fitted, "contention", fitted.contention, _holding_contention(fitted), 0.0, 1.0)
+
+
+def averaged_contention(laws: Sequence[tuple[FittedLaw, float]], value: float) -> Estimate:
+    """A serial fraction with the interval of several laws by weight, between 0 and 1; each law needs noise to judge by.
+
+    The standard error is that of Buckland, Burnham & Augustin (Biometrics 53, 1997).
+    """
+    tail = (1.0 - CONFIDENCE) / 2.0
+
+    def beyond(points: Floats) -> Floats:
+        areas = sum(weight * contention_tail_area(fitted, points) for fitted, weight in laws)
+        return np.asarray(np.maximum(tail - areas, areas - 1.0 + tail))
+
+    errors = [fitted.stderr("contention") for fitted, _ in laws]
+    guess = 2.0 * max((error for error in errors if error), default=1e-4)
+    low, high = crossings(beyond, value, guess, (0.0, 1.0))
+    stderr = sum(
+        weight * float(np.hypot(error or 0.0, fitted.contention - value))
+        for (fitted, weight), error in zip(laws, errors, strict=True)
+    )
+    on_bound = value <= ON_BOUND or value >= 1.0 - ON_BOUND
+    return Estimate(value, min(low, value), max(high, value), None if on_bound else stderr, on_bound)
+
+
+def contention_tail_area(fitted: FittedLaw, values: Floats) -> Floats:
+    """The probability of Student's t below the signed root of the profile at each value: a confidence distribution."""
+    variance, df = fitted.interval_variance("contention")
+    excess = _holding_contention(fitted)(values) - (fitted.squares - fitted.problem.pure)
+    root = np.sign(values - fitted.contention) * np.sqrt(np.maximum(excess, 0.0) / variance)
+    areas: Floats = stats.t.cdf(root, df)
+    return areas
 
 
 def coherency_interval(fitted: FittedLaw) -> Estimate:
@@ -88,7 +128,20 @@ def seconds_interval(fitted: FittedLaw, cores: float = 1.0) -> Estimate:
     """Log of the time on so many cores (T(1) by default)."""
     value = float(log_seconds(fitted, np.array([cores]))[0])
     least, most = value - LARGEST_LOG_RATIO, value + LARGEST_LOG_RATIO
-    return _interval(fitted, "log_seconds", value, _holding_seconds(fitted, cores), least, most)
+    within = _interval(fitted, "log_seconds", value, _holding_seconds(fitted, cores), least, most)
+    return _with_launch_effects(within, fitted)
+
+
+def _with_launch_effects(within: Estimate, fitted: FittedLaw) -> Estimate:
+    """The interval of a log time with the uncertainty of the level that all counts of a launch share."""
+    effects = fitted.problem.counts.effects
+    if effects is None or within.low is None or within.high is None:
+        return within
+    variance = float(effects.variance(np.sqrt(fitted.problem.pure / fitted.problem.counts.pure_df))) / effects.blocks
+    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, effects.blocks - 1)) * np.sqrt(variance)
+    low, high = (float(np.hypot(within.value - within.low, reach)), float(np.hypot(within.high - within.value, reach)))
+    stderr = None if within.stderr is None else float(np.hypot(within.stderr, np.sqrt(variance)))
+    return replace(within, low=within.value - low, high=within.value + high, stderr=stderr)
 
 
 def log_seconds(fitted: FittedLaw, cores: Floats, stretch: Floats | float = 1.0) -> Floats:
@@ -235,12 +288,14 @@ def _holding_seconds(fitted: FittedLaw, cores: float) -> Profile:
 
 def with_count(counts: Counts, cores: float) -> Counts:
     """Counts and one more, without launches of its own."""
-    return Counts(
+    return replace(
+        counts,
         cores=np.append(counts.cores, cores),
         siblings=np.append(counts.siblings, 0.0),
         launches=np.append(counts.launches, 0.0),
         means=np.append(counts.means, 0.0),
         scatter=np.append(counts.scatter, 0.0),
+        degrees=np.append(counts.degrees, 0.0),
         stretch=np.append(counts.stretch, 1.0),
     )
 

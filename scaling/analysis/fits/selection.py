@@ -4,7 +4,9 @@ The law is chosen on launches, not on one mean per count, by two tests: the corr
 Biometrika 76, 1989), and an F test of coherency = 0, whose p-value is halved because coherency cannot be negative. With
 launches, both must favour coherency. With one value per count the Akaike correction is left out, because it would
 charge more for a parameter than any curve can gain, and where the two disagree the law that better predicts a count
-left out of the fit is taken (leave-one-out cross-validation).
+left out of the fit is taken (leave-one-out cross-validation). Where counts lie off even the law with coherency, the
+likelihood is divided by that overdispersion (QAIC: Burnham & Anderson, Model Selection and Multimodel Inference, 2002,
+section 2.5), and the F test is against it.
 
 A clock that falls as more cores are busy looks like a serial fraction: 3.7 GHz falling to 2.8 over 32 cores turns 0.020
 into 0.029. Where every count has a measured clock, two models are tried, neither of which costs a parameter: the serial
@@ -18,13 +20,15 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem
-from scaling.analysis.fits.observations import Counts, Floats, clock_stretch, counts
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem, has_replicates
+from scaling.analysis.fits.observations import Counts, clock_stretch, counts
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import AMDAHL, USL, Law
 from scaling.analysis.series import Series
 
 SIGNIFICANT = 0.05
+LEAST_USL_WEIGHT = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,14 @@ class Choice:
         """The Akaike weight of a law."""
         return self.amdahl_weight if law == AMDAHL else self.usl_weight
 
+    def interval_weight(self, law: Law) -> float:
+        """The weight of a law in intervals: that with coherency, which includes the other, has the most at least.
 
-def has_replicates(counts: Counts) -> bool:
-    """Whether there are replicates: half the counts or more have two launches."""
-    return bool(np.median(counts.launches) >= 2.0)
+        A coherency too small to be selected still moves the serial fraction; with Akaike weights alone intervals then
+        held it 86 % of the time.
+        """
+        usl = max(self.usl_weight, LEAST_USL_WEIGHT)
+        return usl if law == USL else 1.0 - usl
 
 
 def only(law: Law) -> Choice:
@@ -54,7 +62,7 @@ def only(law: Law) -> Choice:
 
 def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     """Choose the law that both tests favour."""
-    gain = akaike(amdahl) - akaike(usl)
+    gain = akaike(amdahl, overdispersion(usl)) - akaike(usl, overdispersion(usl))
     p = coherency_p(amdahl, usl)
     favours_usl = (gain > 0.0, p < SIGNIFICANT)
     tie = any(favours_usl) and not has_replicates(usl.problem.counts)
@@ -63,10 +71,15 @@ def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 
 
-def akaike(fitted: FittedLaw) -> float:
+def overdispersion(fitted: FittedLaw) -> float:
+    """How much larger the variance of counts around a law is than launches explain; 1 where they explain it."""
+    return max(fitted.lack_of_fit_variance / fitted.variance, 1.0) if fitted.misfits else 1.0
+
+
+def akaike(fitted: FittedLaw, overdispersion: float = 1.0) -> float:
     """The Akaike criterion of a fit, corrected for few launches where there are launches."""
     n, q = fitted.problem.counts.observed, fitted.problem.parameters + 1
-    plain = n * np.log(fitted.squares / n) + 2.0 * q
+    plain = n * np.log(fitted.squares / n) / overdispersion + 2.0 * q
     if not has_replicates(fitted.problem.counts) or n - q - 1 <= 0:
         return float(plain)
     return float(plain + 2.0 * q * (q + 1) / (n - q - 1))
@@ -74,11 +87,11 @@ def akaike(fitted: FittedLaw) -> float:
 
 def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
     """The p-value of coherency = 0: half that of an F test, because coherency cannot be negative."""
-    df = usl.problem.df
-    if df <= 0:
+    if usl.problem.df <= 0:
         return 1.0
-    ratio = (amdahl.squares - usl.squares) / (usl.squares / df)
-    return float(stats.f.sf(max(ratio, 0.0), 1, usl.effective_df("coherency"))) / 2.0
+    variance, df = usl.interval_variance("coherency")
+    ratio = (amdahl.squares - usl.squares) / variance
+    return float(stats.f.sf(max(ratio, 0.0), 1, df)) / 2.0
 
 
 def _predicts_better(one: FittedLaw, other: FittedLaw) -> bool:

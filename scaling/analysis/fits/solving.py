@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 
 Truths = NDArray[np.bool_]
 

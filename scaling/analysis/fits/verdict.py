@@ -25,6 +25,8 @@ STANDARD_ERRORS = 2.0
 CLEARLY = 0.02
 PLAINLY = 0.05
 ONE_CORE_STANDARD_ERRORS = 3.0
+# A peak is certain where the law without one has at most this Akaike weight.
+LARGEST_DOUBT = 0.025
 
 
 class Verdict(StrEnum):
@@ -108,13 +110,31 @@ class CorrelatedParameters:
     correlation: float
 
 
-VerdictReason = TooFewCounts | TooFewCores | MoreThanItsShare | LackOfFit | VagueLimits | CorrelatedParameters
+@dataclass(frozen=True, slots=True)
+class UncertainPeak:
+    """The chosen law has a peak, but the one without is not excluded: it has this Akaike weight."""
+
+    code: ClassVar[str] = "uncertain-peak"
+    amdahl_weight: float
+
+
+VerdictReason = (
+    TooFewCounts | TooFewCores | MoreThanItsShare | LackOfFit | VagueLimits | CorrelatedParameters | UncertainPeak
+)
 
 
 def verdict(
-    chosen: FittedLaw, contention: Estimate, peak: Estimate | None, misfit: Misfit, free: tuple[FittedLaw, ...]
+    chosen: FittedLaw,
+    contention: Estimate,
+    peak: Estimate | None,
+    misfit: Misfit,
+    free: tuple[FittedLaw, ...],
+    amdahl_weight: float = 0.0,
 ) -> tuple[Verdict, tuple[VerdictReason, ...]]:
-    """The verdict on a series with its reasons: too few counts come first, then lack of fit, then vague limits."""
+    """The verdict on a series with its reasons: too few counts come first, then lack of fit, then vague limits.
+
+    `contention` and `peak` are those of the series; a peak is given where the chosen law has one.
+    """
     counts = chosen.problem.counts
     thin = _too_thin(counts)
     over = _superlinear(counts, free)
@@ -125,6 +145,8 @@ def verdict(
     if misfit.hopeless:
         return Verdict.NO_LAW_FITS, (LackOfFit(misfit),)
     vague = _too_vague(chosen, contention, peak)
+    if peak is not None and amdahl_weight > LARGEST_DOUBT:
+        vague = (*vague, UncertainPeak(amdahl_weight))
     return Verdict.NOT_IDENTIFIABLE if vague else Verdict.OK, vague
 
 
@@ -141,7 +163,7 @@ def _superlinear(counts: Counts, free: tuple[FittedLaw, ...]) -> MoreThanItsShar
         NegativeParameter(name, value, error)
         for law in free
         for name, value in (("contention", law.contention), ("coherency", law.coherency))
-        if (error := law.stderr(name)) and value < -STANDARD_ERRORS * error
+        if (error := law.launch_stderr(name)) and value < -STANDARD_ERRORS * error
     ]
     index = _most_over(counts)
     if index is None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import predictive_quantile
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.profile import DRAWS, LEAST_SECONDS, NOT_OPS, PartTimes, draw_means

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from scaling.analysis.estimates import student_t
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.ops.traces import Trace, TracedStep, traces_by_point
 from scaling.errors import FitError

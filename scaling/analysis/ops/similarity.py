@@ -14,7 +14,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import cosine
 
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.profile import Profile
 
 Linkage = Literal["centroid", "average"]

@@ -1,19 +1,20 @@
 """Answers to sizing questions as quantiles per available size, for readers without the bootstrap draws. Pure.
 
-Quantiles of the predictive distribution (a mixture of normal distributions, one per draw) are found by Halley's method
-on the probit scale, where a mixture is almost linear, with a bracket to fall back on. Whoever has the quantiles gets
-the chance of any time by interpolation, exact at the levels of `ASSURANCES`.
+Quantiles of the predictive distribution (a mixture of the distributions of launches, one per draw) are found by
+Halley's method on the probit scale, where a mixture is almost linear, with a bracket to fall back on. Whoever has the
+quantiles gets the chance of any time by interpolation, exact at the levels of `ASSURANCES`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from scaling.analysis.capacity import crossing_grid
 from scaling.analysis.fits.bootstrap import Draws, quantiles
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import speedup_limit
 
@@ -61,11 +62,12 @@ class SizeTable:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """A mixture of normal distributions, one per draw: its mean, standard deviation (`noise`) and share."""
+    """A mixture of distributions of one shape, one per draw: its mean, standard deviation (`noise`) and share."""
 
     means: Floats
     noise: Floats
     share: Floats
+    errors: LaunchErrors = NORMAL
 
     @property
     def mean(self) -> float:
@@ -78,12 +80,12 @@ class Mixture:
         return float(np.sqrt(self.share @ ((self.means - self.mean) ** 2 + self.noise**2)))
 
 
-def launch_mixture(draws: Draws, cores: int, threads: int = 1) -> Mixture:
-    """Log seconds of one launch on a size."""
+def launch_mixture(draws: Draws, cores: int, threads: int = 1, launches: int | float = 1) -> Mixture:
+    """Log seconds of the mean of launches on a size."""
     at = np.array([float(cores)])
     logs = draws.log_time(at, float(cores * (threads - 1)))[:, 0]
-    noise = np.maximum(draws.launch_noise(at)[:, 0], 1e-15)
-    return Mixture(logs, noise, draws.share / draws.share.sum())
+    noise = np.maximum(draws.launch_noise(at, launches)[:, 0], 1e-15)
+    return Mixture(logs, noise, draws.share / draws.share.sum(), draws.errors.mean_of(launches))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def size_tables(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> tuple[Si
         mixture = launch_mixture(draws, cores)
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
-        replicas = _replicas(mixture, log_seconds[list(ASSURANCE_PROBITS)])
+        replicas = _replicas(draws, cores, log_seconds[list(ASSURANCE_PROBITS)])
         tables.append(_size_table(fit, draws, cores, 1, log_seconds, efficiencies[:, column], replicas))
     return tuple(tables)
 
@@ -196,34 +198,30 @@ def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = 
 def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, Floats]:
     """The probit of the chance of no more than each value, its derivative, and the second over the first squared.
 
-    A few values at a time and in place, because fresh large arrays cost more than the arithmetic.
+    A few values at a time, because fresh large arrays cost more than the arithmetic.
     """
     sums, inverse = np.empty((3, len(at))), 1.0 / mixture.noise
     weight = mixture.share * inverse
     for first in range(0, len(at), _BLOCK):
         block = slice(first, first + _BLOCK)
-        standard = at[block, None] - mixture.means
-        standard *= inverse
-        density = standard * standard
-        density *= -0.5
-        np.exp(density, out=density)
+        standard = (at[block, None] - mixture.means) * inverse
+        density, change = mixture.errors.density(standard)
+        sums[0, block] = mixture.errors.chance_below(standard) @ mixture.share
         sums[1, block] = density @ weight
-        density *= standard
-        sums[2, block] = density @ (weight * inverse)
-        sums[0, block] = ndtr(standard, out=standard) @ mixture.share
+        sums[2, block] = change @ (weight * inverse)
     reached: Floats = ndtri(np.clip(sums[0], 1e-300, 1.0 - 1e-16))
-    height = np.exp(-0.5 * reached**2)
+    height = np.exp(-0.5 * reached**2) / np.sqrt(2.0 * np.pi)
     slope = np.maximum(sums[1], 1e-100) / height
     with np.errstate(over="ignore", invalid="ignore"):  # what is no number halves the bracket
-        return reached, slope, reached - sums[2] / height / slope**2
+        return reached, slope, reached + sums[2] / height / slope**2
 
 
-def _replicas(mixture: Mixture, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
+def _replicas(draws: Draws, cores: int, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
     """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
     probits, columns = ndtri(ASSURANCES), [one_launch]
-    shape = Shape(probits).after(mixture, one_launch)
+    shape = Shape(probits).after(launch_mixture(draws, cores), one_launch)
     for doubling in range(1, DOUBLINGS + 1):
-        mean_of_launches = Mixture(mixture.means, mixture.noise / 2.0 ** (doubling / 2.0), mixture.share)
+        mean_of_launches = launch_mixture(draws, cores, launches=2**doubling)
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
         shape = shape.after(mean_of_launches, columns[-1])
     return tuple(map(tuple, np.array(columns).T.tolist()))

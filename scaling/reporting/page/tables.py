@@ -75,7 +75,7 @@ def _give(limits: ScalingLimits) -> Words:
 def _serial(fit: SeriesFit) -> Words:
     """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
     if fit.verdict.has_law:
-        return apart(with_interval(fit.chosen.figures.contention, percent))
+        return apart(with_interval(fit.averaged.serial_fraction, percent))
     if not fit.karp_flatt.values:
         return Words("–", "no law fits, and one core was not measured")
     last = fit.karp_flatt.values[-1]
@@ -89,8 +89,9 @@ def _ceiling(fit: SeriesFit) -> Words:
     if not fit.verdict.has_law:
         return Words("–", "no law fits" if fit.verdict is Verdict.NO_LAW_FITS else "none in sight")
     if figures.speedup_limit is not None:
-        words = apart(with_interval(figures.speedup_limit, figure))
-        return Words(f"× {words.value}" if isfinite(figures.speedup_limit.value) else words.value, words.rest)
+        limit = fit.averaged.speedup_limit
+        words = apart(with_interval(limit, figure))
+        return Words(f"× {words.value}" if isfinite(limit.value) else words.value, words.rest)
     assert figures.peak_cores is not None
     return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.observations import Floats
+from scaling.analysis.fits.launch_effects import Floats
 from scaling.reporting.plots.layout import (
     Key,
     band_key,

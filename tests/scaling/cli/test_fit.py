@@ -14,7 +14,7 @@ from tests.scaling.cli.scaling import scaling as program
 def test_fit_puts_the_answer_first_and_cautions_beside(csv):
     completed = program("fit", csv(RAYTRACER))
     assert completed.returncode == 0, completed.stderr
-    assert completed.stdout.startswith("mine: Amdahl's law, serial fraction 5.66 %")
+    assert completed.stdout.startswith("mine: Amdahl's law, serial fraction 5.65 %")
     assert "no clock was recorded" in completed.stderr
     assert "\x1b" not in completed.stdout
 

@@ -21,6 +21,7 @@ from scaling.analysis.fits.verdict import (
     SmtYieldUnknown,
     TooFewCores,
     TooFewCounts,
+    UncertainPeak,
     VagueLimits,
     Verdict,
     VerdictReason,
@@ -51,7 +52,7 @@ def fitted(measured):
 def test_the_answer_comes_first_in_words():
     sentence = fit_sentence(fitted(rates("rays", RAYTRACER)))
     assert sentence == (
-        "rays: Amdahl's law, serial fraction 5.66 % (4.83 % to 6.6 %): at most 17.7 (15.2 to 20.7) times one core"
+        "rays: Amdahl's law, serial fraction 5.65 % (4.12 % to 6.66 %): at most 17.4 (12.7 to 20.7) times one core"
     )
     assert "fastest on 33.2 (31 to 36) cores" in fit_sentence(fitted(rates("cisco", CISCO)))
 
@@ -134,6 +135,7 @@ def test_facts_are_the_contract():
     assert set(facts["laws"]["amdahl"]) >= {"serial_fraction", "rate_at_1", "speedup_limit"}
     assert set(facts["laws"]["usl"]) >= {"contention", "coherency", "rate_at_1", "peak_cores"}
     assert set(facts["laws"]["usl"]["coherency"]) >= {"value", "low", "high", "stderr"}
+    assert set(facts["averaged"]) == {"serial_fraction", "rate_at_1", "speedup_limit", "peak_cores"}
     assert (facts["chosen"], facts["verdict"], facts["reasons"]) == ("amdahl", "ok", [])
     assert set(facts["karp_flatt"][0]) == {"cores", "value", "low", "high"}
     assert set(facts["held_out"]) == {"cores", "predicted", "low", "high", "measured", "inside"}
@@ -179,6 +181,11 @@ REASONS = [
         CorrelatedParameters(0.991),
         "correlated-parameters",
         "T(1) and the serial fraction cannot be distinguished (correlation 0.991)",
+    ),
+    (
+        UncertainPeak(0.2),
+        "uncertain-peak",
+        "the law with a peak fits best, but the one without is not excluded (Akaike weight 20 %)",
     ),
 ]
 CAUTIONS = [

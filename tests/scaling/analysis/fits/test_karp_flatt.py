@@ -10,19 +10,21 @@ from tests.published import FX_40, NO_SINGLE, Y_MP, rates, times
 
 def traced(measured):
     seen = counts(measured)
-    return karp_flatt_series(seen, Noise(pure_error(seen, 0.0) / seen.pure_df, seen.pure_df, 0.0))
+    return karp_flatt_series(measured, seen, Noise(pure_error(seen, 0.0) / seen.pure_df, seen.pure_df, 0.0))
 
 
 def test_values_are_those_of_the_paper():
     for table in (Y_MP, FX_40):
-        values = karp_flatt_series(counts(times("linpack", table)), None).values
+        measured = times("linpack", table)
+        values = karp_flatt_series(measured, counts(measured), None).values
         printed = [f for _, _, f in table[1:]]
         assert [point.fraction.value for point in values] == pytest.approx(printed, abs=1.5e-3)
         assert all(point.fraction.low is None for point in values)
 
 
 def test_without_one_core_there_is_no_trace():
-    assert karp_flatt_series(counts(rates("no single", NO_SINGLE)), None).values == ()
+    measured = rates("no single", NO_SINGLE)
+    assert karp_flatt_series(measured, counts(measured), None).values == ()
 
 
 def test_intervals_hold_the_serial_fraction_about_as_often_as_they_say():

@@ -46,7 +46,7 @@ def test_the_answers_are_those_of_every_node_type_with_a_price(node_types, shown
     words = text_of(shown, "answers")
     for node_type in node_types:
         for limits in node_type.evaluation.limits:
-            law = limits.fit.chosen.figures.contention
+            law = limits.fit.averaged.serial_fraction
             assert f"{100 * law.value:.3g} % ({100 * law.low:.3g} % to {100 * law.high:.3g} %)" in words
             allocation = node_type.recommendation(limits.fit.series.key)
             assert f"{allocation.cores} cores" in words

@@ -80,10 +80,9 @@ def test_the_numbers_rows_are_sorted_by_are_those_of_the_facts(shown):
 def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
     words = text_of(shown, "answers")
     for limits, series_facts in zip(facts_of(shown)["limits"], facts_of(shown)["series"], strict=True):
-        law = series_facts["laws"][series_facts["chosen"]]
         if limits["recommended_cores"] is not None:
             assert f" {limits['recommended_cores']} core" in words
-            serial = law.get("serial_fraction", law.get("contention"))
+            serial = series_facts["averaged"]["serial_fraction"]
             assert (
                 f"{100 * serial['value']:.3g} % ({100 * serial['low']:.3g} % to {100 * serial['high']:.3g} %)" in words
             )
