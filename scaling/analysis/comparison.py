@@ -125,7 +125,8 @@ def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, S
 
 
 def _by_cohort(summary: Summary) -> dict[str, Launch]:
-    return {launch.cohort: launch for launch in summary.comparable if launch.cohort is not None}
+    """Launches that took turns with others, disturbed or not: what disturbed a cohort, all of it has met."""
+    return {launch.cohort: launch for launch in (*summary.used, *summary.disturbed) if launch.cohort is not None}
 
 
 def _differences(matched: Sequence[tuple[Summary, Summary]]) -> Iterator[Difference]:

@@ -75,8 +75,8 @@ class HostSlowdown:
 class Summary:
     """A point over its launches: the figure, what it rests on, and what speaks against it.
 
-    The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. `slow` are the
-    launches that were left out for nothing but being slower than the others.
+    The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
+    were left out for what happened beside them, or for being slower than the others, are `disturbed`.
     """
 
     point: Point
@@ -88,7 +88,7 @@ class Summary:
     doubts: tuple[Doubt, ...]
     verdict: Verdict
     slowdown: HostSlowdown | None = None
-    slow: tuple[Launch, ...] = ()
+    disturbed: tuple[Launch, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -103,7 +103,7 @@ class Summary:
     @property
     def comparable(self) -> tuple[Launch, ...]:
         """The launches that a comparison takes: none is left out because of its result."""
-        return (*self.used, *self.slow)
+        return (*self.used, *(launch for launch in self.disturbed if launch.only_slow))
 
     @property
     def rate(self) -> Estimate | None:
@@ -136,7 +136,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         doubts=(*about_point, *_launch_doubts(measured)),
         verdict=verdict,
         slowdown=_slowdown(measured, step.value) if step else None,
-        slow=tuple(launch for launch in measured if launch.only_slow),
+        disturbed=tuple(launch for launch in measured if launch.spoiled and not launch.misplaced),
     )
 
 

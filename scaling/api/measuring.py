@@ -62,7 +62,7 @@ class Monitor:
     def note(self, sentence: str) -> None:
         """Something worth a sentence has happened."""
 
-    def start(self, schedule: Schedule) -> None:
+    def start(self, schedule: loop.Runs) -> None:
         """Measuring begins."""
 
     def row(self, row: Row) -> None:
@@ -164,12 +164,12 @@ def prepare(
 
 def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) -> Results:
     """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
-    _refuse_another_study(job)
-    with _hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd:
+    refuse_another_study(job)
+    with hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd:
         store = Store(job.folder)
         try:
-            _refuse_another_study(job)
-            _set_aside(store, retry_failed, monitor)
+            refuse_another_study(job)
+            set_aside(store, retry_failed, monitor)
             store.write_study(job.toml)
             store.write_machine(job.machine, job.topology)
             store.write_findings(examine(job.topology))
@@ -191,7 +191,7 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor) -> None:
 
     with (
         interruptible(stored_runs) as check,
-        _watch(monitor, schedule),
+        watch(monitor, schedule),
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
@@ -290,11 +290,11 @@ def prepare_profile(
 def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
     """Trace what the folder of a job lacks; all of its runs."""
     _refuse_another_machine(job)
-    with _hold_lock(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
+    with hold_lock(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
         store = TraceStore(job.folder)
         try:
             _refuse_another_machine(job)
-            _set_aside(store, retry_failed, monitor)
+            set_aside(store, retry_failed, monitor)
             _refuse_other_steps(job)
             store.write_profile(job.toml)
             store.write_machine(job.machine, job.topology)
@@ -322,7 +322,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 
     with (
         interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
-        _watch(monitor, schedule),
+        watch(monitor, schedule),
         LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
     ):
         loop.trace(schedule, engine, store, on_row, check)
@@ -355,7 +355,8 @@ def _from_an_interrupt(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def _hold_lock(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
+def hold_lock(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
+    """Hold the lock of this machine while something is measured; its descriptor."""
     lock = MachineLock(purpose, wait, monitor.note)
     try:
         yield lock.fd
@@ -364,7 +365,8 @@ def _hold_lock(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
 
 
 @contextmanager
-def _watch(monitor: Monitor, schedule: Schedule) -> Iterator[None]:
+def watch(monitor: Monitor, schedule: loop.Runs) -> Iterator[None]:
+    """Tell a monitor when measuring begins and when it has ended."""
     monitor.start(schedule)
     try:
         yield
@@ -409,7 +411,7 @@ def budget_seconds(budget: str | float) -> float:
     return seconds
 
 
-def _refuse_another_study(job: Job) -> None:
+def refuse_another_study(job: Job) -> None:
     """Refuse to go on in a folder that holds another study or another machine."""
     if is_cluster_folder(job.folder):
         raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
@@ -444,7 +446,7 @@ def _refuse_other_steps(job: ProfileJob) -> None:
             )
 
 
-def _set_aside(lines: Lines[T], retry_failed: bool, monitor: Monitor) -> None:
+def set_aside(lines: Lines[T], retry_failed: bool, monitor: Monitor) -> None:
     """Set failed runs aside if asked to; note which runs are made again although the folder has something of them."""
     if lines.set_aside:
         monitor.note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")

@@ -1,13 +1,17 @@
-"""`scaling compare`: which points of two results folders differ."""
+"""`scaling compare`: which points of two results folders, or of two variants of a study, differ."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from scaling.analysis.comparison import Comparison
+from scaling.api.comparing import carry_out_comparison, prepare_comparison
 from scaling.api.results import load
-from scaling.cli.options import Json
+from scaling.cli.options import Json, NoWait, RetryFailed
 from scaling.cli.printing import MOST_REMARKS, print_json, print_note, print_notes, print_table
+from scaling.cli.progress import Progress
+from scaling.errors import StudyError
 from scaling.reporting.points import (
     comparison_answer,
     comparison_facts,
@@ -17,10 +21,32 @@ from scaling.reporting.points import (
 )
 from scaling.reporting.words import count, point_words
 
+SIDES = ("first", "second")
+
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="DIR_A", help="A results folder.")],
-    second: Annotated[Path, typer.Argument(metavar="DIR_B", help="Another one.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="DIR_A|STUDY", help="A results folder, or with --between what to measure.")
+    ],
+    second: Annotated[Path | None, typer.Argument(metavar="[DIR_B]", help="Another one.")] = None,
+    between: Annotated[
+        tuple[str, str],
+        typer.Option(
+            metavar="A B",
+            help="Measure two variants of a study in turns with each other, and compare them: two settings such as "
+            "intra=1 intra=2, or two programs such as 'command: ./old' 'command: ./new'.",
+        ),
+    ] = ("", ""),
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="With --between: folder for both, A and B in it."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="With --between: change a key of the study for both."),
+    ] = None,
+    no_wait: NoWait = False,
+    retry_failed: RetryFailed = False,
     across_machines: Annotated[
         bool, typer.Option("--across-machines", help="Compare although the machines are not alike.")
     ] = False,
@@ -29,20 +55,38 @@ def compare(
     """Say which points differ, by how much, and with what certainty; status 1 when any does.
 
     Example: scaling compare results/before results/after
+
+    Example: scaling compare quick --between intra=1 intra=2
     """
-    comparison = load(first).compare(load(second), across_machines=across_machines)
-    if as_json:
-        print_json(comparison_facts(comparison))
+    if any(between):
+        if second is not None:
+            raise StudyError(f"--between measures two variants of {first}; leave {second} out")
+        job = prepare_comparison(str(first), between, output, settings or [])
+        print_notes(job.notes)
+        comparison = carry_out_comparison(job, retry_failed, not no_wait, Progress())
+        folders = tuple(one.folder for one in job.jobs)
+        print_notes(
+            f"{side} is {text}, in {folder}" for side, text, folder in zip(SIDES, between, folders, strict=True)
+        )
     else:
-        print(comparison_answer(comparison))
-        print_table(comparison_table(comparison))
-        for folder, only in ((first, comparison.only_first), (second, comparison.only_second)):
-            if only:
-                print_note(f"{count(len(only), 'point')} only in {folder}, such as {point_words(only[0])}")
-        print_notes(filter(None, [too_few_sentence(comparison)]))
-        remarks = [
-            f"{point_words(one.point)}: {why}" for one in comparison.differences for why in difference_reasons(one)
-        ]
-        print_notes(remarks[:MOST_REMARKS])
+        if second is None:
+            raise StudyError("give two results folders, or one study with --between A B")
+        folders = (first, second)
+        comparison = load(first).compare(load(second), across_machines=across_machines)
+    _print(comparison, folders, as_json)
     if any(difference.differs for difference in comparison.differences):
         raise typer.Exit(1)
+
+
+def _print(comparison: Comparison, folders: tuple[Path, ...], as_json: bool) -> None:
+    if as_json:
+        print_json(comparison_facts(comparison))
+        return
+    print(comparison_answer(comparison))
+    print_table(comparison_table(comparison))
+    for folder, only in zip(folders, (comparison.only_first, comparison.only_second), strict=True):
+        if only:
+            print_note(f"{count(len(only), 'point')} only in {folder}, such as {point_words(only[0])}")
+    print_notes(filter(None, [too_few_sentence(comparison)]))
+    remarks = [f"{point_words(one.point)}: {why}" for one in comparison.differences for why in difference_reasons(one)]
+    print_notes(remarks[:MOST_REMARKS])

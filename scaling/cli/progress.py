@@ -16,7 +16,7 @@ from scaling.cli.printing import print_note, print_notes
 from scaling.reporting.words import count, duration, long_duration, point_words
 from scaling.results.rows import Row, launch_of
 from scaling.running.engines.cluster_sweep import Event, NodeTypePlanned, RowStored
-from scaling.running.schedule import Schedule
+from scaling.running.loop import Runs
 
 
 class Progress(Monitor):
@@ -30,7 +30,7 @@ class Progress(Monitor):
         """A sentence on stderr."""
         print_note(sentence)
 
-    def start(self, schedule: Schedule) -> None:
+    def start(self, schedule: Runs) -> None:
         """Begin with a bar where there is a terminal."""
         self.schedule = schedule
         console = Console(stderr=True, highlight=False)

@@ -91,11 +91,10 @@ def too_few_sentence(comparison: Comparison) -> str | None:
     if not few:
         return None
     needed = max(difference.launches_needed or 0 for difference in few)
-    where = count(len(few), "point") if len(few) < len(comparison.differences) else "these launches"
     made = "in turns with each other" if few[0].pairs is not None else "per side"
     return (
-        f"too few launches to tell for {where}: chance alone orders so few of them in any way too often; "
-        f"{needed} launches {made} may show a difference"
+        f"too few launches to tell in {count(len(few), 'point')}: chance alone orders so few of them in any way too "
+        f"often; at least {needed} launches {made} are needed"
     )
 
 
@@ -235,6 +234,7 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
 def _difference_facts(difference: Difference) -> dict[str, object]:
     return {
         **asdict(difference.point),
+        "second_point": asdict(difference.second.point),
         **_estimate_facts("first_seconds", difference.first.step),
         **_estimate_facts("second_seconds", difference.second.step),
         **_estimate_facts("ratio", difference.ratio),

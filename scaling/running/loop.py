@@ -4,18 +4,47 @@ A row is on the disk before anybody learns of it, and the schedule knows it befo
 sweep passes `StopRequests.check`; the threads of a cluster sweep do not, since they are stopped through their engine.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
+from scaling.analysis.summary import Launch
 from scaling.results.rows import Row, launch_of
 from scaling.results.traces import TracedRow
-from scaling.running.schedule import Schedule
-from scaling.study.planning import Run
+from scaling.study.planning import Point, Run
 
 T = TypeVar("T")
 Item = TypeVar("Item", contravariant=True)
 
 Check = Callable[[], None]
+
+
+class Runs(Protocol):
+    """Runs in the order in which they are to be made, and how far they have come."""
+
+    @property
+    def completed(self) -> int:
+        """How many have been made."""
+
+    @property
+    def total(self) -> int:
+        """How many there are, as far as is known by now."""
+
+    @property
+    def pending(self) -> list[Run]:
+        """Those still to be made, as far as is known by now."""
+
+    @property
+    def walls(self) -> Mapping[Point, float]:
+        """How long a run of a point took."""
+
+    def __iter__(self) -> Iterator[Run]:
+        """Every run, in order."""
+
+    def record(self, launch: Launch) -> None:
+        """Take a finished launch into account."""
+
+    def remaining_seconds(self) -> float:
+        """How long it will take from now on."""
 
 
 class Engine(Protocol):
@@ -40,7 +69,7 @@ class Appendable(Protocol[Item]):
 
 
 def measure(
-    schedule: Schedule,
+    schedule: Runs,
     engine: Engine,
     store: Appendable[Row],
     on_row: Callable[[Row], None],
@@ -51,7 +80,7 @@ def measure(
 
 
 def trace(
-    schedule: Schedule,
+    schedule: Runs,
     engine: TracingEngine,
     store: Appendable[TracedRow],
     on_row: Callable[[TracedRow], None],
@@ -62,7 +91,7 @@ def trace(
 
 
 def _loop(
-    schedule: Schedule,
+    schedule: Runs,
     results: Iterable[T],
     store: Appendable[T],
     row_of: Callable[[T], Row],

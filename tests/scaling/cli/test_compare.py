@@ -45,3 +45,31 @@ def test_results_without_a_point_in_common_are_a_sentence(tmp_path):
     completed = scaling("compare", folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", other))
     assert completed.returncode == 2
     assert "no measured point in common" in completed.stderr
+
+
+def test_two_programs_are_measured_in_turns_with_each_other(tmp_path):
+    settings = ["--set", "cores=1", "--set", "rounds=1", "--set", "turn_seconds=0.01", "--set", "launches=6"]
+    programs = ["command: sh -c 'echo step_seconds: 0.01$$'", "command: sh -c 'echo step_seconds: 0.02$$'"]
+    completed = scaling("compare", "quick", "--between", *programs, "-o", tmp_path / "out", *settings)
+    assert completed.returncode == 1, completed.stderr
+    assert "1 of 1 point differ" in completed.stdout
+    assert "6 pairs" in completed.stdout
+    assert f"second is {programs[1]}, in {tmp_path / 'out' / 'B'}" in completed.stderr
+    again = scaling("compare", tmp_path / "out" / "A", tmp_path / "out" / "B", "--json")
+    (point,) = json.loads(again.stdout)["points"]
+    assert (point["pairs"], point["verdict_code"]) == (6, "slower")
+    assert point["second_point"]["workload"] == programs[1]
+
+
+def test_three_launches_per_side_are_answered_with_how_many_it_takes(tmp_path):
+    few = [[row for row in swept_rows(seed=seed) if row.run.launch <= 3] for seed in (1, 2)]
+    completed = scaling("compare", folder_of(tmp_path / "a", few[0]), folder_of(tmp_path / "b", few[1]))
+    assert completed.returncode == 0
+    assert completed.stdout.startswith("too few launches to tell in 3 points\n")
+    assert "at least 4 launches per side are needed" in completed.stderr
+
+
+def test_one_folder_alone_is_answered_with_what_is_missing(tmp_path):
+    completed = scaling("compare", folder_of(tmp_path / "a", swept_rows()))
+    assert completed.returncode == 2
+    assert "give two results folders, or one study with --between A B" in completed.stderr

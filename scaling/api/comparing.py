@@ -1,0 +1,157 @@
+"""Two variants of a study measured in turns with each other, and compared.
+
+Each has a results folder of its own below the one that is given, `A` and `B`, which every command reads. Their rows
+share cohorts, by which `compare` pairs them, now and whenever it is given the two folders.
+"""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from scaling.analysis.comparison import Comparison
+from scaling.api.measuring import (
+    DEFAULT_FOLDER,
+    Job,
+    Monitor,
+    hold_lock,
+    interruptible,
+    prepare,
+    refuse_another_study,
+    set_aside,
+    watch,
+)
+from scaling.api.results import load
+from scaling.errors import StudyError
+from scaling.machine.doctor.procfs import examine
+from scaling.results.rows import Row, launch_of
+from scaling.results.store import ROWS, Store, read_rows
+from scaling.running import loop
+from scaling.running.engines.local import LocalEngine
+from scaling.running.paired_schedule import PairedSchedule, Side
+from scaling.study.planning import block
+from scaling.study.workload import COMMAND
+
+# Six pairs can show a difference where all six agree; with two more one may be left out or disagree.
+LAUNCHES = 8
+
+# How both are measured; what is compared differs in the other keys.
+HOW = ("design", "rounds", "turn_seconds", "launches", "precision", "max_seconds", "timeout_seconds", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class PairedJob:
+    """Two variants of a study, each planned for this machine with a folder of its own."""
+
+    first: Job
+    second: Job
+    folder: Path
+    notes: tuple[str, ...] = ()
+
+    @property
+    def jobs(self) -> tuple[Job, Job]:
+        """Both in order."""
+        return self.first, self.second
+
+    def schedule(self) -> PairedSchedule:
+        """The cohorts to make, after those that the folders have."""
+        return PairedSchedule(self.first.study, _side(self.first), _side(self.second))
+
+
+def prepare_comparison(
+    study: str | Path, variants: tuple[str, str], folder: Path | None = None, settings: Sequence[str] = ()
+) -> PairedJob:
+    """A study with either variant laid over it, checked and planned for this machine."""
+    common = ("design=turns", *settings)
+    plain = prepare(study, None, common).study
+    if plain.launches < LAUNCHES and not any(text.partition("=")[0].strip() == "launches" for text in settings):
+        common = (*common, f"launches={LAUNCHES}")
+    where = folder or DEFAULT_FOLDER / f"{plain.name}-between"
+    first, second = (
+        prepare(study, where / name, (*common, variant_setting(text)))
+        for name, text in zip("AB", variants, strict=True)
+    )
+    _refuse_other_measuring(first, second)
+    job = PairedJob(first, second, where, tuple(dict.fromkeys((*first.notes, *second.notes))))
+    job.schedule()
+    return job
+
+
+def variant_setting(text: str) -> str:
+    """A variant as a setting: one it is already, or a program that replaces the study's workloads."""
+    if text.startswith(COMMAND):
+        return f"workloads={json.dumps([text])}"
+    if "=" not in text:
+        raise StudyError(
+            f'--between {text}: write a setting such as intra=2, or a program such as "{COMMAND} ./prog {{cores}}"'
+        )
+    return text
+
+
+def carry_out_comparison(job: PairedJob, retry_failed: bool, wait: bool, monitor: Monitor) -> Comparison:
+    """Make the cohorts that the folders lack, and compare; whatever ends this early leaves whole rows."""
+    for one in job.jobs:
+        refuse_another_study(one)
+    with hold_lock(f"comparison of study '{job.first.study.name}'", wait, monitor) as lock_fd, ExitStack() as opened:
+        stores = []
+        for one in job.jobs:
+            store = Store(one.folder)
+            opened.callback(store.close)
+            stores.append(store)
+            refuse_another_study(one)
+            set_aside(store, retry_failed, monitor)
+            store.write_study(one.toml)
+            store.write_machine(one.machine, one.topology)
+            store.write_findings(examine(one.topology))
+        _measure(job, stores, lock_fd, monitor)
+    return load(job.first.folder).compare(load(job.second.folder))
+
+
+def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Monitor) -> None:
+    schedule = job.schedule()
+    if not schedule.pending:
+        monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
+        return
+
+    def stored_runs() -> str:
+        stored = sum(1 for one in job.jobs for _ in read_rows(one.folder))
+        return f"{stored} of {schedule.total} runs are kept in {job.folder}"
+
+    first = job.first
+    with (
+        interruptible(stored_runs) as check,
+        watch(monitor, schedule),
+        LocalEngine(first.study, first.topology, first.machine, held_open=(lock_fd,)) as engine,
+    ):
+        loop.measure(schedule, engine, _Stores(schedule, stores), monitor.row, check)
+
+
+class _Stores:
+    """Appends every row to the folder of its side."""
+
+    def __init__(self, schedule: PairedSchedule, stores: Sequence[Store]) -> None:
+        self._schedule = schedule
+        self._stores = stores
+
+    def append(self, row: Row) -> None:
+        """Append a row, whole or not at all."""
+        self._stores[self._schedule.next_side].append(row)
+
+
+def _side(job: Job) -> Side:
+    points = list(dict.fromkeys(run.point for run in job.plan.runs))
+    earlier = [launch_of(row) for row in read_rows(job.folder)] if (job.folder / ROWS.file).exists() else []
+    return Side(points, lambda launch: block(job.study, job.topology, points, launch), earlier)
+
+
+def _refuse_other_measuring(first: Job, second: Job) -> None:
+    if first.study.design != "turns":
+        raise StudyError('--between measures both in turns with each other; leave design = "apart" out')
+    for key in HOW:
+        one, other = getattr(first.study, key), getattr(second.study, key)
+        if one != other:
+            raise StudyError(
+                f"--between: {key} is {one} in one variant and {other} in the other, but both are measured in one go; "
+                "give it with --set"
+            )

@@ -1,0 +1,63 @@
+import pytest
+
+from scaling.api.comparing import LAUNCHES, carry_out_comparison, prepare_comparison, variant_setting
+from scaling.api.measuring import Monitor
+from scaling.errors import StoreError, StudyError
+from scaling.results.store import read_rows
+
+TINY = ("cores=1", "rounds=1", "turn_seconds=0.02", "workloads=calibrated work=0.02")
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [("intra=2", "intra=2"), ("command: ./new -n={cores}", 'workloads=["command: ./new -n={cores}"]')],
+)
+def test_a_variant_is_a_setting_or_a_program(text, setting):
+    assert variant_setting(text) == setting
+
+
+def test_anything_else_is_refused_in_a_sentence():
+    with pytest.raises(StudyError, match="--between faster: write a setting such as intra=2"):
+        variant_setting("faster")
+
+
+def test_both_get_as_many_launches_as_can_show_a_difference_unless_a_number_is_given(tmp_path):
+    job = prepare_comparison("quick", ("intra=1", "intra=2"), tmp_path, TINY)
+    assert [one.study.launches for one in job.jobs] == [LAUNCHES, LAUNCHES]
+    job = prepare_comparison("quick", ("intra=1", "intra=2"), tmp_path, (*TINY, "launches=2"))
+    assert [one.study.launches for one in job.jobs] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        (("rounds=1", "rounds=2"), "rounds is 1 in one variant and 2 in the other"),
+        (("design=apart", "design=apart"), "in turns with each other"),
+        (("intra=1", "intra=[1,2]"), "as many"),
+    ],
+)
+def test_variants_that_cannot_take_turns_are_refused(variants, message, tmp_path):
+    with pytest.raises(StudyError, match=message):
+        prepare_comparison("quick", variants, tmp_path, TINY)
+
+
+def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
+    job = prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, (*TINY, "launches=1"))
+    (difference,) = carry_out_comparison(job, False, True, Monitor()).differences
+    assert difference.pairs == 1
+    rows = [list(read_rows(one.folder)) for one in job.jobs]
+    assert [len(side) for side in rows] == [1, 1]
+    assert rows[0][0].run.cohort == rows[1][0].run.cohort
+    notes = []
+    monitor = Monitor()
+    monitor.note = notes.append
+    carry_out_comparison(job, False, True, monitor)
+    assert notes == ["all 2 runs are there already; choose another folder with -o to measure anew"]
+
+
+def test_a_folder_of_other_variants_is_refused(tmp_path):
+    settings = (*TINY, "launches=1")
+    carry_out_comparison(prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, settings), False, True, Monitor())
+    other = prepare_comparison("quick", ("jit=true", "jit=false"), tmp_path, settings)
+    with pytest.raises(StoreError, match="holds another study"):
+        carry_out_comparison(other, False, True, Monitor())
