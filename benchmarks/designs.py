@@ -28,7 +28,7 @@ from scaling.study.spec import Study, study_to_toml
 
 
 def main() -> None:
-    """Measure, and print levels and scatter."""
+    """Measure, and print levels and scatter where two designs are compared."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("workloads", nargs="+")
@@ -96,6 +96,8 @@ def _launches(folder: Path) -> list[Launch]:
 
 
 def _print_table(by_design: dict[str, list[Launch]]) -> None:
+    if len(by_design) < 2:
+        return
     first, second = by_design
     print(
         f"| workload | cores | {first} ms | {second} ms | {first} / {second} | sd of log speedup, {first} | {second} |"

@@ -10,6 +10,7 @@ A host has CPUs whose state is known every hundredth of a second. Its noise is o
   many seconds, some of them by itself and some together with all others. Nothing reports it, and a step is as slow as
   its slowest CPU.
 - drift: everything is a few percent slower or faster over minutes.
+- clock: all CPUs together wander by a few percent over some ten seconds, as clocks do that many tenants share.
 - stalls: seconds in which everything takes longer, and single steps that do.
 - wander: a process by itself is now a little slower, now a little faster, for a second or so.
 
@@ -34,6 +35,7 @@ Booleans = NDArray[np.bool_]
 TICK = 0.01
 DWELL_SECONDS = (0.1, 20.0)
 EPISODE_SECONDS = (0.5, 20.0)
+CLOCK_SECONDS = 10.0
 STEP_NOISE, STEP_CORRELATION = 0.01, 0.3
 COUNTS = (1, 2, 4, 8, 16)
 
@@ -53,6 +55,7 @@ class Host:
     steal: float = 0.0
     steal_chance: float = 0.07
     drift: float = 0.0
+    clock: float = 0.0
     stalls: float = 0.0
     step_outliers: float = 0.005
     wander: float = 0.0
@@ -67,6 +70,7 @@ HOSTS = {
     "both": Host(own_neighbours=0.03, common_neighbours=0.3, steal=0.4),
     "heavy": Host(own_neighbours=0.03, common_neighbours=0.6, steal=0.6),
     "drift": Host(drift=0.05),
+    "clock": Host(clock=0.04),
     "outliers": Host(stalls=0.05, step_outliers=0.03),
     "launches": Host(launch_effect=0.04),
     "rough": Host(own_neighbours=0.03, common_neighbours=0.3, wander=0.04, launch_effect=0.03),
@@ -267,9 +271,23 @@ def _history(host: Host, ticks: int, chance: np.random.Generator) -> _History:
         neighbours=np.stack(own, axis=1) | common_neighbour[:, None],
         neighbour_factor=float(chance.uniform(*host.neighbour_factors)),
         stealing=_episodes(host.steal, EPISODE_SECONDS, ticks, chance),
-        common=np.exp(drift) * np.where(stalled, 2.0, 1.0),
+        common=np.exp(drift + _clock(host, ticks, chance)) * np.where(stalled, 2.0, 1.0),
         chance=chance,
     )
+
+
+def _clock(host: Host, ticks: int, chance: np.random.Generator) -> Floats:
+    """Logarithms of a common speed: a first-order autoregression with a correlation time of ten seconds."""
+    if not host.clock:
+        return np.zeros(ticks)
+    seconds = int(ticks * TICK) + 2
+    keep = np.exp(-1.0 / CLOCK_SECONDS)
+    own = chance.normal(0.0, host.clock, seconds)
+    levels = np.empty(seconds)
+    levels[0] = own[0]
+    for second in range(1, seconds):
+        levels[second] = keep * levels[second - 1] + np.sqrt(1.0 - keep**2) * own[second]
+    return np.asarray(np.interp(np.arange(ticks) * TICK, np.arange(seconds), levels))
 
 
 def _episodes(share: float, dwell: tuple[float, float], ticks: int, chance: np.random.Generator) -> Booleans:

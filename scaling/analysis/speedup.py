@@ -30,7 +30,7 @@ DRIFT_SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ScalingPoint:
-    """A point's summary with its ratios; None where the point or its baseline was not measured.
+    """A point's summary with its ratios; None where the point or its baseline was not measured, or that was disturbed.
 
     The speedup of a disturbed point is a lower bound without an interval.
     """
@@ -118,6 +118,8 @@ def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
         return None
     if summary is baseline:
         return Estimate(1.0, 1.0, 1.0)  # by definition, not by measurement
+    if baseline.verdict is Verdict.DISTURBED:
+        return None  # a bound over a bound says nothing
     times = summary.point.cores if summary.point.scale == "weak" else 1
     return ratio(baseline, summary).map(lambda ratio: times * ratio)
 
