@@ -4,20 +4,26 @@
 
 A cell is a truth, a property of its fits, and the band in which the share of sets with that property must lie. CELL is
 a prefix: `C1` runs all cells whose names begin with it. Prints one table row per cell as it is computed.
+
+Cells of simulated hosts (H) and of optional stopping (O) go through the whole evaluation, from turns and launches to
+verdicts, speedups and fits; their share is of the sets that are answered.
 """
 
 import argparse
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.shared.launches import TO_8, TO_16, TO_128, Truth, launches, series, stepped_series
+from benchmarks.shared.hosts import HOSTS, Curve, Host, Turns, point, simulate
+from benchmarks.shared.launches import TO_8, TO_16, TO_128, Truth, blocked_series, launches, series, stepped_series
 from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import chance_within, draws, expanded_interval, fit_resamples, resample_means
+from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import (
@@ -28,10 +34,14 @@ from scaling.analysis.fits.profile_likelihood import (
 )
 from scaling.analysis.fits.selection import STEADY_CLOCK, choose
 from scaling.analysis.fits.verdict import ClockUnknown, Verdict
-from scaling.analysis.fitting import SeriesFit, fit, held_out
+from scaling.analysis.fitting import SeriesFit, fit, fit_all, held_out
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
-from scaling.analysis.series import Observation, Series
+from scaling.analysis.sample_size import launches_needed
+from scaling.analysis.series import Observation, Series, series_of
+from scaling.analysis.sizing.inverses import speedup_limit
 from scaling.analysis.sizing.question import Goal, Question
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import Launch, select_points, summarize
 
 Measure = Callable[[int, np.random.Generator], float]
 
@@ -237,6 +247,146 @@ def curve(rates: Callable[[float], float], grid: tuple[int, ...], noise: float, 
     return make
 
 
+@dataclass(frozen=True, slots=True)
+class HostSet:
+    """Of one sweep on a simulated host: whether each figure held the truth; None where it was not given."""
+
+    speedup: bool | None = None
+    serial: bool | None = None
+    limit: bool | None = None
+    assured: bool | None = None
+    false_peak: bool | None = None
+
+
+# One launch more than are evaluated: the new launch that a promise is about.
+EVALUATED = 5
+PROMISED = 0.9
+
+
+@lru_cache(maxsize=4096)
+def host_set(host: Host, curve: Curve, seed: int) -> HostSet:
+    """One sweep in turns on a simulated host, evaluated."""
+    sweep = simulate(host, curve, Turns(launches=EVALUATED + 1, rounds=8), np.random.default_rng(seed))
+    summaries = summarize(launch for launch in sweep.launches if launch.number <= EVALUATED)
+    most = max(curve.counts)
+    scaled = next(one for one in speedups(summaries) if one.summary.point.cores == most)
+    measured = HostSet(speedup=scaled.speedup.contains(sweep.true_speedup(most)) if scaled.valid else None)
+    selection = select_points(summaries)
+    fits, _ = fit_all(series_of(selection.launches, selection.left_out), resamples=0)
+    if not fits or not fits[0].verdict.has_law or len(fits[0].series.cores) < LEAST_COUNTS:
+        return measured
+    averaged = fits[0].averaged
+    (everything,) = (one for one in summarize(sweep.launches) if one.point.cores == most)
+    undisturbed = [launch.seconds for launch in everything.used if launch.number > EVALUATED]
+    return replace(
+        measured,
+        serial=averaged.serial_fraction.contains(curve.serial),
+        limit=averaged.speedup_limit.contains(float(speedup_limit(curve.serial, curve.coherency))),
+        assured=_keeps_promise(fits[0], most, undisturbed[0] if undisturbed else None),
+        false_peak=fits[0].choice.law == USL and fits[0].verdict is Verdict.OK,
+    )
+
+
+def _keeps_promise(fitted: SeriesFit, cores: int, seconds: float | None) -> bool | None:
+    """Whether a new launch is within the time that is promised for it."""
+    drawn, at = fitted.draws(400), np.array([float(cores)])
+    if seconds is None:
+        return None
+    return bool(chance_within(drawn, seconds, at)[0] <= PROMISED)
+
+
+def on_host(host: Host, curve: Curve, name: str) -> Measure:
+    """How often a figure of sweeps on a simulated host holds the truth, where it is given."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        seeds = chance.integers(2**62, size=sets)
+        held = [getattr(host_set(host, curve, int(seed)), name) for seed in seeds]
+        given = [each for each in held if each is not None]
+        return float(np.mean(given)) if given else float("nan")
+
+    return measure
+
+
+def answered_on_host(host: Host, curve: Curve) -> Measure:
+    """How often a sweep on a simulated host has a law."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        seeds = chance.integers(2**62, size=sets)
+        return float(np.mean([host_set(host, curve, int(seed)).serial is not None for seed in seeds]))
+
+    return measure
+
+
+def launch_noise(kind: str, cores: int, chance: np.random.Generator) -> float:
+    """How much longer a launch takes than undisturbed."""
+    base = float(np.exp(chance.normal(0.0, 0.02)))
+    slow = {"normal": 0.0, "outliers": 0.1, "two-state": 0.3, "two-state growing": 0.1 + 0.1 * np.log2(cores)}[kind]
+    disturbed = chance.random() < slow
+    factor = chance.uniform(1.05, 1.5) if kind == "outliers" else 1.35
+    return base * (float(factor) if disturbed else 1.0)
+
+
+def stops_when_precise(kind: str, precision: float = 0.03, most: int = 20) -> Measure:
+    """How often the speedup holds the truth where whole launches were added until it is precise, as `--budget` does."""
+    counts_used = (1, 4, 16)
+
+    def made(number: int, chance: np.random.Generator) -> Iterator[Launch]:
+        for cores in counts_used:
+            seconds = (0.1 + 0.9 / cores) * launch_noise(kind, cores, chance)
+            yield Launch(point(cores), number, seconds, items=1, steps=10)
+
+    def one(chance: np.random.Generator) -> bool | None:
+        so_far = [launch for number in range(1, EVALUATED + 1) for launch in made(number, chance)]
+        while True:
+            scaled = speedups(summarize(so_far))
+            have = len(so_far) // len(counts_used)
+            wanted = min(most, max(launches_needed(each, precision) for each in scaled[1:]))
+            if have >= wanted:
+                last = scaled[-1]
+                return last.speedup.contains(1.0 / (0.1 + 0.9 / 16)) if last.valid and last.speedup else None
+            so_far += [launch for number in range(have + 1, wanted + 1) for launch in made(number, chance)]
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        held = [each for each in (one(chance) for _ in range(sets)) if each is not None]
+        return float(np.mean(held))
+
+    return measure
+
+
+def averaged_covers(truth: Truth, effect: float = 0.0, figure: str = "serial_fraction") -> Measure:
+    """How often an averaged figure of a series in blocks holds the truth."""
+    aims = {
+        "serial_fraction": truth.serial,
+        "speedup_limit": float(speedup_limit(truth.serial, truth.coherency)),
+        "rate_at_1": 1.0 / truth.seconds,
+    }
+
+    def good(chance: np.random.Generator) -> bool:
+        return bool(getattr(_fitted(blocked_series(truth, effect, chance)).averaged, figure).contains(aims[figure]))
+
+    return share(good)
+
+
+def karp_flatt_covers(truth: Truth, effect: float) -> Measure:
+    """How often a Karp-Flatt value of a series in blocks holds the serial fraction."""
+
+    def measure(sets: int, chance: np.random.Generator) -> float:
+        values = [
+            value.fraction.contains(truth.serial)
+            for _ in range(sets)
+            for value in _karp_flatt(blocked_series(truth, effect, chance)).values
+        ]
+        return float(np.mean(values))
+
+    return measure
+
+
+def _karp_flatt(measured: Series) -> KarpFlattSeries:
+    seen = counts(measured)
+    noise = Noise(float(seen.scatter.sum()) / seen.pure_df, seen.pure_df, 0.0)
+    return karp_flatt_series(measured, seen, noise)
+
+
 STEADY, GROWING = Truth(0.02), Truth(0.02, noise=0.01, growth=5.0)
 SHORT = replace(STEADY, grid=TO_16)
 TURNING = replace(STEADY, coherency=5e-4)
@@ -248,6 +398,17 @@ SHAPES = {
     "structural break": lambda n: n / (1 + 0.02 * (n - 1)) * (0.75 if n > 12 else 1.0),
 }
 COUNTS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32)
+LEAST_COUNTS = 4
+# The band of whatever is claimed of busy machines.
+CLAIMED = (0.92, 0.98)
+ON_HOSTS = {
+    **{name: (HOSTS[name], Curve()) for name in ("quiet", "steal", "neighbours", "both", "heavy", "drift")},
+    "1 % off": (HOSTS["quiet"], Curve(off=0.01)),
+    "2 % off": (HOSTS["quiet"], Curve(off=0.02)),
+    "k = 1e-4": (HOSTS["quiet"], Curve(coherency=1e-4)),
+}
+SMALL_COHERENCY = Truth(0.03, 1e-4)
+NOISES = ("normal", "outliers", "two-state", "two-state growing")
 
 CELLS = [
     *(
@@ -299,6 +460,31 @@ CELLS = [
     ),
     Cell("S2 without", "bias of s, clock not recorded", clock_bias(FALLING, clock=False), 0.2, 1.0),
     Cell("S2 warned", "missing clock reported", share(reports_missing_clock), 1.0),
+    *(Cell(f"H {name} answered", "a law is given", answered_on_host(*case)) for name, case in ON_HOSTS.items()),
+    *(
+        Cell(f"H {name} {figure}", what, on_host(*case, figure), *band)
+        for name, case in ON_HOSTS.items()
+        for figure, what, band in (
+            ("speedup", "interval of the speedup on 16 cores", CLAIMED),
+            ("serial", "averaged interval of s", CLAIMED),
+            ("limit", "averaged interval of the speedup limit", CLAIMED),
+            ("assured", f"undisturbed new launch within the promise of {PROMISED:.0%}", (PROMISED - 0.03, 0.98)),
+            ("false_peak", "a peak is called ok", (0.0, 0.02)),
+        )
+    ),
+    *(Cell(f"O {kind}", "speedup, launches added", stops_when_precise(kind), *CLAIMED) for kind in NOISES),
+    Cell("B s", "averaged s, blocks 0 %", averaged_covers(Truth(0.1, grid=TO_16)), *CLAIMED),
+    Cell("B s 5 %", "averaged s, blocks 5 %", averaged_covers(Truth(0.1, grid=TO_16), 0.05), *CLAIMED),
+    Cell("B rate 5 %", "T(1), blocks 5 %", averaged_covers(Truth(0.1, grid=TO_16), 0.05, "rate_at_1"), *CLAIMED),
+    Cell("B k=1e-4 s", "averaged s, k = 1e-4, to 32 cores", averaged_covers(SMALL_COHERENCY), *CLAIMED),
+    Cell(
+        "B k=1e-4 limit",
+        "averaged limit, k = 1e-4, to 32 cores",
+        averaged_covers(SMALL_COHERENCY, figure="speedup_limit"),
+        *CLAIMED,
+    ),
+    Cell("K 0 %", "Karp-Flatt values, noise 1 to 5 %", karp_flatt_covers(GROWING, 0.0), *CLAIMED),
+    Cell("K 5 %", "the same, blocks 5 %", karp_flatt_covers(GROWING, 0.05), *CLAIMED),
     Cell(
         "N1",
         "1, 2, 4 cores, s = 0.002, noise 3 %",

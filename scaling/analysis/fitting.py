@@ -208,7 +208,7 @@ def _usable(series: Series) -> tuple[Series, bool, tuple[Caution, ...]]:
 
 
 def _too_few_counts(series: Series) -> str:
-    """Why a series has no law: it was measured at one count, or all but one are not valid."""
+    """Why a series has no law: it was measured at one count, or all but one are disturbed or not valid."""
     only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores))) or "none"
     needs = "a law needs at least two, and four to distinguish it from another"
     if not series.left_out:
@@ -217,8 +217,8 @@ def _too_few_counts(series: Series) -> str:
     cores = ", ".join(map(str, sorted({out.cores for out in series.left_out})))
     points = "1 point was" if len(series.left_out) == 1 else f"{len(series.left_out)} points were"
     return (
-        f"series '{series.name}' is valid at one core count only ({only_count}); {points} left out as not valid "
-        f"({cores} cores: {broken}); {needs}"
+        f"series '{series.name}' is usable at one core count only ({only_count}); {points} left out as "
+        f"disturbed or not valid ({cores} cores: {broken}); {needs}"
     )
 
 

@@ -19,7 +19,7 @@ from scaling.analysis.fits.launch_effects import Floats
 # The distribution is tabulated over so many standard deviations, so many times in each.
 REACH, POINTS_PER_UNIT = 12.0, 128
 # More errors than this are summed up by as many quantiles.
-MOST_ERRORS = 64
+MOST_ERRORS = 32
 LEAST_DF = 3
 
 
@@ -32,11 +32,11 @@ class LaunchErrors:
 
     def chance_below(self, values: Floats) -> Floats:
         """The probability of an error of at most each value."""
-        return _interpolate(_tables(self)[0], values)
+        return _interpolate(_chances(self), values)
 
     def density(self, values: Floats) -> tuple[Floats, Floats]:
         """The density at each value, and its derivative."""
-        _, density, change = _tables(self)
+        density, change = _densities(self)
         return _interpolate(density, values), _interpolate(change, values)
 
     def mean_of(self, launches: int | float) -> "LaunchErrors":
@@ -65,16 +65,30 @@ def launch_errors(standardised: Floats, df: float) -> LaunchErrors:
 
 
 @lru_cache(maxsize=256)
-def _tables(distribution: LaunchErrors) -> tuple[Floats, Floats, Floats]:
-    """Chance, density and the derivative of the density over the range that is tabulated."""
-    at = np.linspace(-REACH, REACH, round(2 * REACH * POINTS_PER_UNIT) + 1)
-    standard = (at[:, None] - np.array(distribution.errors)) / distribution.kernel
+def _chances(distribution: LaunchErrors) -> Floats:
+    """The chance of at most each tabulated value; none before the first, all after the last."""
+    chances: Floats = ndtr(_standard(distribution)).mean(axis=1)
+    chances[0], chances[-1] = 0.0, 1.0
+    return chances
+
+
+@lru_cache(maxsize=256)
+def _densities(distribution: LaunchErrors) -> tuple[Floats, Floats]:
+    """The density at each tabulated value and its derivative; both nothing from the ends on."""
+    standard = _standard(distribution)
     density = np.exp(-0.5 * standard**2) / (np.sqrt(2.0 * np.pi) * distribution.kernel)
     change = -standard / distribution.kernel * density
-    tables = ndtr(standard).mean(axis=1), density.mean(axis=1), change.mean(axis=1)
-    for table, last in zip(tables, (1.0, 0.0, 0.0), strict=True):
-        table[0], table[-1] = 0.0, last  # and so beyond
+    tables = density.mean(axis=1), change.mean(axis=1)
+    for table in tables:
+        table[0] = table[-1] = 0.0
     return tables
+
+
+def _standard(distribution: LaunchErrors) -> Floats:
+    """Tabulated values around each error, in standard deviations of the kernel."""
+    at = np.linspace(-REACH, REACH, round(2 * REACH * POINTS_PER_UNIT) + 1)
+    standard: Floats = (at[:, None] - np.array(distribution.errors)) / distribution.kernel
+    return standard
 
 
 def _interpolate(table: Floats, values: Floats) -> Floats:

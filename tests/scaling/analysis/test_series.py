@@ -128,7 +128,9 @@ def test_a_series_with_one_valid_count_says_which_others_were_left_out_and_why()
     (series,) = series_of(selection.launches, selection.left_out)
     with pytest.raises(FitError) as refused:
         fit(series)
-    assert "is valid at one core count only (1); 2 points were left out as not valid" in str(refused.value)
+    assert "is usable at one core count only (1); 2 points were left out as disturbed or not valid" in str(
+        refused.value
+    )
     assert "(2, 4 cores: foreign load)" in str(refused.value)
 
 
