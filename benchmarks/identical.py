@@ -1,14 +1,17 @@
 """False-positive rate and power of `compare`, of other statistics, and of pyperf's `compare_to`.
 
-    python -m benchmarks.identical [--pairs 1000] [--real 0] [--launches 5] [--only statistics|points|pyperf]
+    python -m benchmarks.identical [--pairs 1000] [--real 0] [--launches 5] [--only statistics|points|pairs|pyperf]
 
 Statistics: results of launches with normal noise, with outliers to one side, and of two states, identical or with a
 change of 5 %: how often a permutation test of each statistic calls them different. Points: `compare` itself, of one
-point and of forty, beside the rank sum with Holm's adjustment. pyperf: steps with 2 % noise and an intraclass
-correlation of 0 to 0.9 within a process (a TensorFlow step has about 0.87). `compare` gets launches, pyperf its default
-of 20 processes with 3 values each, tested by pyperf's own test. Then a true change of 2 %, with as many launches as fit
-into pyperf's wall time, once with forked starts and once with fresh interpreters. `--real N` adds N pairs of results of
-real `calibrated` launches, assigned to the two sides at random, alternately, and one result after the other.
+point and of forty (a fifth of the pairs), beside the rank sum with Holm's adjustment. Pairs: results made in turns with
+each other, whose cohorts share a level with a standard deviation of a fifth beside the noise of either side.
+
+pyperf: steps with 2 % noise and an intraclass correlation of 0 to 0.9 within a process (a TensorFlow step has about
+0.87). `compare` gets launches, pyperf its default of 20 processes with 3 values each, tested by pyperf's own test. Then
+a true change of 2 %, with as many launches as fit into pyperf's wall time, once with forked starts and once with fresh
+interpreters. `--real N` adds N pairs of results of real `calibrated` launches, assigned to the two sides at random,
+alternately, and one result after the other.
 """
 
 import argparse
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 from pyperf._utils import is_significant
 
 from scaling.analysis.comparison import compare
-from scaling.analysis.permutation import ROUNDING, SIGNIFICANCE, assignments, permutation_tests
+from scaling.analysis.permutation import ROUNDING, SIGNIFICANCE, assignments, paired_tests, permutation_tests
 from scaling.analysis.summary import Launch, summarize
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import launch_of
@@ -47,6 +50,8 @@ Floats = NDArray[np.float64]
 LAUNCHES = (3, 4, 5, 7, 10)
 POINTS = 40
 SLOWER, MUCH_SLOWER = 1.05, 1.2
+COHORTS = (5, 6, 8, 10)
+SHARED = 0.2
 
 
 def _normal(chance: np.random.Generator, size: tuple[int, ...]) -> Floats:
@@ -94,12 +99,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--real", type=int, default=0)
     parser.add_argument("--launches", type=int, default=5)
-    parser.add_argument("--only", choices=("statistics", "points", "pyperf"))
+    parser.add_argument("--only", choices=("statistics", "points", "pairs", "pyperf"))
     arguments = parser.parse_args()
     if arguments.only in (None, "statistics"):
         _print_statistics(arguments.pairs)
     if arguments.only in (None, "points"):
         _print_points(arguments.pairs)
+    if arguments.only in (None, "pairs"):
+        _print_pairs(arguments.pairs)
     if arguments.only in (None, "pyperf"):
         _print_pyperf(arguments.pairs, arguments.real, arguments.launches)
 
@@ -125,9 +132,7 @@ def _print_points(pairs: int) -> None:
     few = max(1, pairs // 5)
     for noise in NOISES:
         for launches in LAUNCHES:
-            rates = [
-                compare_rates(noise, launches, points, number)[1] for points, number in ((1, pairs), (POINTS, few))
-            ]
+            rates = [compare_rates(noise, launches, 1, pairs)[1], compare_rates(noise, launches, POINTS, few)[1]]
             for changes in ({0: MUCH_SLOWER}, dict.fromkeys(range(POINTS), SLOWER)):
                 rates.append(compare_rates(noise, launches, POINTS, few, changes)[0])
                 rates.append(holm_rate(noise, launches, few, changes))
@@ -173,6 +178,27 @@ def compare_rates(
         found += sum(called[point] for point in changes or {})
         alarms += any(called)
     return found / pairs / max(1, len(changes or {})), alarms / pairs
+
+
+def _print_pairs(pairs: int) -> None:
+    print("| noise | cohorts | identical, 1 point | identical, any of 40 points | 5 % slower |\n|---|---|---|---|---|")
+    for noise in NOISES:
+        for cohorts in COHORTS:
+            rates = [paired_rate(noise, cohorts, 1, pairs), paired_rate(noise, cohorts, POINTS, max(1, pairs // 5))]
+            rates.append(paired_rate(noise, cohorts, 1, pairs, SLOWER))
+            print(f"| {noise} | {cohorts} | {' | '.join(f'{rate:.1%}' for rate in rates)} |", flush=True)
+
+
+def paired_rate(noise: str, cohorts: int, points: int, pairs: int, change: float = 1.0) -> float:
+    """How often `compare` calls any point different of results whose cohorts share what the machine does."""
+    chance = np.random.default_rng([cohorts, points, *noise.encode()])
+    called = 0
+    for _ in range(pairs):
+        shared = chance.normal(0, SHARED, (1, cohorts))
+        first, second = (shared + NOISES[noise](chance, (points, cohorts)) for _ in range(2))
+        differences = [dict(enumerate(line)) for line in second + log(change) - first]
+        called += any(test.adjusted < SIGNIFICANCE for test in paired_tests(differences))
+    return called / pairs
 
 
 def holm_rate(noise: str, launches: int, pairs: int, changes: Mapping[int, float]) -> float:

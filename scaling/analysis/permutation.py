@@ -21,7 +21,7 @@ test does not reject.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from math import comb
 
@@ -71,6 +71,10 @@ class _Design:
     def probability(self, values: Floats) -> float:
         """The share of the ways that part the sides at least as far as they are."""
         return _share_as_large(self.statistics(values))
+
+    def observed(self) -> "_Design":
+        """The observed way alone."""
+        return _Design(self.ways[:1], self.paired)
 
     def among(self, blocks: NDArray[np.bool_]) -> "_Design":
         """The same for some of the blocks."""
@@ -146,7 +150,11 @@ def _tests(values: Floats, joint: _Design, second: NDArray[np.bool_]) -> list[Pe
     present = [~np.isnan(row) for row in values]
     sides = [_sides(row[here], second[here], joint.paired) for row, here in zip(values, present, strict=True)]
     alone = [one.probability for one in sides]
-    adjusted = _max_t(alone, lambda point: joint.among(present[point]).statistics(sides[point].values))
+    statistics = [partial(joint.among(here).statistics, one.values) for here, one in zip(present, sides, strict=True)]
+    observed = [
+        float(joint.observed().among(here).statistics(one.values)[0]) for here, one in zip(present, sides, strict=True)
+    ]
+    adjusted = _max_t(alone, observed, statistics)
     return [PermutationTest(*one) for one in zip(alone, adjusted, sides, strict=True)]
 
 
@@ -156,14 +164,15 @@ def _sides(values: Floats, second: NDArray[np.bool_], paired: bool) -> _Sides:
     return _Sides(values, second, _Design(ways, paired))
 
 
-def _max_t(probabilities: Sequence[float], statistics: Callable[[int], Floats]) -> list[float]:
+def _max_t(
+    probabilities: Sequence[float], observed: Sequence[float], statistics: Sequence[Callable[[], Floats]]
+) -> list[float]:
     """Adjusted probabilities: from the least remarkable point on, the largest statistic so far of every way."""
-    observed = [float(statistics(point)[0]) for point in range(len(probabilities))]
     order = sorted(range(len(observed)), key=observed.__getitem__)
     adjusted = list(probabilities)
     largest: Floats | float = 0.0
     for point in order:
-        own = statistics(point)
+        own = statistics[point]()
         largest = np.maximum(largest, own)
         adjusted[point] = max(adjusted[point], float((largest >= own[0] - ROUNDING).mean()))
     highest = 0.0

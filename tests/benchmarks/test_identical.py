@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.identical import NOISES, POINTS, SLOWER, compare_rates, holm_rate, statistic_rate
+from benchmarks.identical import NOISES, POINTS, SLOWER, compare_rates, holm_rate, paired_rate, statistic_rate
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -27,3 +27,9 @@ def test_a_change_is_called_no_less_often_than_by_the_rank_sum(noise):
 def test_one_point_of_forty_is_called_with_five_launches_where_holms_adjustment_cannot():
     assert compare_rates("normal", 5, POINTS, 10, {0: 1.2})[0] > 0.8
     assert holm_rate("normal", 5, 10, {0: 1.2}) == 0.0
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_identical_results_made_in_turns_are_called_different_at_most_one_time_in_twenty(noise):
+    assert paired_rate(noise, 8, 1, 500) <= 0.07
+    assert paired_rate(noise, 5, 1, 20, 9.0) == 0.0
