@@ -19,7 +19,7 @@ CHEAP = (
     "A 0.95",
 )
 CHEAP += ("S1 phi", "S2 parallel", "S2 warned", "N1", "N2 hard saturation, 1", "N2 structural break, 5")
-CHEAP += ("B s 5 %", "B k=1e-4 s", "K 5 %", "O normal", "O two-state", "H quiet serial", "H 2 % off serial")
+CHEAP += ("B s 5 %", "B k=1e-4", "K 5 %", "O normal", "O two-state", "H quiet serial", "H 2 % off serial")
 SETS = 60
 # Four standard errors of a share near 0.95 over so many sets.
 SLACK = 4 * (0.95 * 0.05 / SETS) ** 0.5
