@@ -29,6 +29,7 @@ from scaling.analysis.series import Series
 
 SIGNIFICANT = 0.05
 LEAST_USL_WEIGHT = 0.75
+DISPERSED = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,12 @@ def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
 
 def overdispersion(fitted: FittedLaw) -> float:
     """How much larger the variance of counts around a law is than launches explain; 1 where they explain it."""
-    return max(fitted.lack_of_fit_variance / fitted.variance, 1.0) if fitted.misfits else 1.0
+    return max(fitted.lack_of_fit_variance / fitted.variance, 1.0) if _is_dispersed(fitted) else 1.0
+
+
+def _is_dispersed(fitted: FittedLaw) -> bool:
+    """Whether counts clearly lie off a law: a doubt that widens intervals would cost the choice its power."""
+    return fitted.misfits and (fitted.lack_of_fit_p or 0.0) < DISPERSED
 
 
 def akaike(fitted: FittedLaw, overdispersion: float = 1.0) -> float:
@@ -89,7 +95,8 @@ def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
     """The p-value of coherency = 0: half that of an F test, because coherency cannot be negative."""
     if usl.problem.df <= 0:
         return 1.0
-    variance, df = usl.interval_variance("coherency")
+    launches = (usl.variance, usl.effective_df("coherency"))
+    variance, df = usl.interval_variance("coherency") if _is_dispersed(usl) else launches
     ratio = (amdahl.squares - usl.squares) / variance
     return float(stats.f.sf(max(ratio, 0.0), 1, df)) / 2.0
 
