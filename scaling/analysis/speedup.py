@@ -30,9 +30,10 @@ DRIFT_SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ScalingPoint:
-    """A point's summary with its ratios; None where the point or its baseline was not measured, or that was disturbed.
+    """A point's summary with its ratios; None where the point or its baseline was not measured.
 
-    The speedup of a disturbed point is a lower bound without an interval.
+    The speedup of a disturbed point has no interval: it is a lower bound or, where its baseline was disturbed too, only
+    what was seen.
     """
 
     summary: Summary
@@ -58,6 +59,11 @@ class ScalingPoint:
         sound = not any(doubt.rule.effect in (Effect.NOT_VALID, Effect.DISTURBED) for doubt in self.doubts)
         disturbed = self.summary.verdict is Verdict.DISTURBED and self.summary.point.cores > 1
         return self.speedup.value if disturbed and sound and self.speedup else None
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing can be said of the speedup: point and baseline were disturbed."""
+        return self.verdict is Verdict.DISTURBED and self.bound is None and self.summary.point.cores > 1
 
     @property
     def efficiency(self) -> Estimate | None:
@@ -118,8 +124,6 @@ def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
         return None
     if summary is baseline:
         return Estimate(1.0, 1.0, 1.0)  # by definition, not by measurement
-    if baseline.verdict is Verdict.DISTURBED:
-        return None  # a bound over a bound says nothing
     times = summary.point.cores if summary.point.scale == "weak" else 1
     return ratio(baseline, summary).map(lambda ratio: times * ratio)
 

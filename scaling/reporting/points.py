@@ -131,7 +131,7 @@ def _figure_cells(point: ScalingPoint) -> list[str]:
     if summary.step is None:
         return ["-"] * 7
     half, rate = summary.step.half_width, summary.rate
-    speedup, efficiency = point.speedup, point.efficiency
+    speedup, efficiency = (None, None) if point.unknown else (point.speedup, point.efficiency)
     most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
     least = "≥ " if point.bound else ""
     return [

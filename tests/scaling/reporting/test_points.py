@@ -3,7 +3,7 @@ from dataclasses import replace
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.reporting.points import BARS, sparklines_table
+from scaling.reporting.points import BARS, points_table, sparklines_table
 from scaling.reporting.words import text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
@@ -35,3 +35,14 @@ def test_a_point_that_is_disturbed_has_no_bar():
     )
     assert line.split()[2].endswith("·")
     assert line.endswith("disturbed")
+
+
+def test_a_disturbed_point_has_a_bound_and_beside_a_disturbed_baseline_nothing():
+    def last_line(disturbed):
+        runs = plan(study("cores = [1, 2]\nlaunches = 3"), machine()).runs
+        rows = [stolen(row) if row.run.point.cores in disturbed else row for row in AmdahlMachine().execute(runs)]
+        return text_lines(points_table(speedups(summarize(map(launch_of, rows)))))[-1]
+
+    assert "≥ 1.8" in last_line({2})
+    assert "≥" not in last_line({1, 2})
+    assert last_line({1, 2}).split().count("-") == 3  # interval, speedup, efficiency
