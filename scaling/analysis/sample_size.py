@@ -12,7 +12,7 @@ from math import ceil, inf, log, sqrt
 from statistics import fmean, median, variance
 
 from scaling.analysis.speedup import ScalingPoint
-from scaling.analysis.summary import Launch, Summary
+from scaling.analysis.summary import Launch
 
 # The fewest launches that have a variance between them.
 LEAST_LAUNCHES = 2
@@ -35,28 +35,22 @@ def steps_per_launch(launches: Sequence[Launch]) -> int | None:
     return max(1, ceil(sqrt(start_up / cost * step / between)))
 
 
-def wants_more(summary: Summary, precision: float) -> bool:
-    """Whether a point's interval is wider than the precision wanted, or missing."""
-    return width(summary) > precision
-
-
-def launches_needed(point: ScalingPoint, precision: float) -> int:
+def launches_needed(point: ScalingPoint, precision: float) -> float:
     """How many launches should bring a point's speedup, or on the fewest cores its time, to the precision wanted.
 
-    From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t).
+    From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t); more
+    than any number where there is no interval yet, and none where every launch failed, as further ones would.
     """
-    launches = len(point.summary.launches)
+    if point.summary.step is None:
+        return 0
+    half_width = precision_of(point)
+    return inf if half_width is None else ceil(len(point.summary.launches) * (half_width / precision) ** 2)
+
+
+def precision_of(point: ScalingPoint) -> float | None:
+    """Half the interval, relative, of a point's speedup or, on the fewest cores, of its time; None without one."""
     estimate = point.summary.step if point.summary.point.cores == 1 else point.speedup
-    half_width = estimate.half_width if estimate else None
-    if half_width is None:
-        return 0  # nothing is known, or it only ever failed and would fail again
-    return ceil(launches * (half_width / precision) ** 2)
-
-
-def width(summary: Summary) -> float:
-    """Half the interval of a point, relative; infinite where there is none."""
-    half_width = summary.step.half_width if summary.step else None
-    return inf if half_width is None else half_width
+    return estimate.half_width if estimate else None
 
 
 def _between(launches: Sequence[Launch], step: float) -> float:

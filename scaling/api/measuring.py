@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
-from scaling.analysis.sample_size import wants_more
+from scaling.analysis.sample_size import precision_of
 from scaling.api.results import Results, load
 from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
 from scaling.machine.doctor.procfs import examine
@@ -467,11 +467,9 @@ def _profile_study(names: Sequence[str], studies: Collection[str], settings: Map
 
 def _spent(schedule: Schedule, precision: float) -> str:
     """What a budget has bought."""
-    summaries = schedule.summaries()
-    known = sum(not wants_more(summary, precision) for summary in summaries)
-    ended = (
-        "every point is" if known == len(summaries) else f"the budget ended it: {known} of {len(summaries)} points are"
-    )
+    widths = [precision_of(point) for point in schedule.judged_points()]
+    known = sum(width is not None and width <= precision for width in widths)
+    ended = "every point is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} points are"
     return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
 
 

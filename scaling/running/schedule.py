@@ -1,10 +1,10 @@
 """Which run comes next: those of the study, then more where intervals are wide, within a budget or until they are not.
 
 Blocks are always completed: every point of a block sees the same stretch of time, so slow drift falls on all alike.
-Where processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all of them
-together, and to none before the study's own launches are there: a point whose first launches happen to agree must not
-stop early, and both sides of a ratio must estimate the same thing. How many to add is decided in stages from the
-variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not launch by launch.
+Where processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all core counts
+of a series together, after the study's own, and ends none before five: a point whose first launches happen to agree
+must not stop early, and both sides of a ratio must estimate the same thing. How many to add is decided in stages from
+the variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not launch by launch.
 """
 
 import random
@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from scaling.analysis.sample_size import launches_needed, steps_per_launch, wants_more, width
-from scaling.analysis.speedup import speedups
+from scaling.analysis.sample_size import launches_needed, steps_per_launch
+from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
+
+# No interval from fewer launches may end a series: the first ones may happen to agree.
+LEAST_LAUNCHES = 5
 
 
 class Schedule:
@@ -92,11 +95,9 @@ class Schedule:
                 self.pending = []
                 return
             yield self._complete(cohort)
-        while self.deadline is not None and (wanted := self._launches_wanted()):
-            while cohorts := [cohort for cohort in self._next_cohorts(wanted) if self._fits(cohort)]:
-                yield self._complete(cohorts[0])
-            if self._next_cohorts(wanted):
-                return  # the budget is over
+        if self.deadline is not None:
+            for cohort in self._further():
+                yield self._complete(cohort)
 
     def _complete(self, runs: Sequence[Run]) -> list[Run]:
         """Runs as a cohort; where the fewest cores have their row already, they are measured again beside the others.
@@ -111,33 +112,54 @@ class Schedule:
         self.pending = [*members, *(run for run in self.pending if run.key not in keys)]
         return members
 
+    def _further(self, closing: Sequence[Run] = ()) -> Iterator[list[Run]]:
+        """Whole launches of all points of the series that are not precise enough, as far as the budget reaches."""
+        while wanted := self._launches_wanted():
+            while possible := [runs for runs in self._next_launches(wanted) if self._fits([*runs, *closing])]:
+                yield possible[0]
+            if self._next_launches(wanted):
+                return  # the budget is over
+
     def _launches_wanted(self) -> dict[Point, int]:
-        """How many launches each series that is not precise enough should have, by its baseline."""
+        """How many launches each series should have that is not precise enough, by its baseline.
+
+        At least five before any may stop, and at most twice as many as now before it is looked at again.
+        """
         wanted: dict[Point, int] = {}
-        for point in speedups(self.summaries()):
+        for point in self.judged_points():
             baseline = point.summary.point.baseline
-            if point.summary.point in self._judged_points(baseline):
-                needed = launches_needed(point, self.study.precision)
-                if needed > self._last_launch(point.summary.point):
-                    wanted[baseline] = max(needed, wanted.get(baseline, 0))
+            made = self._made(baseline)
+            needed = launches_needed(point, self.study.precision)
+            aim = int(min(max(needed, LEAST_LAUNCHES), 2 * made)) if needed else 0
+            if aim > made:
+                wanted[baseline] = max(aim, wanted.get(baseline, 0))
         return wanted
 
-    def _next_cohorts(self, wanted: Mapping[Point, int]) -> list[list[Run]]:
+    def _next_launches(self, wanted: Mapping[Point, int]) -> list[list[Run]]:
         """The next launch of every series that should have more, those with the fewest first."""
-        have = {baseline: max(map(self._last_launch, self._points_of(baseline))) for baseline in wanted}
-        fewer = [baseline for baseline in sorted(wanted, key=have.__getitem__) if have[baseline] < wanted[baseline]]
-        return [
-            [run for run in self.further_block(have[baseline] + 1) if run.point.baseline == baseline]
-            for baseline in fewer
-        ]
+        fewer = [baseline for baseline in sorted(wanted, key=self._made) if self._made(baseline) < wanted[baseline]]
+        return [self._next_launch(self._points_of(baseline)) for baseline in fewer]
+
+    def _next_launch(self, points: Sequence[Point]) -> list[Run]:
+        if self.study.design == "apart":
+            return self._again(self.random.sample(points, len(points)))
+        number = 1 + max(map(self._last_launch, points))
+        return [run for run in self.further_block(number) if run.point in points]
+
+    def _made(self, baseline: Point) -> int:
+        """How many launches all points of a series have."""
+        return min(len(self.launches[point]) for point in self._points_of(baseline))
 
     def _points_of(self, baseline: Point) -> list[Point]:
         return [point for point in self.runs_of_points if point.baseline == baseline]
 
-    def _judged_points(self, baseline: Point) -> list[Point]:
-        """The points whose precision counts: the speedups of a series or, where there are none, its time."""
-        points = self._points_of(baseline)
-        return [point for point in points if point.cores > 1] or points
+    def judged_points(self) -> list[ScalingPoint]:
+        """The points of the study whose precision counts: the speedups of a series or, without any, its time."""
+        planned = [point for point in speedups(self.summaries()) if point.summary.point in self.runs_of_points]
+        sped_up = {point.summary.point.baseline for point in planned if point.summary.point.cores > 1}
+        return [
+            point for point in planned if point.summary.point.cores > 1 or point.summary.point.baseline not in sped_up
+        ]
 
     def _last_launch(self, point: Point) -> int:
         return max((launch.number for launch in self.launches[point]), default=0)
@@ -158,29 +180,11 @@ class Schedule:
             self.pending = [run for rest in blocks[number:] for run in rest] + self._closing()
             yield block
         else:
-            yield from self._further()
+            for block in self._further(self._closing()):
+                self.pending = [*block, *self._closing()]
+                yield block
         self.pending = self._closing()
         yield list(self.pending)
-
-    def _further(self) -> Iterator[list[Run]]:
-        """Blocks of the points whose intervals are still too wide, the widest first, as far as the budget reaches."""
-        while True:
-            wide = [summary for summary in self.summaries() if self._worth_more(summary)]
-            closing = self._closing()
-            block: list[Run] = []
-            for run in self._again(summary.point for summary in sorted(wide, key=width, reverse=True)):
-                if self._fits([*block, run, *closing]):
-                    block.append(run)
-            if not block:
-                return
-            block = self.random.sample(block, len(block))
-            self.pending = [*block, *closing]
-            yield block
-
-    def _worth_more(self, summary: Summary) -> bool:
-        """Whether a point of this study is known too little; one that only ever failed would fail again."""
-        planned = summary.point in self.runs_of_points
-        return planned and summary.step is not None and wants_more(summary, self.study.precision)
 
     def _closing(self) -> list[Run]:
         return self._again(point for point in self.runs_of_points if point.cores == 1)

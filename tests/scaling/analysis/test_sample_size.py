@@ -1,10 +1,11 @@
 import random
-from math import exp, sqrt
+from math import exp, inf, sqrt
 
 import pytest
 
 from benchmarks.shared.machines import machine, study
-from scaling.analysis.sample_size import steps_per_launch, wants_more
+from scaling.analysis.sample_size import launches_needed, steps_per_launch
+from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.study.planning import plan
 
@@ -40,13 +41,21 @@ def test_where_launches_do_not_tell_no_number_is_made_up(made):
     assert steps_per_launch(made) is None or made[-1].number == 300
 
 
-def test_a_point_wants_more_until_its_interval_is_narrow_enough():
-    (wide,) = summarize(launches(3, 0.02, 0.0, 30))
-    (narrow,) = summarize(launches(100, 0.02, 0.0, 30))
-    assert wants_more(wide, 0.01)
-    assert not wants_more(narrow, 0.01)
+def needed(made: list[Launch], precision: float) -> float:
+    (point,) = speedups(summarize(made))
+    return launches_needed(point, precision)
 
 
-def test_a_point_without_an_interval_wants_more():
-    (single,) = summarize(launches(1, 0.02, 0.0, 30))
-    assert wants_more(single, 0.5)
+def test_a_point_needs_more_launches_until_its_interval_is_narrow_enough():
+    assert needed(launches(5, 0.02, 0.0, 30), 0.01) > 5
+    assert needed(launches(100, 0.02, 0.0, 30), 0.01) <= 100
+
+
+def test_half_the_width_needs_four_times_the_launches():
+    made = launches(20, 0.02, 0.0, 30)
+    assert needed(made, 0.005) == pytest.approx(4 * needed(made, 0.01), rel=0.1)
+
+
+def test_a_point_without_an_interval_needs_more_and_one_that_only_failed_none():
+    assert needed(launches(1, 0.02, 0.0, 30), 0.5) == inf
+    assert needed([Launch(POINT, 1, None, reason="failed")], 0.5) == 0

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.results.rows import launch_of
-from scaling.running.schedule import Schedule
+from scaling.running.schedule import LEAST_LAUNCHES, Schedule
 from scaling.study.planning import Run, block, plan, series_of_points
 
 STUDY = study("cores = [1, 2]\nlaunches = 4\nprecision = 0.01")
@@ -55,8 +55,8 @@ def test_even_the_shortest_budget_makes_one_whole_block():
     assert {run.point.cores for run in carried_out(0.001)} == {1, 2}
 
 
-def test_a_budget_is_not_spent_once_every_interval_is_narrow_enough():
-    assert len(carried_out(1000.0)) == len(PLANNED)
+def test_a_budget_is_not_spent_once_the_intervals_of_five_launches_are_narrow_enough():
+    assert len(carried_out(1000.0)) == len(PLANNED) + 2
 
 
 def test_a_long_budget_is_spent_where_intervals_are_wide():
@@ -71,9 +71,9 @@ def test_a_schedule_goes_on_where_an_earlier_one_stopped():
     assert [run.key for run in carried_out(None, earlier=map(launch_of, rows))] == [run.key for run in PLANNED[3:]]
 
 
-def test_the_widest_point_gets_the_launch_there_is_room_for():
+def test_where_one_point_is_wide_all_points_of_its_series_get_the_launch_there_is_room_for():
     clock = Clock()
-    schedule = Schedule(STUDY, PLANNED, (), 10.5, clock)
+    schedule = Schedule(STUDY, PLANNED, (), 11.5, clock)
     noisy, quiet = AmdahlMachine(noise=0.1), AmdahlMachine(noise=0.0005)
     runs = []
     for run in schedule:
@@ -82,7 +82,8 @@ def test_the_widest_point_gets_the_launch_there_is_room_for():
         schedule.record(launch_of(row))
         runs.append(run)
     further = runs[8:]
-    assert [run.point.cores for run in further] == [2, 1]
+    assert sorted(run.point.cores for run in further[:2]) == [1, 2]
+    assert [run.point.cores for run in further[2:]] == [1]
 
 
 def test_later_launches_get_the_number_of_steps_worth_taking():
@@ -171,7 +172,7 @@ def test_a_budget_that_is_too_short_still_makes_every_series_once():
     assert len(runs) == len(POINTS)
 
 
-def test_precise_series_get_no_launch_beyond_the_study():
+def test_precise_series_get_no_launch_beyond_five():
     clock = Clock()
     runs = list(made(turns_schedule(budget=1000, clock=clock), clock, 1e-5))
-    assert len(runs) == TURNS.launches * len(POINTS)
+    assert len(runs) == LEAST_LAUNCHES * len(POINTS)
