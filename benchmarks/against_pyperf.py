@@ -24,7 +24,6 @@ import pyperf
 
 from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
 from scaling.analysis.estimates import mean
-from scaling.analysis.sample_size import wants_more
 from scaling.analysis.summary import summarize
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
@@ -152,7 +151,8 @@ def _ours(job: _Job) -> tuple[float, int, float]:
     for row in job.rows(job.runs):
         seen.append(launch_of(row))
         (known,) = summarize(seen)
-        if len(known.used) >= LEAST_LAUNCHES and not wants_more(known, PRECISION):
+        half_width = known.step.half_width if known.step else None
+        if len(known.used) >= LEAST_LAUNCHES and half_width is not None and half_width <= PRECISION:
             break
     wall = time.monotonic() - began
     assert known.step is not None
