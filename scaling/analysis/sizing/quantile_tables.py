@@ -20,7 +20,7 @@ from scaling.analysis.sizing.inverses import speedup_limit
 
 ASSURANCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Levels of the predictive quantiles, as probits: evenly spaced, and one for every assurance.
-PROBITS = np.unique(np.concatenate([np.linspace(-3.4, 3.4, 35).round(1), ndtri(ASSURANCES)]))
+PROBITS = np.unique(np.concatenate([np.linspace(-3.4, 3.4, 69).round(1), ndtri(ASSURANCES)]))
 ASSURANCE_PROBITS = tuple(np.searchsorted(PROBITS, ndtri(ASSURANCES) - 1e-12).tolist())
 # Means of 1, 2, 4, … launches: between them, quantiles are interpolated in the logarithm of their number.
 DOUBLINGS = 12
