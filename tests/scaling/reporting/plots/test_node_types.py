@@ -80,8 +80,8 @@ def test_every_node_type_has_its_own_law_through_its_marks(node_types, name):
 def test_programs_have_a_panel_each_and_node_types_look_the_same_in_all(tmp_path):
     both = f"workloads = {list(EIGHT[:2])}\n{FOUR}"
     node_types = [
-        make_node_type("first", tmp_path, both),
-        make_node_type("second", tmp_path, both.replace("alexnet", "speech")),
+        make_node_type("first", tmp_path, both, serials=[0.1, 0.2]),
+        make_node_type("second", tmp_path, both.replace("alexnet", "speech"), serials=[0.1, 0.2]),
     ]
     drawing = picture(node_types, "efficiency")
     assert [axes.get_title() for axes in panels(drawing)] == ["alexnet", "autoenc", "speech"]
