@@ -22,7 +22,6 @@ from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
-from pyperf._utils import is_significant
 
 from scaling.analysis.comparison import compare
 from scaling.analysis.permutation import ROUNDING, SIGNIFICANCE, assignments, paired_tests, permutation_tests
@@ -274,6 +273,9 @@ def _ours(point: Point, simulated: Simulated, launches: int, steps: int, change:
 
 def _theirs(simulated: Simulated, change: float = 1.0) -> bool:
     """Whether pyperf does, which pools the values of all processes."""
+    # Only this table needs pyperf, which tests do not install.
+    from pyperf._utils import is_significant
+
     first, second = (
         [value for _ in range(PYPERF_PROCESSES) for value in simulated.process(PYPERF_VALUES, by)]
         for by in (1.0, change)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from scaling.running import witness
+from scaling.running import processes, witness
 
 CPUS = frozenset(os.sched_getaffinity(0))
 SPINS = "print('ready', flush=True)\nwhile True: pass"
@@ -15,7 +15,8 @@ HAS_A_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {S
 
 @contextmanager
 def started(program):
-    """A program that is ready, and the processes it has started."""
+    """A program that is ready, and the processes it has started; those that come to us as orphans are reaped."""
+    spared = processes.children()
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         family = [process, *psutil.Process(process.pid).children(recursive=True)]
@@ -24,6 +25,7 @@ def started(program):
         finally:
             for member in family:
                 member.kill()
+    processes.end_children(spared)
 
 
 def spin_until(process, cpu_seconds):

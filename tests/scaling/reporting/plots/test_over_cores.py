@@ -22,6 +22,8 @@ from tests.scaling.reporting.plots.artists import (
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result, stolen
 
 FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
+# Fractions that four counts identify.
+SERIALS = (0.2, 0.3, 0.15, 0.5, 0.25)
 
 
 def test_a_mark_is_at_its_efficiency_with_the_interval_of_its_launches(tmp_path):
@@ -65,14 +67,14 @@ def test_two_counts_are_not_joined_by_a_law(tmp_path):
 
 
 def test_up_to_four_series_share_a_panel_each_with_a_marker_of_its_own(tmp_path):
-    drawing = picture(result(f"workloads = {list(EIGHT[:4])}\n{FOUR}", tmp_path), "efficiency")
+    drawing = picture(result(f"workloads = {list(EIGHT[:4])}\n{FOUR}", tmp_path, serials=SERIALS), "efficiency")
     (axes,) = panels(drawing)
     assert [line.get_marker() for line in mark_lines(axes)] == list(MARKERS[:4])
     assert legend(drawing)[:4] == list(EIGHT[:4])
 
 
 def test_more_series_have_a_panel_each_with_the_others_in_grey_behind(tmp_path):
-    drawing = picture(result(f"workloads = {list(EIGHT[:5])}\n{FOUR}", tmp_path), "efficiency")
+    drawing = picture(result(f"workloads = {list(EIGHT[:5])}\n{FOUR}", tmp_path, serials=SERIALS), "efficiency")
     assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT[:5])
     assert [behind(axes) for axes in panels(drawing)] == [16] * 5
     assert len({axes.get_ylim() for axes in panels(drawing)}) == 1
