@@ -48,14 +48,14 @@ def build(setting, seconds=0.02):
 # Steps that tell the CPU time they took, which hardly depends on who else is busy here.
 BUSY = """
 import time
-from scaling.workloads.calibrated import divide
+from scaling.workloads.calibrated import division_chain
 
 class Busy:
     items_per_step = 1
     def prepare(self): pass
     def step(self):
         start = time.thread_time()
-        divide(500_000)
+        division_chain(500_000)()
         return [time.thread_time() - start]
 
 def build(setting):
