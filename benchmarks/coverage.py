@@ -331,7 +331,7 @@ def on_host(host: Host, curve: Curve, name: str) -> Measure:
     def measure(sets: int, chance: np.random.Generator) -> float:
         seeds = chance.integers(2**62, size=sets)
         held = [getattr(host_set(host, curve, int(seed)), name) for seed in seeds]
-        given = [each for each in held if each is not None]
+        given = [answer for answer in held if answer is not None]
         return float(np.mean(given)) if given else float("nan")
 
     return measure
@@ -360,14 +360,14 @@ def stops_when_precise(kind: str, precision: float = 0.03, most: int = 20) -> Me
         while True:
             scaled = speedups(summarize(so_far))
             have = len(so_far) // len(counts_used)
-            wanted = min(most, max(launches_needed(each, precision) for each in scaled[1:]))
+            wanted = min(most, max(launches_needed(point, precision) for point in scaled[1:]))
             if have >= wanted:
                 last = scaled[-1]
                 return last.speedup.contains(1.0 / (0.1 + 0.9 / 16)) if last.valid and last.speedup else None
             so_far += [launch for number in range(have + 1, wanted + 1) for launch in made(number, chance)]
 
     def measure(sets: int, chance: np.random.Generator) -> float:
-        held = [each for each in (one(chance) for _ in range(sets)) if each is not None]
+        held = [answer for answer in (one(chance) for _ in range(sets)) if answer is not None]
         return float(np.mean(held))
 
     return measure

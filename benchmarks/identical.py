@@ -203,7 +203,7 @@ def paired_rate(noise: str, cohorts: int, points: int, pairs: int, change: float
 def holm_rate(noise: str, launches: int, pairs: int, changes: Mapping[int, float]) -> float:
     """How often the rank sum with Holm's adjustment calls a point different that has changed."""
     chance = np.random.default_rng([launches, POINTS, *noise.encode()])
-    found = 0
+    called = 0
     for _ in range(pairs):
         logs = _sides(noise, launches, POINTS, chance, changes)
         probabilities = np.array([_permutation_probability("rank sum", line, launches) for line in logs])
@@ -211,8 +211,8 @@ def holm_rate(noise: str, launches: int, pairs: int, changes: Mapping[int, float
         factors = np.arange(POINTS, 0, -1)
         adjusted = np.empty(POINTS)
         adjusted[order] = np.maximum.accumulate(probabilities[order] * factors)
-        found += sum(adjusted[point] < SIGNIFICANCE for point in changes)
-    return found / pairs / len(changes)
+        called += sum(adjusted[point] < SIGNIFICANCE for point in changes)
+    return called / pairs / len(changes)
 
 
 def _print_pyperf(pairs: int, real: int, launches: int) -> None:

@@ -122,7 +122,7 @@ def quiet_rounds(sweep: Sweep, cores: int) -> Estimate | None:
 
 def product(sweep: Sweep, cores: int) -> Estimate | None:
     """What the program says."""
-    point = next(each for each in speedups(summarize(sweep.launches)) if each.summary.point.cores == cores)
+    point = next(point for point in speedups(summarize(sweep.launches)) if point.summary.point.cores == cores)
     return point.speedup if point.valid and point.speedup and point.speedup.low else None
 
 

@@ -18,7 +18,7 @@ from typing import Literal
 
 from scaling.analysis import rules
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.permutation import SIGNIFICANCE, PermutationTest, launches_needed, paired_tests, permutation_tests
+from scaling.analysis.permutation import SIGNIFICANCE, PermutationTest, fewest_launches, paired_tests, permutation_tests
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
@@ -146,7 +146,7 @@ def _paired_differences(matched: Sequence[tuple[Summary, Summary]]) -> Iterator[
 
 def _difference(pair: tuple[Summary, Summary], test: PermutationTest, pairs: int | None = None) -> Difference:
     ratio = test.difference().map(lambda logs: exp(max(-LARGEST_LOG, min(LARGEST_LOG, logs))))
-    needed = None if test.enough else launches_needed(paired=pairs is not None)
+    needed = None if test.enough else fewest_launches(paired=pairs is not None)
     return Difference(*pair, ratio, test.probability, test.adjusted, pairs, needed)
 
 
@@ -154,7 +154,7 @@ def _untested(pair: tuple[Summary, Summary]) -> Difference:
     """The ratio alone, where a side has no launch that counts or chance has nothing to show."""
     first, second = (summary.step.value if summary.step else nan for summary in pair)
     few = not all(_logs(summary) for summary in pair)
-    return Difference(*pair, Estimate(second / first), launches_needed=launches_needed(paired=False) if few else None)
+    return Difference(*pair, Estimate(second / first), launches_needed=fewest_launches(paired=False) if few else None)
 
 
 def _is_testable(pair: tuple[Summary, Summary]) -> bool:

@@ -252,10 +252,10 @@ def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
 
 def _averaged(fits: tuple[LawFit, ...], choice: Choice, clock: Clock, work: float) -> AveragedFigures:
     """The figures averaged over the laws that have noise to judge them by; those of the only law where there is one."""
-    judged = [each.fitted for each in fits if each.fitted.problem.df > 0]
+    judged = [law.fitted for law in fits if law.fitted.problem.df > 0]
     if len(judged) > 1:
         return average(judged, choice, clock, work)
-    figures = next((each for each in fits if each.fitted in judged), fits[0]).figures
+    figures = next((law for law in fits if law.fitted in judged), fits[0]).figures
     if figures.coherency is None:
         return AveragedFigures(figures.contention, figures.rate_at_1, limit(figures.contention))
     most = Estimate(float(speedup_limit(figures.contention.value, figures.coherency.value)))

@@ -140,7 +140,7 @@ def paired_tests(differences: Sequence[Logs]) -> list[PermutationTest]:
     return _tests(_table(differences, blocks), joint, np.ones(len(blocks), bool))
 
 
-def launches_needed(paired: bool) -> int:
+def fewest_launches(paired: bool) -> int:
     """The fewest launches per side that may show a difference."""
     designs = (assignments(count, count) if not paired else sign_flips(count) for count in range(1, 20))
     return next(number for number, ways in enumerate(designs, 1) if 2 / len(ways) < SIGNIFICANCE)

@@ -187,7 +187,7 @@ def _step(verdict: Verdict, mean: Estimate | None, measured: Sequence[Launch]) -
 def _slowdown(measured: Sequence[Launch], undisturbed: float) -> HostSlowdown:
     """All turns against the undisturbed step time; a launch without turns is one."""
     turns = [turn for launch in measured for turn in launch.turns]
-    ratios = [turn.seconds / undisturbed for turn in turns] or [each / undisturbed for each in _seconds(measured)]
+    ratios = [turn.seconds / undisturbed for turn in turns] or [seconds / undisturbed for seconds in _seconds(measured)]
     quiet = [turn.quiet for turn in turns] or [not launch.spoiled for launch in measured]
     deciles = quantiles(ratios, n=10, method="inclusive") if len(ratios) > 1 else ratios * 9
     return HostSlowdown(deciles[0], deciles[4], deciles[8], fmean(quiet), len(ratios))

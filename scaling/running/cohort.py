@@ -48,10 +48,10 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A process to be: its run, and what makes ready whatever starts it, which may fail."""
+class MemberSpec:
+    """A process to be started: its run, and what makes ready whatever starts it, which may fail."""
 
-    spec: ChildSpec
+    child: ChildSpec
     starter: Callable[[], StartChild]
 
 
@@ -59,7 +59,7 @@ class Candidate:
 class _Member:
     """A process of a cohort, what has been spent on it, and what came of it."""
 
-    candidate: Candidate
+    spec: MemberSpec
     child: Child | None = None
     result: LaunchResult | None = None
     active_seconds: float = 0.0
@@ -73,19 +73,19 @@ class _Member:
 
 
 def take_turns(
-    candidates: Sequence[Candidate],
+    specs: Sequence[MemberSpec],
     turns: Turns,
     order: random.Random,
-    make_way: Callable[[frozenset[int]], None] = lambda cpus: None,
+    leave_cpus: Callable[[frozenset[int]], None] = lambda cpus: None,
 ) -> list[LaunchResult]:
-    """Have the candidates, the first of which is in every part, take turns; what came of each of their runs.
+    """Have processes take turns, the first of them in every part of the cohort; what came of their runs, in order.
 
-    `make_way` is called with the CPUs of a process before it starts or takes its turn.
+    `leave_cpus` is called with the CPUs of a process before it starts or takes its turn.
     """
     spared = processes.children()
-    members = [_Member(candidate) for candidate in candidates]
+    members = [_Member(spec) for spec in specs]
     try:
-        _Conductor(turns, order, make_way).conduct(members)
+        _CohortRun(turns, order, leave_cpus).execute(members)
     finally:
         for member in members:
             if member.alive:
@@ -94,16 +94,16 @@ def take_turns(
     return [member.result or _not_started("the cohort was ended before") for member in members]
 
 
-class _Conductor:
+class _CohortRun:
     """Gives the members of a cohort their turns."""
 
-    def __init__(self, turns: Turns, order: random.Random, make_way: Callable[[frozenset[int]], None]) -> None:
+    def __init__(self, turns: Turns, order: random.Random, leave_cpus: Callable[[frozenset[int]], None]) -> None:
         self.turns = turns
         self.order = order
-        self.make_way = make_way
+        self.leave_cpus = leave_cpus
         self.last_round = WARMUP_ROUND
 
-    def conduct(self, members: Sequence[_Member]) -> None:
+    def execute(self, members: Sequence[_Member]) -> None:
         """Everything from the first start to the last end."""
         first, *rest = members
         waiting = deque(rest)
@@ -126,14 +126,14 @@ class _Conductor:
 
     def _start(self, member: _Member) -> None:
         """Start a process, let it get ready and warm up, and stop it."""
-        spec = member.candidate.spec
-        self.make_way(parse_list(spec.request.cpus))
+        spec = member.spec.child
+        self.leave_cpus(parse_list(spec.request.cpus))
         try:
-            start = member.candidate.starter()
+            start = member.spec.starter()
         except StartError as error:
             member.result = _not_started(str(error))
             return
-        with _spending(member):
+        with _charge_time(member):
             member.child = Child(spec, start)
             ready = member.child.next_message() is not None
         if ready:
@@ -151,8 +151,8 @@ class _Conductor:
 
     def _turn(self, member: _Member, number: int) -> None:
         assert member.child is not None
-        self.make_way(parse_list(member.candidate.spec.request.cpus))
-        with _spending(member):
+        self.leave_cpus(parse_list(member.spec.child.request.cpus))
+        with _charge_time(member):
             _continue(member)
             member.child.request(self.turns.request(number))
             done = member.child.next_message() is not None
@@ -166,7 +166,7 @@ class _Conductor:
         for member in members:
             if member.alive:
                 assert member.child is not None
-                with _spending(member):
+                with _charge_time(member):
                     _continue(member)
                     member.child.close_control()
                     member.child.wait()
@@ -174,7 +174,7 @@ class _Conductor:
 
 
 @contextmanager
-def _spending(member: _Member) -> Iterator[None]:
+def _charge_time(member: _Member) -> Iterator[None]:
     """Count the time that passes, and what this process uses of it, as the member's."""
     start, cpu = time.monotonic(), time.process_time()
     try:

@@ -92,8 +92,8 @@ class LaunchResult:
 
 
 @dataclass(slots=True)
-class _Life:
-    """The life of a child's process: filled in by the thread that owns it, read by the launcher once it is known."""
+class _ProcessState:
+    """The state of a child's process: filled in by the thread that owns it, read by the launcher once it is known."""
 
     started: float = 0.0
     ended: float = 0.0
@@ -142,7 +142,7 @@ class Child:
     def __init__(self, spec: ChildSpec, start: StartChild = spawn) -> None:
         self.spec = spec
         self.timed_out = False
-        self._life, self._output = _Life(), _Output()
+        self._state, self._output = _ProcessState(), _Output()
         self._oom_before = _oom_kills()
         self._ended = False
         pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
@@ -153,7 +153,7 @@ class Child:
             os.set_blocking(fd, False)
             self._selector.register(fd, selectors.EVENT_READ, name)
         theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
-        self._owner = threading.Thread(target=_start_and_wait, args=(spec, start, self._life, theirs), daemon=True)
+        self._owner = threading.Thread(target=_start_and_wait, args=(spec, start, self._state, theirs), daemon=True)
         self._owner.start()
 
     def wait(self) -> None:
@@ -195,8 +195,8 @@ class Child:
     @property
     def pid(self) -> int | None:
         """Its process, which leads a group of its own; None where it could not be started."""
-        self._life.known.wait()
-        return self._life.pid
+        self._state.known.wait()
+        return self._state.pid
 
     def end(self) -> None:
         """Kill what is left of its group, and take in what it wrote."""
@@ -213,7 +213,7 @@ class Child:
     def result(self, parent_cpu: float) -> LaunchResult:
         """What came of the run, once it has been ended."""
         return _classify(
-            self.spec, self._life, self._output, self.timed_out, _oom_kills() > self._oom_before, parent_cpu
+            self.spec, self._state, self._output, self.timed_out, _oom_kills() > self._oom_before, parent_cpu
         )
 
 
@@ -222,7 +222,7 @@ def _is_last(line: bytes | bytearray) -> bool:
     return not line.startswith(MESSAGES_DURING_A_RUN)
 
 
-def _start_and_wait(spec: ChildSpec, start: StartChild, life: _Life, ends: dict[str, int]) -> None:
+def _start_and_wait(spec: ChildSpec, start: StartChild, state: _ProcessState, ends: dict[str, int]) -> None:
     """Pin this thread, start the child from it, and wait for its end.
 
     A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
@@ -233,18 +233,18 @@ def _start_and_wait(spec: ChildSpec, start: StartChild, life: _Life, ends: dict[
         os.sched_setaffinity(0, parse_list(spec.request.cpus))
         if spec.policy is not None:
             apply_policy(spec.policy)
-        life.started = time.monotonic()
-        life.pid = start(spec, ends)
-        life.known.set()
+        state.started = time.monotonic()
+        state.pid = start(spec, ends)
+        state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
-        _, life.status, usage = os.wait4(life.pid, 0)
-        life.ended = time.monotonic()
-        life.max_rss_bytes = usage.ru_maxrss * 1024
+        _, state.status, usage = os.wait4(state.pid, 0)
+        state.ended = time.monotonic()
+        state.max_rss_bytes = usage.ru_maxrss * 1024
     except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
-        life.error = error
+        state.error = error
     finally:
-        life.known.set()
+        state.known.set()
         for fd in ends.values():
             os.close(fd)
 
@@ -271,7 +271,7 @@ def _drain(output: _Output, name: str, fd: int) -> None:
 
 
 def _classify(
-    spec: ChildSpec, life: _Life, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
+    spec: ChildSpec, state: _ProcessState, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
 ) -> LaunchResult:
     """What came of a run, from how its child ended and what it replied."""
     if timed_out:
@@ -280,24 +280,24 @@ def _classify(
         try:
             reply: RunResult | RunFailure = decode(output.reply, RunResult, RunFailure)
         except MessageError as error:
-            failure = _failure_without_reply(spec, life, bytes(output.reply), error, oom)
+            failure = _failure_without_reply(spec, state, bytes(output.reply), error, oom)
         else:
             if isinstance(reply, RunResult):
-                return _success(life, reply, parent_cpu)
+                return _success(state, reply, parent_cpu)
             failure = Outcome("failed", reply.reason)
     outcome = replace(
         failure,
-        sections=Sections(wall=life.wall_seconds),
+        sections=Sections(wall=state.wall_seconds),
         stdout_tail=output.stdout.decode(errors="replace"),
         stderr_tail=output.stderr.decode(errors="replace"),
     )
     # Below our own size the kernel's figure may be ours, inherited at the fork.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    memory_bytes = life.max_rss_bytes if life.max_rss_bytes > own else None
+    memory_bytes = state.max_rss_bytes if state.max_rss_bytes > own else None
     return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
 
 
-def _success(life: _Life, result: RunResult, parent_cpu: float) -> LaunchResult:
+def _success(state: _ProcessState, result: RunResult, parent_cpu: float) -> LaunchResult:
     sections = result.sections
     outcome = Outcome(
         "ok",
@@ -311,14 +311,14 @@ def _success(life: _Life, result: RunResult, parent_cpu: float) -> LaunchResult:
         cautions=result.cautions,
         truth=result.truth,
         sections=Sections(
-            spawn=result.started_ns / 1e9 - life.started,
+            spawn=result.started_ns / 1e9 - state.started,
             imports=sections.imports,
             init=sections.init,
             setup=sections.setup,
             first_step=sections.first_step,
             run=sections.run,
             main=sections.main,
-            wall=life.wall_seconds,
+            wall=state.wall_seconds,
         ),
     )
     return LaunchResult(outcome, replace(result.witness, parent_cpu_seconds=parent_cpu), result.versions, result.traced)
@@ -331,11 +331,13 @@ def _warmup_steps(result: RunResult) -> int:
     return warmup_steps(result.step_seconds)
 
 
-def _failure_without_reply(spec: ChildSpec, life: _Life, received: bytes, error: MessageError, oom: bool) -> Outcome:
+def _failure_without_reply(
+    spec: ChildSpec, state: _ProcessState, received: bytes, error: MessageError, oom: bool
+) -> Outcome:
     """Why a child has sent no reply, or none that can be used."""
-    if life.error is not None:
-        return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {life.error}")
-    code = os.waitstatus_to_exitcode(life.status)
+    if state.error is not None:
+        return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {state.error}")
+    code = os.waitstatus_to_exitcode(state.status)
     how = processes.ending(code)
     if code < 0:
         remark = ""

@@ -119,11 +119,11 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     workload.prepare()
     first, steps, traced = _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
-    scene = Scene(cpus, parse_list(request.siblings))
+    cpu_sets = RunCpus(cpus, parse_list(request.siblings))
     if request.takes_turns:
-        measured = _take_turns(workload, steps, scene, pipes)
+        measured = _take_turns(workload, steps, cpu_sets, pipes)
     else:
-        measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), scene)
+        measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), cpu_sets)
     losses = getattr(workload, "losses", None) or [None]
     return RunResult(
         started_ns=started_ns,
@@ -183,7 +183,7 @@ def _take_first_step(
     return first, more, ()
 
 
-class Scene(NamedTuple):
+class RunCpus(NamedTuple):
     """The CPUs of a run, and those that share a core with them."""
 
     cpus: frozenset[int]
@@ -204,10 +204,10 @@ class Measured(NamedTuple):
     counters: dict[str, Any]
 
 
-def _take_steps(workload: Any, steps: list[float], limits: Limits, scene: Scene) -> Measured:
+def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: RunCpus) -> Measured:
     """Take steps until there are enough."""
     visits = witness.Visits()
-    before = witness.read(*scene)
+    before = witness.read(*cpu_sets)
     start = time.perf_counter()
     check_at, ended_by = 1, None
     while ended_by is None:
@@ -218,11 +218,11 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, scene: Scene)
             ended_by = stop_reason(steps, elapsed, limits)
             check_at = next_check(len(steps))
     seconds = time.perf_counter() - start
-    counters = witness.witness(before, witness.read(*scene), visits, scene.cpus)
+    counters = witness.witness(before, witness.read(*cpu_sets), visits, cpu_sets.cpus)
     return Measured(steps, [], ended_by, seconds, seconds, {**counters, **_program_counters(workload)})
 
 
-def _take_turns(workload: Any, steps: list[float], scene: Scene, pipes: Pipes) -> Measured:
+def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pipes) -> Measured:
     """Take turns as long as they are requested, asleep in between; those of warm-up are not witnessed."""
     visits = witness.Visits()
     turns: list[Turn] = []
@@ -231,7 +231,7 @@ def _take_turns(workload: Any, steps: list[float], scene: Scene, pipes: Pipes) -
     pipes.send(RunReady())
     while request := pipes.next_turn():
         start = time.perf_counter()
-        turn, counters = _take_turn(workload, steps, request, scene, visits)
+        turn, counters = _take_turn(workload, steps, request, cpu_sets, visits)
         turns.append(turn)
         if request.round != WARMUP_ROUND:
             parts.append(counters)
@@ -242,7 +242,7 @@ def _take_turns(workload: Any, steps: list[float], scene: Scene, pipes: Pipes) -
 
 
 def _take_turn(
-    workload: Any, steps: list[float], request: TurnRequest, scene: Scene, visits: witness.Visits
+    workload: Any, steps: list[float], request: TurnRequest, cpu_sets: RunCpus, visits: witness.Visits
 ) -> tuple[Turn, dict[str, Any]]:
     """Append the steps of one turn: first those that do not count, then at least one that does."""
     earlier = 0 if request.round == WARMUP_ROUND else len(steps)
@@ -252,14 +252,14 @@ def _take_turn(
     while time.perf_counter() - start < settle:
         steps += _time_step(workload.step)
     unsettled = len(steps) - earlier
-    before = witness.read(*scene)
+    before = witness.read(*cpu_sets)
     start = time.perf_counter()
     elapsed = 0.0
     while elapsed < request.seconds:
         steps += _time_step(workload.step)
         visits.look()
         elapsed = time.perf_counter() - start
-    counters = witness.witness(before, witness.read(*scene), visits, scene.cpus)
+    counters = witness.witness(before, witness.read(*cpu_sets), visits, cpu_sets.cpus)
     turn = Turn(
         round=request.round,
         steps=len(steps) - earlier,

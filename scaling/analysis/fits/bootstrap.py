@@ -140,7 +140,7 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
     steeper = np.sqrt(fitted_slope.variance) * stats.norm.ppf((chance.permutation(half) + 0.5) / half)
     # The slope turns around the pivot, so the noise on one core moves with it.
     turned = np.exp(-steeper * fitted_slope.pivot / 2.0)
-    noise, noise_of_means = (np.tile(each * turned, 2) for each in _noises(fitted, half, chance))
+    noise, noise_of_means = (np.tile(part * turned, 2) for part in _noises(fitted, half, chance))
     slope = np.tile(fitted_slope.value + steeper, 2)
     scatter = chance.standard_normal((half, counts.size)) / np.sqrt(counts.launches)
     spread_here = noise_of_means[:, None] * np.exp(slope[:, None] * np.log(counts.cores) / 2.0)

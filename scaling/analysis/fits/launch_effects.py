@@ -71,9 +71,9 @@ def matched(blocks: Sequence[Sequence[str]], logs: Sequence[Floats]) -> TwoWay |
     """The launches by count and block; None where too few are matched for blocks to be told from noise."""
     if any(len(names) != len(values) for names, values in zip(blocks, logs, strict=True)):
         return None
-    names = {name: index for index, name in enumerate(sorted({name for each in blocks for name in each}))}
+    names = {name: index for index, name in enumerate(sorted({name for count in blocks for name in count}))}
     count = np.repeat(np.arange(len(logs)), [len(values) for values in logs])
-    block = np.array([names[name] for each in blocks for name in each], dtype=np.intp)
+    block = np.array([names[name] for count in blocks for name in count], dtype=np.intp)
     table = np.zeros((len(logs), len(names)))
     np.add.at(table, (count, block), 1.0)
     shared = (table > 0.0).sum(axis=0) > 1

@@ -168,8 +168,8 @@ def noise_slope(counts: Counts) -> Slope:
 
 
 def _least(deviance: Callable[[float], float]) -> float:
-    found = minimize_scalar(deviance, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6})
-    return float(found.x)
+    minimum = minimize_scalar(deviance, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6})
+    return float(minimum.x)
 
 
 def weights(counts: Counts, slope: float) -> Floats:

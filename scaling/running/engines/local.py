@@ -21,7 +21,7 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
-from scaling.running.cohort import Candidate, Turns, take_turns
+from scaling.running.cohort import MemberSpec, Turns, take_turns
 from scaling.running.environment import environment, row_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
@@ -86,10 +86,10 @@ class LocalEngine:
         self._empty_scratch()
         started_at = _now()
         specs = [self._spec(run) for run in runs]
-        candidates = [Candidate(spec, partial(self._starter, run, spec)) for run, spec in zip(runs, specs, strict=True)]
+        members = [MemberSpec(spec, partial(self._starter, run, spec)) for run, spec in zip(runs, specs, strict=True)]
         turns = Turns(self.study.rounds, self.study.turn_seconds)
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
-        launched = take_turns(candidates, turns, order, self._leave)
+        launched = take_turns(members, turns, order, self._leave)
         for run, spec, result in zip(runs, specs, launched, strict=True):
             yield self._row(run, spec, result, started_at)
 

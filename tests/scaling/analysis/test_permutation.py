@@ -9,7 +9,7 @@ from scaling.analysis.permutation import (
     MOST_WAYS,
     RESOLUTION,
     PermutationTest,
-    launches_needed,
+    fewest_launches,
     paired_tests,
     permutation_tests,
 )
@@ -96,7 +96,7 @@ def test_no_probability_is_smaller_than_what_so_few_launches_can_show():
 
 @pytest.mark.parametrize(("paired", "needed"), [(False, 4), (True, 6)])
 def test_fewer_launches_than_are_needed_show_nothing_and_have_no_interval(paired, needed):
-    assert launches_needed(paired) == needed
+    assert fewest_launches(paired) == needed
     for count in range(1, needed + 1):
         before, after = groups((count, count), apart=99.0)
         test = paired_test(after) if paired else permutation_test(before, after)

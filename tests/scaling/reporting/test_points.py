@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
@@ -7,11 +5,7 @@ from scaling.reporting.points import BARS, points_table, sparklines_table
 from scaling.reporting.words import text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-
-
-def stolen(row):
-    """The same row on CPUs that the hypervisor gave to others."""
-    return replace(row, witness=replace(row.witness, steal_seconds=10.0))
+from tests.scaling.reporting.results import stolen
 
 
 def lines(toml, serial=0.1, change=lambda row: row):

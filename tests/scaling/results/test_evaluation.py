@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, row, study
 from scaling.reporting.points import evaluation_notes
 from scaling.results.evaluation import evaluate
 from scaling.results.machine_file import read_machine_file
 from scaling.results.store import Folder, Store
 from scaling.study.planning import plan
+from tests.scaling.reporting.results import stolen
 
 
 def folder(rows, tmp_path, cores=8, smt=1):
@@ -43,8 +42,3 @@ def test_points_left_out_and_series_not_fitted_are_said(tmp_path):
     assert single.fits == ()
     assert "none of the 1 point can be used (1 disturbed; no quiet turn)" in evaluation_notes(single)[0]
     assert len(evaluation_notes(evaluate(folder([row()], tmp_path)))) == 1
-
-
-def stolen(row):
-    """The same row on CPUs that the hypervisor gave to others."""
-    return replace(row, witness=replace(row.witness, steal_seconds=10.0))

@@ -13,6 +13,7 @@ from scaling.results.rows import Row
 from scaling.running import cohort, processes
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Cohort, plan
+from tests.conftest import need
 
 FAULTY = Path(__file__).with_name("faulty.py")
 ROUNDS = 3
@@ -96,8 +97,7 @@ def test_where_every_process_fails_to_start_every_one_has_a_row():
 def test_what_does_not_fit_into_memory_takes_turns_in_parts_and_one_core_is_in_each(monkeypatch):
     monkeypatch.setattr(cohort, "_free_bytes", lambda: 0)
     topology = read_topology()
-    if len(topology.cores) < 2:
-        pytest.skip("two parts need three processes, of two core counts and a thread setting")
+    need(len(topology.cores) > 1, "two cores")
     question = study(
         f"workloads = ['{FAULTY}:brief']\ncores = [1, 2]\nintra = [1, 2]\ndesign = 'turns'",
         rounds="2",
