@@ -109,7 +109,7 @@ def allocation_of(
 
 
 def _recommended_size(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | None:
-    """The largest size on offer up to the knee; where that is out of sight, up to the most cores measured."""
+    """The largest available size up to the knee; where that is out of sight, up to the most cores measured."""
     most = fit.most_cores if isinf(turn.value) else turn.value
     return max((count for count in available_sizes(fit, sizes) if count <= most), default=None)
 
@@ -231,7 +231,7 @@ class _Sizing:
         return replace(given, reasons=similar)
 
     def only_size(self) -> Allocation:
-        """The one size on offer, which no promise is asked of."""
+        """The one available size, which no promise is asked of."""
         return self._allocation(0, None)
 
     def _sure_enough(self, chances: Floats) -> list[int]:

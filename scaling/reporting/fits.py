@@ -57,9 +57,9 @@ def reason_sentence(reason: VerdictReason) -> str:
     """One reason for a verdict."""
     match reason:
         case TooFewCounts(counts, least):
-            return f"only {counts} core counts were measured; {least} are needed to distinguish laws"
+            return f"only {counts} core counts have points that can be used; {least} are needed to distinguish laws"
         case TooFewCores(most, least_cores):
-            return f"at most {most:g} cores were measured; a law needs {least_cores:g} or more"
+            return f"no point that can be used has more than {most:g} cores; a law needs {least_cores:g} or more"
         case MoreThanItsShare():
             return _superlinear_words(reason)
         case LackOfFit(misfit):
@@ -120,7 +120,7 @@ def caution_sentence(caution: Caution) -> str:
         case ClockUnknown():
             return "no clock was recorded; one that falls with cores would look like a serial fraction"
         case OneCoreNotMeasured(fewest):
-            return f"one core was not measured; speedup is against the T(1) the law gives, from {fewest:g} up"
+            return f"no point on one core can be used; speedup is against the T(1) the law gives, from {fewest:g} up"
         case OneCoreDiffers(difference):
             return f"the fitted time on one core is {100 * difference:+.1f} % off the measured one"
         case NegativeCoherency(value, stderr):

@@ -200,7 +200,7 @@ class Answer:
 class ScalingLimits:
     """The landmarks of a series: where more cores stop paying, and where they stop helping, up to so many cores.
 
-    `recommended` is the largest size on offer that is not past the knee, None where nothing is said.
+    `recommended` is the largest available size that is not past the knee, None where nothing is said.
     """
 
     fit: SeriesFit

@@ -77,7 +77,7 @@ def _serial(fit: SeriesFit) -> Words:
     if fit.verdict.has_law:
         return apart(with_interval(fit.averaged.serial_fraction, percent))
     if not fit.karp_flatt.values:
-        return Words("–", "no law fits, and one core was not measured")
+        return Words("–", "no law fits, and no point on one core can be used")
     last = fit.karp_flatt.values[-1]
     words = apart(karp_flatt_words(last))
     return Words(words.value, f"{words.rest} by Karp-Flatt on {figure(last.cores)} cores".strip())

@@ -114,7 +114,7 @@ REASONS = [
     (
         NoLaw(Verdict.NO_LAW_FITS, (TooFewCores(2.0),)),
         "no-law",
-        "no law fits: at most 2 cores were measured; a law needs 4 or more",
+        "no law fits: no point that can be used has more than 2 cores; a law needs 4 or more",
     ),
     (
         NoiseUnknown(),

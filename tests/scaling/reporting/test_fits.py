@@ -66,7 +66,7 @@ def test_no_law_and_no_number():
 def test_two_cores_show_their_karp_flatt_value():
     two = Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552))))
     sentence = fit_sentence(fitted(two))
-    assert "not identifiable: only 2 core counts were measured" in sentence
+    assert "not identifiable: only 2 core counts have points that can be used" in sentence
     assert "the time on 2 cores means a serial fraction of 0.102 (0.0" in sentence
 
 
@@ -116,7 +116,7 @@ def test_a_caution_about_all_series_is_said_once():
     fits = [fit(rates("rays", RAYTRACER), resamples=0), fit(rates("odd", NO_SINGLE), resamples=0)]
     lines = caution_lines(fits)
     assert sum("no clock was recorded" in line for line in lines) == 1
-    assert any(line.startswith("odd: one core was not measured") for line in lines)
+    assert any(line.startswith("odd: no point on one core can be used") for line in lines)
 
 
 def test_a_peak_out_of_reach_is_no_number():
@@ -147,9 +147,9 @@ REASONS = [
     (
         TooFewCounts(3),
         "too-few-counts",
-        "only 3 core counts were measured; 4 are needed to distinguish laws",
+        "only 3 core counts have points that can be used; 4 are needed to distinguish laws",
     ),
-    (TooFewCores(2.0), "too-few-cores", "at most 2 cores were measured; a law needs 4 or more"),
+    (TooFewCores(2.0), "too-few-cores", "no point that can be used has more than 2 cores; a law needs 4 or more"),
     (
         MoreThanItsShare(8.0, 0.225, 1.0, NegativeParameter("contention", -0.02, 0.004)),
         "more-than-its-share",
@@ -202,7 +202,7 @@ CAUTIONS = [
     (
         OneCoreNotMeasured(2.0),
         "one-core-not-measured",
-        "one core was not measured; speedup is against the T(1) the law gives, from 2 up",
+        "no point on one core can be used; speedup is against the T(1) the law gives, from 2 up",
     ),
     (
         OneCoreDiffers(-0.051),

@@ -76,7 +76,7 @@ def test_which_node_type_is_cheapest_and_which_needs_the_fewest_cores_is_said_in
 def test_the_same_work_is_asked_of_every_node_type(node_types, shown):
     words = text_of(shown, "same-work")
     for work in same_work(node_types):
-        assert f"{work.target:g} items a second" in words
+        assert f"{work.target:g} items/s" in words
         for answered in work.answers:
             allocation = answered.answer.allocation
             assert re.search(rf"{answered.node_type} {allocation.cores} {100 * allocation.assurance:.1f} % ", words)
@@ -85,7 +85,7 @@ def test_the_same_work_is_asked_of_every_node_type(node_types, shown):
 
 def test_a_target_out_of_reach_has_its_reason_beside_every_node_type(node_types):
     words = text_of(page_of(node_types, target=1e9), "same-work")
-    assert words.count("1e+09 items a second") == 3
+    assert words.count("1e+09 items/s") == 3
     assert words.count("not reachable with 95 % confidence") + words.count("too few") == 6
 
 
