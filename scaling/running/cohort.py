@@ -29,22 +29,10 @@ from scaling.running import processes
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError
 from scaling.running.messages import TurnRequest
 from scaling.running.witness import ROOT
-from scaling.study.planning import SETTLE_SECONDS
+from scaling.study.planning import SETTLE_SECONDS, Turns
 
 # The next process is started while so many times the largest one's memory is free.
 MEMORY_MARGIN = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """How many rounds a cohort makes, and how long a turn counts."""
-
-    rounds: int
-    seconds: float
-
-    def request(self, number: int) -> TurnRequest:
-        """A turn of a round."""
-        return TurnRequest(number, self.seconds, SETTLE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +142,7 @@ class _CohortRun:
         self.leave_cpus(parse_list(member.spec.child.request.cpus))
         with _charge_time(member):
             _continue(member)
-            member.child.request(self.turns.request(number))
+            member.child.request(TurnRequest(number, self.turns.seconds, SETTLE_SECONDS))
             done = member.child.next_message() is not None
         if done:
             _stop(member)

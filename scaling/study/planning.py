@@ -78,6 +78,14 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """How many rounds a cohort makes, and how long a turn counts."""
+
+    rounds: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cohort:
     """Processes that are alive together and take turns: what they share is its name, and how many they are."""
 
@@ -176,14 +184,21 @@ def _is_named(study: Study, run: Run) -> bool:
     return named and run.launch <= study.launches
 
 
+def turns_of(study: Study) -> Turns:
+    """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before."""
+    seconds = min(study.turn_seconds, study.max_seconds)
+    return Turns(max(1, min(study.rounds, int(study.max_seconds / seconds + 1e-9))), seconds)
+
+
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
     """How long these runs should take: as long as their point took before, or its workload, else at most its limit."""
     by_workload: dict[str, list[float]] = {}
     for point, wall in walls.items():
         by_workload.setdefault(point.workload, []).append(wall)
     known = {name: sum(seconds) / len(seconds) for name, seconds in by_workload.items()}
-    turns = (study.rounds + 1) * (study.turn_seconds + SETTLE_SECONDS)
-    limit = START_UP_SECONDS + (turns if study.design == "turns" else study.max_seconds)
+    turns = turns_of(study)
+    in_turns = (turns.rounds + 1) * (turns.seconds + SETTLE_SECONDS)
+    limit = START_UP_SECONDS + (in_turns if study.design == "turns" else study.max_seconds)
     return sum(walls.get(run.point, known.get(run.point.workload, limit)) for run in runs)
 
 

@@ -21,13 +21,13 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Outcome, Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
-from scaling.running.cohort import MemberSpec, Turns, take_turns
+from scaling.running.cohort import MemberSpec, take_turns
 from scaling.running.environment import environment, row_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import Run
+from scaling.study.planning import Run, turns_of
 from scaling.study.spec import Study
 from scaling.study.workload import Command, Named, workload
 
@@ -87,9 +87,8 @@ class LocalEngine:
         started_at = _now()
         specs = [self._spec(run) for run in runs]
         members = [MemberSpec(spec, partial(self._starter, run, spec)) for run, spec in zip(runs, specs, strict=True)]
-        turns = Turns(self.study.rounds, self.study.turn_seconds)
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
-        launched = take_turns(members, turns, order, self._leave)
+        launched = take_turns(members, turns_of(self.study), order, self._leave)
         for run, spec, result in zip(runs, specs, launched, strict=True):
             yield self._row(run, spec, result, started_at)
 

@@ -9,11 +9,13 @@ from scaling.errors import StudyError
 from scaling.study.planning import (
     PLAIN_STEPS,
     START_UP_SECONDS,
+    Turns,
     estimated_seconds,
     incompatibility,
     incompatibility_anywhere,
     plan,
     traced_plan,
+    turns_of,
 )
 
 
@@ -112,6 +114,13 @@ def test_the_time_is_at_most_the_limit_and_as_measured_once_it_was():
     runs = plan(question, machine(2)).runs
     assert estimated_seconds(runs, question, {}) == len(runs) * (START_UP_SECONDS + 10)
     assert estimated_seconds(runs, question, {runs[0].point: 1.5}) == len(runs) * 1.5
+
+
+@pytest.mark.parametrize(
+    ("most", "turns"), [(60.0, Turns(10, 1.0)), (3.5, Turns(3, 1.0)), (1.0, Turns(1, 1.0)), (0.2, Turns(1, 0.2))]
+)
+def test_the_turns_of_a_launch_end_with_its_longest_time(most, turns):
+    assert turns_of(study(f'design = "turns"\nmax_seconds = {most}')) == turns
 
 
 def test_only_the_thread_counts_that_were_asked_for_are_traced():
