@@ -8,10 +8,14 @@ run beside them. All others may run several at a time:
 """
 
 import os
+import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.other_user import OtherUser
 
 TESTS = Path(__file__).parent
 ALONE = (
@@ -72,6 +76,16 @@ def need(present: bool, what: str) -> None:
         if os.environ.get("SCALING_REQUIRE_SYSTEM_TESTS") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def second_user():
+    """Another user of this machine, who exists for the tests alone."""
+    need(os.geteuid() == 0 and shutil.which("useradd") is not None, "root, to make a second user")
+    name = f"scaling-test-{os.getpid()}"
+    subprocess.run(["useradd", "--system", "--no-create-home", name], check=True)
+    yield OtherUser(name)
+    subprocess.run(["userdel", name], check=True)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import fcntl
 import getpass
 import json
 import os
+import stat
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from scaling.errors import BusyError
 # One path for every user, so not below TMPDIR. SCALING_LOCK names another for machines cut into partitions.
 DEFAULT_PATH = "/tmp/cpu-scaling.lock"
 
+LONGEST_SIGNATURE = 4096
+
 
 class MachineLock:
     """Held while measuring; its file descriptor may be shared with a child that should hold it too."""
@@ -24,19 +27,23 @@ class MachineLock:
         path = Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH))
         self.fd = _open(path)
         try:
-            self._acquire(path, wait, notify)
+            self._acquire(wait, notify)
+            while not _is_at(self.fd, path):  # whoever owns it has put another in its place
+                os.close(self.fd)
+                self.fd = _open(path)
+                self._acquire(wait, notify)
             self._sign(purpose)
         except BaseException:
             os.close(self.fd)
             raise
 
-    def _acquire(self, path: Path, wait: bool, notify: Callable[[str], None]) -> None:
+    def _acquire(self, wait: bool, notify: Callable[[str], None]) -> None:
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not wait:
-                raise BusyError(f"{_holder(path)}; leave out --no-wait to wait for it") from None
-            notify(f"{_holder(path)}; waiting for it to end")
+                raise BusyError(f"{_holder(self.fd)}; leave out --no-wait to wait for it") from None
+            notify(f"{_holder(self.fd)}; waiting for it to end")
             fcntl.flock(self.fd, fcntl.LOCK_EX)
 
     def _sign(self, purpose: str) -> None:
@@ -58,23 +65,39 @@ def _open(path: Path) -> int:
     """
     for flags in (os.O_RDWR, os.O_RDWR | os.O_CREAT):
         try:
-            fd = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:
             continue
         except OSError as error:
             raise BusyError(f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK") from error
-        if os.fstat(fd).st_uid == os.getuid():
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(fd)
+            raise BusyError(
+                f"the lock file {path} is no file of its own, but a device or another's name; set SCALING_LOCK"
+            )
+        if found.st_uid == os.getuid():
             os.fchmod(fd, 0o666)
         return fd
     raise BusyError(f"the lock file {path} cannot be made; set SCALING_LOCK to a file in a folder that exists")
 
 
-def _holder(path: Path) -> str:
+def _is_at(fd: int, path: Path) -> bool:
+    """Whether an open file is the one that others find."""
     try:
-        holder = json.loads(path.read_text())
-        return (
+        return os.path.samestat(os.fstat(fd), path.stat(follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _holder(fd: int) -> str:
+    """Who says that they hold it; anybody may have written that."""
+    try:
+        holder = json.loads(os.pread(fd, LONGEST_SIGNATURE, 0))
+        words = (
             f"another sweep is measuring on this machine: {holder['purpose']} "
             f"of user {holder['user']}, process {holder['pid']}, since {holder['since']}"
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another sweep is measuring on this machine"
+    return "".join(character if character.isprintable() else "?" for character in words)

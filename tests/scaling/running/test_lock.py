@@ -1,6 +1,10 @@
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +67,56 @@ def test_a_lock_behind_a_link_is_refused(tmp_path, monkeypatch):
     with pytest.raises(BusyError, match="cannot be opened"):
         MachineLock("study 'mine'", False, print)
     assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.link(path.with_name("victim"), path)])
+def test_a_lock_that_is_a_pipe_or_a_name_of_another_file_is_refused(tmp_path, monkeypatch, make):
+    (tmp_path / "victim").write_text("precious")
+    make(tmp_path / "lock")
+    monkeypatch.setenv("SCALING_LOCK", str(tmp_path / "lock"))
+    with pytest.raises(BusyError, match="set SCALING_LOCK"):
+        MachineLock("study 'mine'", False, print)
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_what_somebody_wrote_into_the_lock_cannot_steer_a_terminal(own_lock, holder):
+    signature = {"purpose": "\x1b]0;mine\x07\x1b[2J", "user": "a\nb", "pid": "\x9b", "since": "x" * 60}
+    own_lock.write_text(json.dumps(signature))
+    with pytest.raises(BusyError) as refused:
+        MachineLock("study 'mine'", False, print)
+    assert str(refused.value).isprintable()
+    own_lock.write_text("[" * 4000)
+    with pytest.raises(BusyError, match="another sweep is measuring"):
+        MachineLock("study 'mine'", False, print)
+
+
+def test_a_lock_file_that_was_replaced_while_waiting_is_not_taken_for_the_lock(own_lock, holder):
+    def replace(sentence: str) -> None:
+        own_lock.unlink()
+        holder.stdin.close()
+
+    lock = MachineLock("study 'mine'", True, replace)
+    with pytest.raises(BusyError):
+        MachineLock("study 'other'", False, print)
+    lock.release()
+
+
+def test_another_user_waits_for_the_lock_and_cannot_take_it_away(second_user, monkeypatch):
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o1777)
+    path = folder / "lock"
+    monkeypatch.setenv("SCALING_LOCK", str(path))
+    lock = MachineLock("study 'mine'", False, print)
+    attacks = {
+        "acquire it": lambda: MachineLock("study 'theirs'", False, print),
+        "remove it": path.unlink,
+        "replace it": lambda: (folder / "other").touch() or (folder / "other").rename(path),
+    }
+    answers = {what: second_user.call(attack) for what, attack in attacks.items()}
+    lock.release()
+    assert answers == {"acquire it": "BusyError", "remove it": "PermissionError", "replace it": "PermissionError"}
+    assert second_user.call(lambda: MachineLock("study 'theirs'", False, print).release()) == "None"
+    shutil.rmtree(folder)
 
 
 def test_a_lock_in_no_folder_is_refused(tmp_path, monkeypatch):
