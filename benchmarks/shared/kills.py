@@ -1,10 +1,10 @@
 """Sweeps killed with SIGKILL at random times and resumed: every run must be stored exactly once.
 
 A round is one kill at a random time: of the sweep (parent), of a run (child; of a cohort any), of all at once, and of
-the server that runs are forked from, in turn. Rounds continue in one results folder until its study is complete, then
-in a new one. After every kill the file must parse and no process may remain; a complete folder must contain every
-planned run exactly once. A cohort that was killed between two of its rows is completed beside one core, which then has
-a launch more.
+the server that runs are forked from, in turn. Every run starts a daemon without the environment of its sweep. Rounds
+continue in one results folder until its study is complete, then in a new one. After every kill the file must parse and
+no process may remain; a complete folder must contain every planned run exactly once. A cohort that was killed between
+two of its rows is completed beside one core, which then has a launch more.
 """
 
 import fcntl
@@ -25,12 +25,19 @@ from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 
 WORKLOAD = """
+import shutil
+import subprocess
+
 class Brief:
     items_per_step = 1
     def prepare(self): pass
     def step(self): sum(range(2000))
 
 def build(setting):
+    # A daemon that leaves its session and its environment behind; its command line tells whose it is.
+    subprocess.Popen(
+        [shutil.which("tail"), "-f", __file__], env={}, start_new_session=True, stdout=subprocess.DEVNULL
+    )
     return Brief()
 """
 STUDY = """
@@ -128,11 +135,13 @@ def _kill(sweep: int, victim: str, folder: Path, chance: random.Random) -> None:
 
 
 def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
-    """Processes of this folder's sweep, the oldest first, and their command lines."""
+    """Processes of this folder's sweep, by their environment or what they are given; the oldest first."""
     for pid in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
         with suppress(OSError):
-            if f"TMPDIR={folder}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                yield pid, Path(f"/proc/{pid}/cmdline").read_bytes()
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if f"TMPDIR={folder}".encode() in variables or command.endswith(f"{folder}/brief.py\0".encode()):
+                yield pid, command
 
 
 def _look(folder: Path) -> list[str]:

@@ -122,7 +122,7 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        LocalEngine(first.study, first.topology, first.machine, held_open=(lock_fd,)) as engine,
+        LocalEngine(first.study, first.topology, first.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
     ):
         loop.measure(schedule, engine, _Stores(schedule, stores), monitor.row, check)
 

@@ -192,7 +192,7 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor) -> None:
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
+        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
     if job.budget_seconds is not None:
@@ -323,7 +323,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
     with (
         interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
         watch(monitor, schedule),
-        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,)) as engine,
+        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
     ):
         loop.trace(schedule, engine, store, on_row, check)
 

@@ -21,12 +21,10 @@ from dataclasses import dataclass, replace
 import psutil
 
 from scaling.analysis.turns import WARMUP_ROUND
-from scaling.analysis.witness import Witness
 from scaling.machine.cgroups import memory_headroom
 from scaling.machine.cpulist import parse_list
-from scaling.results.rows import Outcome
 from scaling.running import processes
-from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError
+from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import TurnRequest
 from scaling.running.witness import ROOT
 from scaling.study.planning import SETTLE_SECONDS, Turns
@@ -78,8 +76,9 @@ def take_turns(
         for member in members:
             if member.alive:
                 _end(member)
-        processes.end_children(spared)
-    return [member.result or _not_started("the cohort was ended before") for member in members]
+        left = processes.end_children(spared)
+    results = [member.result or not_started("the cohort was ended before") for member in members]
+    return [fail_if_left(left, result) for result in results]
 
 
 class _CohortRun:
@@ -119,7 +118,7 @@ class _CohortRun:
         try:
             start = member.spec.starter()
         except StartError as error:
-            member.result = _not_started(str(error))
+            member.result = not_started(str(error))
             return
         with _charge_time(member):
             member.child = Child(spec, start)
@@ -177,7 +176,7 @@ def _stop(member: _Member) -> None:
     assert member.child is not None
     pid = member.child.pid
     assert pid is not None
-    with suppress(ProcessLookupError, ChildProcessError):
+    with suppress(ProcessLookupError, ChildProcessError, PermissionError):
         os.killpg(pid, signal.SIGSTOP)
         # It is looked at and not waited for: its end belongs to the thread that owns it.
         os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -192,7 +191,7 @@ def _continue(member: _Member) -> None:
     if member.cpu_when_stopped is not None:
         member.idle_cpu_seconds += max(0.0, _cpu_seconds(pid) - member.cpu_when_stopped)
         member.cpu_when_stopped = None
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGCONT)
 
 
@@ -207,10 +206,6 @@ def _end(member: _Member) -> None:
         outcome=replace(result.outcome, sections=sections),
         witness=replace(result.witness, idle_cpu_seconds=member.idle_cpu_seconds),
     )
-
-
-def _not_started(why: str) -> LaunchResult:
-    return LaunchResult(Outcome("failed", f"could not be started: {why}"), Witness(), {})
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping
 
-from scaling.running.reaper import MARK
+from scaling.running.marks import MARK
 from scaling.study.planning import Run
 
 # What a program needs to find itself, its libraries and its language. Everything else, thread variables above all,

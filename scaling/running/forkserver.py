@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from scaling.machine.cpulist import parse_list
 from scaling.running import memory, worker
+from scaling.running.marks import wear_mark
 from scaling.running.messages import ChildStarted, Refusal, RunRequest, ServerReady, ServerSetup, decode, encode
 
 LONGEST_MESSAGE = 1 << 18
@@ -36,6 +37,7 @@ def main() -> None:
     setup = decode(sys.argv[1], ServerSetup)
     if os.getppid() != setup.parent:
         return  # the sweep was killed while we were being started
+    wear_mark()
     connection = socket.socket(fileno=setup.socket_fd)
     connection.set_inheritable(False)
     # Libraries that count the CPUs of their mask as they are loaded start no threads for a single one.

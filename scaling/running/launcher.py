@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,6 +91,11 @@ class LaunchResult:
     traced: tuple[TracedStep, ...] = ()
 
 
+def not_started(why: str) -> LaunchResult:
+    """What came of a run that could not be started."""
+    return LaunchResult(Outcome("failed", f"could not be started: {why}"), Witness(), {})
+
+
 @dataclass(slots=True)
 class _ProcessState:
     """The state of a child's process: filled in by the thread that owns it, read by the launcher once it is known."""
@@ -127,8 +132,19 @@ def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
         child.wait()
     finally:
         child.end()
-        processes.end_children(spared)
-    return child.result(time.process_time() - cpu_before)
+        left = processes.end_children(spared)
+    return fail_if_left(left, child.result(time.process_time() - cpu_before))
+
+
+def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
+    """A run that has left processes behind, by their descriptions, has failed: they go on beside the next runs."""
+    if not left:
+        return result
+    reason = f"it has left {', '.join(left)}, which this user cannot end: give a program that stays the user's own"
+    outcome = result.outcome
+    if outcome.status != "ok":
+        return replace(result, outcome=replace(outcome, reason=f"{outcome.reason}; {reason}"))
+    return replace(result, outcome=Outcome("failed", reason, sections=Sections(wall=outcome.sections.wall)), traced=())
 
 
 class Child:
@@ -199,10 +215,9 @@ class Child:
         return self._state.pid
 
     def end(self) -> None:
-        """Kill what is left of its group, and take in what it wrote."""
-        if self.pid is not None:
-            processes.end_group(self.pid)
-        self._owner.join()
+        """Kill what is left of its group, unless that is another user's now, and take in what it wrote."""
+        if self.pid is None or processes.end_group(self.pid):
+            self._owner.join()
         self.close_control()
         self._selector.close()
         for name in ("reply", "stdout", "stderr"):

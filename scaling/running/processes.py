@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pwd
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -34,23 +35,48 @@ def ending(code: int) -> str:
     return f"killed by signal {-code} ({name})"
 
 
-def end_group(leader: int) -> None:
-    """Kill a process group at once."""
-    with suppress(ProcessLookupError):
+def describe(pid: int) -> str:
+    """A process by its number, its name and whose it is: 'process 4711 (sleep) of user root'."""
+    with suppress(OSError, KeyError, ValueError):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        return f"process {pid} ({status['Name']}) of user {_user(int(status['Uid'].split()[0]))}"
+    return f"process {pid}"
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def end_group(leader: int) -> bool:
+    """Kill a process group at once; False where it has become another user's."""
+    try:
         os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
 
 
-def end_children(spared: set[int]) -> int:
-    """Kill and reap our children until only the spared are left; how many there were.
+def end_children(spared: set[int]) -> list[str]:
+    """Kill and reap our children until only the spared are left, and those, described, that are another user's now.
 
     Their own children become ours as they die, so this goes on until nobody new appears.
     """
-    ended = 0
-    while strays := children() - spared:
+    foreign: dict[int, str] = {}
+    while strays := children() - spared - foreign.keys():
         for pid in strays:
-            with suppress(ProcessLookupError):
+            try:
                 os.kill(pid, signal.SIGKILL)
+            except PermissionError:
+                foreign[pid] = describe(pid)
+                continue
+            except ProcessLookupError:
+                pass
             with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-        ended += len(strays)
-    return ended
+    return list(foreign.values())

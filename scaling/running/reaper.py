@@ -1,23 +1,27 @@
 """Ends what a sweep leaves behind when the sweep itself is killed: a process that waits, and then cleans up.
 
-It sleeps on a pipe whose other end the sweep holds, so that even SIGKILL to the sweep wakes it. Everything the
-sweep started carries the sweep's mark in its environment, daemons that left their session included. The reaper
-shares the sweep's machine-wide lock, which is free again only once nothing of the sweep is left.
+It sleeps on a pipe whose other end the sweep holds, so that even SIGKILL to the sweep wakes it; where only the pipe was
+closed, it goes on to wait for the sweep's end. Everything the sweep started wears the sweep's mark, daemons that left
+their session and their environment included. The reaper shares the sweep's machine-wide lock, which is free again only
+once nothing of the sweep is left.
 """
 
+import json
 import os
-import shutil
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
+from scaling.running import scratch
+from scaling.running.marks import wears_mark
+from scaling.running.processes import describe, ending
 from scaling.running.signals import REQUESTS_TO_STOP
-
-MARK = "SCALING_SWEEP"
 
 # A killed process can take a moment to die; one that waits on a broken disk may never.
 LONGEST_SECONDS = 10.0
@@ -31,10 +35,18 @@ class Reaper:
     """The reaper of the sweep with this mark; when closed, it looks once more and exits."""
 
     def __init__(self, mark: str, held_open: tuple[int, ...] = (), scratch: Path | None = None) -> None:
+        self._settings = (mark, held_open, scratch)
+        self._start()
+
+    def _start(self) -> None:
+        mark, held_open, scratch = self._settings
         watched, self._alive = os.pipe()
+        # On the pipe and not on the command line, which every user of the machine can read.
+        setup = {"sweep": os.getpid(), "mark": mark, "scratch": scratch and str(scratch)}
+        os.write(self._alive, f"{json.dumps(setup)}\n".encode())
         code = "from scaling.running.reaper import watch; watch()"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code, mark, str(scratch or "")],
+            [sys.executable, "-P", "-c", code],
             stdin=watched,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -48,8 +60,18 @@ class Reaper:
         """The reaper's own process, which is to be spared."""
         return self._process.pid
 
+    def restart_if_ended(self) -> str | None:
+        """Start another where this one has been ended; how it was, or None."""
+        code = self._process.poll()
+        if code is None:
+            return None
+        os.close(self._alive)
+        self._start()
+        return ending(code)
+
     def close(self) -> None:
         """Tell it that the sweep ends by itself, and wait until it has exited."""
+        self.restart_if_ended()
         with suppress(BrokenPipeError):
             os.write(self._alive, b"closed")
         os.close(self._alive)
@@ -57,32 +79,60 @@ class Reaper:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end every process that carries its mark, and remove its scratch folder."""
+    """Sleep until the sweep is gone, then end every process that wears its mark, and remove its scratch folder."""
     for request in REQUESTS_TO_STOP:
         signal.signal(request, signal.SIG_IGN)
-    mark = f"{MARK}={sys.argv[1]}".encode()
-    closed = sys.stdin.buffer.read() != b""
+    pipe = FileIO(sys.stdin.fileno(), closefd=False)
+    setup = json.loads(pipe.readline())
+    closed = _wait_for_the_end(pipe, setup["sweep"])
+    spared = {os.getpid(), setup["sweep"]}
+    left = _end_all(setup["mark"], spared, 1 if closed else QUIET_LOOKS)
+    for pid in sorted(left):
+        print(f"scaling: the killed sweep has left {describe(pid)}, which cannot be ended from here", file=sys.stderr)
+    if setup["scratch"]:
+        scratch.remove(Path(setup["scratch"]))
+
+
+def _wait_for_the_end(pipe: FileIO, sweep: int) -> bool:
+    """Sleep until the sweep has closed its reaper, and not only the pipe, or is gone; whether it has closed it."""
+    try:
+        process = os.pidfd_open(sweep)
+    except OSError:  # gone already, or a kernel before 5.3
+        return pipe.read() != b""
+    watched: list[int | FileIO] = [pipe, process]
+    while os.getppid() == sweep:
+        ready, _, _ = select.select(watched, [], [])
+        if pipe in ready and pipe.read(1):
+            return True
+        if process in ready:
+            break
+        watched = [process]
+    return False
+
+
+def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
+    """End processes with the mark, but the spared, until none shows for so many looks; those that cannot be ended."""
     deadline = time.monotonic() + LONGEST_SECONDS
-    quiet = 0
-    while quiet < (1 if closed else QUIET_LOOKS) and time.monotonic() < deadline:
-        ended = sum(_end(process, mark) for process in _processes())
-        quiet = 0 if ended else quiet + 1
-        if not closed or ended:
+    quiet, left = 0, set[int]()
+    while quiet < quiet_looks and time.monotonic() < deadline:
+        ended = [_end(pid, left) for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        quiet = 0 if any(ended) else quiet + 1
+        if quiet_looks > 1 or any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)
-    if sys.argv[2]:
-        shutil.rmtree(sys.argv[2], ignore_errors=True)
+    return left
 
 
 def _processes() -> Iterator[int]:
     return (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
 
 
-def _end(pid: int, mark: bytes) -> bool:
-    """Kill a process if it carries the mark; whether it did."""
+def _end(pid: int, left: set[int]) -> bool:
+    """Kill a process; whether it could be. One of another user is noted."""
     try:
-        marked = mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        if marked:
-            os.kill(pid, signal.SIGKILL)
-    except OSError:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
         return False
-    return marked
+    except PermissionError:
+        left.add(pid)
+        return False
+    return True

@@ -22,6 +22,7 @@ from scaling.analysis.turns import WARMUP_ROUND, Turn
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import witness
+from scaling.running.marks import wear_mark
 from scaling.running.messages import (
     RunFailure,
     RunReady,
@@ -86,6 +87,7 @@ def main(started_ns: int) -> None:
     request = decode(sys.argv[1], SpawnRequest)
     if os.getppid() != request.parent:
         os._exit(1)  # the sweep was killed while we were being started
+    wear_mark()
     for fd in (request.reply_fd, request.control_fd):
         os.set_inheritable(fd, False)
     run_and_exit(request.run, Pipes(request.reply_fd, request.control_fd), started_ns)

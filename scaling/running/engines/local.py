@@ -2,30 +2,27 @@
 
 import os
 import random
-import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
-from pathlib import Path
 from platform import python_version
-from tempfile import gettempdir
 from types import TracebackType
 
-from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.topology import Machine, Topology
-from scaling.results.rows import Outcome, Row
+from scaling.results.rows import Row
 from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.cohort import MemberSpec, take_turns
 from scaling.running.environment import environment, row_variables
-from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, spawn
+from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
+from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.planning import Run, turns_of
 from scaling.study.spec import Study
@@ -35,7 +32,14 @@ from scaling.study.workload import Command, Named, workload
 class LocalEngine:
     """Pinned processes on this machine; they and whatever they start are gone when the engine is closed or killed."""
 
-    def __init__(self, study: Study, topology: Topology, machine: Machine, held_open: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        study: Study,
+        topology: Topology,
+        machine: Machine,
+        held_open: tuple[int, ...] = (),
+        notify: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
         self.study = study
         self.topology = topology
         self.machine = machine
@@ -43,8 +47,9 @@ class LocalEngine:
         self.own_cpus = os.sched_getaffinity(0)
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
         processes.adopt_orphans()
-        self.scratch = Path(gettempdir(), f"scaling-{self.mark}")
-        self.reaper = Reaper(self.mark, held_open, self.scratch)
+        self.notify = notify
+        self.scratch = Scratch()
+        self.reaper = Reaper(self.mark, held_open, self.scratch.folder)
         self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
@@ -72,23 +77,26 @@ class LocalEngine:
 
     def _execute(self, run: Run) -> TracedRow:
         self._leave(frozenset(run.flat_cpus))
-        self._empty_scratch()
         started_at = _now()
         spec = self._spec(run)
         try:
+            self._clear_up()
             launched = launch(spec, self._starter(run, spec))
         except StartError as error:
-            launched = LaunchResult(Outcome("failed", f"could not be started: {error}"), Witness(), {})
+            launched = not_started(str(error))
         return TracedRow(self._row(run, spec, launched, started_at), launched.traced)
 
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
         """Execute runs that take turns, and yield their rows once all have ended."""
-        self._empty_scratch()
         started_at = _now()
         specs = [self._spec(run) for run in runs]
         members = [MemberSpec(spec, partial(self._starter, run, spec)) for run, spec in zip(runs, specs, strict=True)]
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
-        launched = take_turns(members, turns_of(self.study), order, self._leave)
+        try:
+            self._clear_up()
+            launched = take_turns(members, turns_of(self.study), order, self._leave)
+        except StartError as error:
+            launched = [not_started(str(error))] * len(runs)
         for run, spec, result in zip(runs, specs, launched, strict=True):
             yield self._row(run, spec, result, started_at)
 
@@ -107,10 +115,12 @@ class LocalEngine:
         """Have this process leave CPUs that are measured, where there are others."""
         _move_to(self.own_cpus - cpus or self.own_cpus)
 
-    def _empty_scratch(self) -> None:
-        """A run leaves at once, and with it whatever its framework meant to remove at the end."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        self.scratch.mkdir(mode=0o700, exist_ok=True)
+    def _clear_up(self) -> None:
+        """Have the next run find an empty folder, and a reaper that watches over it."""
+        ended = self.reaper.restart_if_ended()
+        if ended:
+            self.notify(f"the process that would clean up after this sweep was {ended}; another watches now")
+        self.scratch.empty()
 
     def _starter(self, run: Run, spec: ChildSpec) -> StartChild:
         """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
@@ -123,7 +133,7 @@ class LocalEngine:
     def _spec(self, run: Run) -> ChildSpec:
         cpus = frozenset(run.flat_cpus)
         generation = self.servers.generation_for(run.point) if run.start == "fork" else None
-        variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch), generation)
+        variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
         return ChildSpec(
             request=self._request(run, cpus),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),

@@ -1,11 +1,35 @@
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from scaling.machine.cpulist import format_list
 from scaling.running import processes
+from scaling.running.launcher import ChildSpec, launch
+from scaling.running.messages import RunRequest, WorkloadSpec
+from tests.conftest import need
+
+REQUEST = RunRequest(
+    workload=WorkloadSpec(None, "command", {}),
+    setting={},
+    cpus="0",
+    siblings="",
+    jit=False,
+    memory="none",
+    precision=0.1,
+    max_seconds=0.1,
+    steps=None,
+    traced=None,
+    takes_turns=False,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +50,7 @@ def test_all_children_but_the_spared_are_ended():
     spared, ended = (subprocess.Popen(["sleep", "60"]) for _ in range(2))
     try:
         assert processes.children() - before == {spared.pid, ended.pid}
-        assert processes.end_children({*before, spared.pid}) == 1
+        assert processes.end_children({*before, spared.pid}) == []
         assert processes.children() - before == {spared.pid}
     finally:
         spared.kill()
@@ -38,13 +62,56 @@ def test_orphans_that_left_their_session_are_ended_with_the_children():
     code = (
         "import os, subprocess\nfrom scaling.running import processes\nprocesses.adopt_orphans()\n"
         "shell = subprocess.Popen(['sh', '-c', 'setsid sleep 60 & echo $!; wait'], stdout=subprocess.PIPE)\n"
-        "print(int(shell.stdout.readline()), processes.end_children(set()), flush=True)\nos._exit(0)"
+        "print(int(shell.stdout.readline()), len(processes.end_children(set())), flush=True)\nos._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    orphan, count = map(int, done.stdout.split())
-    assert count == 2
+    orphan, left = map(int, done.stdout.split())
+    assert left == 0
     with pytest.raises(ProcessLookupError):
         os.kill(orphan, 0)
+
+
+@pytest.fixture
+def becomes_root(tmp_path_factory):
+    """A command that becomes root whoever gives it, and a line on its stdout says when it has."""
+    need(os.geteuid() == 0 and shutil.which("setpriv") is not None, "root and setpriv")
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+    program = shutil.copy(shutil.which("setpriv"), folder / "setpriv")
+    program.chmod(0o4755)
+    yield [str(program), "--reuid=0", "--clear-groups", "sh", "-c", "echo $$; exec sleep 600"]
+    shutil.rmtree(folder)
+
+
+def test_a_child_that_became_another_user_is_described_and_does_not_stop_the_rest(becomes_root, second_user):
+    def end_what_can_be_ended() -> list[str]:
+        spared = processes.children()
+        ours = subprocess.Popen(["sleep", "600"])
+        foreign = subprocess.Popen(becomes_root, stdout=subprocess.PIPE, text=True)
+        foreign.stdout.readline()
+        left = processes.end_children(spared)
+        assert ours.pid not in processes.children()
+        return left
+
+    answer = second_user.call(end_what_can_be_ended)
+    match = re.fullmatch(r"\['process (\d+) \((?:sh|sleep)\) of user root'\]", answer)
+    assert match, answer
+    os.kill(int(match[1]), signal.SIGKILL)
+
+
+def test_a_run_that_became_another_user_is_a_failed_row_that_says_so(becomes_root, second_user):
+    def start(spec: ChildSpec, ends: Mapping[str, int]) -> int:
+        process = subprocess.Popen(becomes_root, stdout=subprocess.PIPE, start_new_session=True)
+        process.stdout.readline()
+        return process.pid
+
+    spec = ChildSpec(replace(REQUEST, cpus=format_list(os.sched_getaffinity(0))), None, 0.1, {})
+    answer = second_user.call(lambda: launch(spec, start).outcome.reason)
+    match = re.search(
+        r"no answer within 0.1 s.*; it has left process (\d+) \((?:sh|sleep)\) of user root, which this", answer
+    )
+    assert match, answer
+    os.kill(int(match[1]), signal.SIGKILL)
 
 
 def test_a_group_that_is_gone_is_ended_already():

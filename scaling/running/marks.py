@@ -1,0 +1,56 @@
+"""The mark of a sweep, by which everything it has started can be told, whoever is its parent by then.
+
+It is worn twice. As an environment variable, from the first instruction of a process; programs may clear that, or write
+over it. And as the soft limit on file locks, which all processes inherit, anybody can read, and the kernel has not
+used since Linux 2.4: nobody changes it by accident.
+"""
+
+import os
+import resource
+from contextlib import suppress
+from pathlib import Path
+
+MARK = "SCALING_SWEEP"
+
+FILE_LOCKS = 10  # RLIMIT_LOCKS of <asm-generic/resource.h>, which Python has no name for
+LIMIT_LINE = "Max file locks"
+
+
+def limit_of(mark: str) -> int:
+    """The limit that stands for a mark, which is hexadecimal."""
+    return 1 << 60 | int(mark[:15], 16)
+
+
+def wear_mark() -> None:
+    """Have this process and all that it starts wear the mark of its environment as a limit too."""
+    mark = os.environ.get(MARK)
+    if mark is not None:
+        _, hard = resource.getrlimit(FILE_LOCKS)
+        with suppress(ValueError, OSError):  # a lower hard limit, or a filter of system calls
+            resource.setrlimit(FILE_LOCKS, (limit_of(mark), hard))
+
+
+def wears_mark(pid: int, mark: str) -> bool:
+    """Whether a process belongs to the sweep with this mark; one that is gone, or only not reaped yet, does not."""
+    return (_has_limit(pid, limit_of(mark)) or _has_variable(pid, mark)) and not _is_zombie(pid)
+
+
+def _has_limit(pid: int, limit: int) -> bool:
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
+        return any(line.removeprefix(LIMIT_LINE).split()[:1] == [str(limit)] for line in lines)
+    return False
+
+
+def _has_variable(pid: int, mark: str) -> bool:
+    with suppress(OSError):
+        return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return False
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether all of its threads have ended."""
+    with suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        return "\nState:\tZ" in status and "\nThreads:\t1\n" in status
+    return True

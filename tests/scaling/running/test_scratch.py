@@ -1,0 +1,89 @@
+"""Scratch folders: empty for every run, and nobody else's."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.shared.machines import study
+from scaling.errors import StoreError
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.running.engines.local import LocalEngine
+from scaling.running.launcher import StartError
+from scaling.running.scratch import Scratch, remove
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A temporary folder that everybody may write to, as /tmp is; so that others can reach it, not below pytest's."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    for path in folder.iterdir():
+        remove(path)
+    folder.rmdir()
+
+
+def test_a_scratch_folder_is_the_users_alone(temporary):
+    scratch = Scratch()
+    scratch.empty()
+    for folder in (scratch.folder, scratch.runs):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert folder.stat().st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("leave", [Path.touch, Path.mkdir, lambda path: path.symlink_to("/etc")])
+def test_whatever_a_run_puts_in_the_place_of_its_folder_is_removed(temporary, leave):
+    scratch = Scratch()
+    scratch.empty()
+    scratch.runs.rmdir()
+    leave(scratch.runs)
+    scratch.empty()
+    assert stat.S_ISDIR(os.lstat(scratch.runs).st_mode)
+    assert list(scratch.runs.iterdir()) == []
+
+
+def test_a_scratch_folder_that_others_may_enter_is_not_used(temporary):
+    scratch = Scratch()
+    scratch.folder.chmod(0o755)
+    with pytest.raises(StartError, match="not this user's alone"):
+        scratch.empty()
+    scratch.folder.chmod(0o700)
+
+
+def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
+    scratch = Scratch()
+    scratch.folder.rmdir()
+    with pytest.raises(StartError, match="cannot be made: No such file"):
+        scratch.empty()
+
+
+def test_where_no_scratch_folder_can_be_made_a_sentence_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(StoreError, match="set TMPDIR"):
+        Scratch()
+
+
+def test_another_user_cannot_take_a_scratch_folder_over(temporary, second_user):
+    scratch = Scratch()
+    scratch.empty()
+    attacks = {
+        "look into it": lambda: list(scratch.folder.iterdir()),
+        "write to it": lambda: (scratch.folder / "mine").touch(),
+        "move it away": lambda: scratch.folder.rename(temporary / "away"),
+        "remove it": lambda: scratch.folder.rmdir(),
+        "open it up": lambda: scratch.folder.chmod(0o777),
+    }
+    answers = {what: second_user.call(attack) for what, attack in attacks.items()}
+    assert answers == dict.fromkeys(attacks, "PermissionError")
+
+
+def test_what_everybody_can_read_of_the_reaper_names_no_scratch_folder(temporary):
+    topology = read_topology()
+    with LocalEngine(study(), topology, read_machine(topology)) as engine:
+        command = Path(f"/proc/{engine.reaper.pid}/cmdline").read_text()
+    assert engine.scratch.folder.name not in command
+    assert engine.mark not in command
