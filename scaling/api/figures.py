@@ -15,7 +15,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
 from scaling.results.cluster_folder import unmeasured_node_types
 from scaling.results.evaluation import evaluate_ops
-from scaling.results.jsonl import replace_file
+from scaling.results.files import write_output
 from scaling.results.store import ROWS, read_study_toml
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
@@ -80,6 +80,14 @@ def check_kinds(kinds: Sequence[str], known: tuple[str, ...] = names()) -> tuple
                 f"unknown kind of figure '{kind}'{did_you_mean(kind, known)}; there are {', '.join(known)}"
             )
     return tuple(dict.fromkeys(kinds))
+
+
+def figures_folder(page: Path) -> Path:
+    """Where the figures beside a page go; refused where that leads elsewhere, since a folder may be somebody else's."""
+    folder = page.parent / FIGURES
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link; remove it, or choose a folder for the figures with -o")
+    return folder
 
 
 def write_figures(
@@ -147,5 +155,4 @@ def _write_node_type_reports(
 
 def _write_page(path: Path, text: str) -> Path:
     # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
-    replace_file(path, text.encode(errors="replace").decode())
-    return path
+    return write_output(path, text.encode(errors="replace"))

@@ -448,6 +448,8 @@ def _refuse_other_steps(job: ProfileJob) -> None:
 
 def set_aside(lines: Lines[T], retry_failed: bool, monitor: Monitor) -> None:
     """Set failed runs aside if asked to; note which runs are made again although the folder has something of them."""
+    if not lines.locked:
+        monitor.note(f"the file system of {lines.folder} has no locks; see to it that nothing else writes there")
     if lines.set_aside:
         monitor.note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")
     if retry_failed:

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from scaling.api.figures import (
-    FIGURES,
+    REPORT,
     Drawn,
     check_kinds,
     draw,
     draw_node_types,
+    figures_folder,
     needs_evaluation,
     write_figures,
 )
@@ -59,7 +60,7 @@ def plot(
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
-    results, where = load(folder), output or folder / FIGURES
+    results, where = load(folder), output or figures_folder(folder / REPORT)
     check_kinds(kinds or ())
     check_target(target)
     chosen = [str(form) for form in dict.fromkeys(formats or Format)]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.api.figures import FIGURES, REPORT, write_reports
+from scaling.api.figures import REPORT, figures_folder, write_reports
 from scaling.api.results import load
 from scaling.cli.options import Folder, check_target
 from scaling.errors import FitError
@@ -39,5 +39,5 @@ def report(
             f"--target is what the node types of a cluster are compared at, and {folder} is of one machine; "
             "ask the planner of its page"
         )
-    where = (output or folder / REPORT).parent / FIGURES if figures else None
+    where = figures_folder(output or folder / REPORT) if figures else None
     print(*write_reports(results, output, target, where, print), sep="\n")

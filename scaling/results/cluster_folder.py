@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from scaling.errors import StoreError
+from scaling.results.files import read_regular_text
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.ledger import Entry, Event, Ledger, entry_from_json, entry_to_json
 from scaling.results.store import ROWS
@@ -40,10 +41,10 @@ def read_cluster(folder: Path) -> Cluster:
     """The cluster a folder was last swept on."""
     path = folder / CLUSTER
     try:
-        return cluster_from_toml(path.read_text(), str(path))
-    except OSError as error:
+        return cluster_from_toml(read_regular_text(path), str(path))
+    except StoreError as error:
         raise StoreError(
-            f"{folder} is not the results folder of a cluster: {CLUSTER} cannot be read ({error.strerror}); "
+            f"{folder} is not the results folder of a cluster: {str(error).partition(';')[0]}; "
             "give one that `scaling sweep --cluster` has written"
         ) from error
 

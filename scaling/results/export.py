@@ -16,6 +16,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine
+from scaling.results.files import open_output
 from scaling.results.rows import Outcome, Row, Sections, launch_of, row_from_facts
 from scaling.study.planning import Point
 
@@ -36,17 +37,10 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
             "or choose --format csv"
         )
     columns = _columns(rows)
-    try:
-        if isinstance(target, Path):
-            with target.open("wb") as file:
-                return _write(columns, form, file)
-        return _write(columns, form, target)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise StoreError(
-            f"{target} cannot be written: {error.strerror or error}; choose another file with -o"
-        ) from error
+    if isinstance(target, Path):
+        with open_output(target) as file:
+            return _write(columns, form, file)
+    return _write(columns, form, target)
 
 
 def is_export(path: Path) -> bool:

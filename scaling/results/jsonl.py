@@ -7,11 +7,13 @@ full disk is set aside in a file of its own, and its run is made again.
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from scaling.errors import StoreError
+from scaling.results.files import NOT_SUPPORTED, open_own, open_regular, replace_file, sync_file, sync_folder
 
 T = TypeVar("T")
 
@@ -47,7 +49,7 @@ def read_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
     """What the lines of a folder say, one after another; a torn last line is passed over, any other is refused."""
     path = folder / record_format.file
     try:
-        lines = path.open("rb")
+        lines = open_regular(path)
     except OSError as error:
         raise StoreError(
             f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); "
@@ -72,21 +74,39 @@ class Lines(Generic[T]):
     def __init__(self, folder: Path, record_format: RecordFormat[T]) -> None:
         self.folder = folder
         self.format = record_format
-        try:
+        self.locked = True
+        with self._refuse_unwritable():
             folder.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(folder / record_format.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = open_own(folder / record_format.file, os.O_RDWR | os.O_CREAT)
+        try:
+            self._lock()
+            with self._refuse_unwritable():
+                sync_folder(folder)
+                self.set_aside = self._set_torn_line_aside()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    @contextmanager
+    def _refuse_unwritable(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise StoreError(
-                f"the results folder {folder} cannot be written: {error.strerror}; choose another with -o"
+                f"the results folder {self.folder} cannot be written: {error.strerror}; choose another with -o"
             ) from error
+
+    def _lock(self) -> None:
+        """Keep other writers out; `locked` says whether the file system can."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self._fd)
-            another = record_format.writer.replace("a ", "another ", 1)
-            raise StoreError(f"{another} is writing to {folder}; wait for it or choose another with -o") from None
-        sync_folder(folder)
-        self.set_aside = self._set_torn_line_aside()
+            another = self.format.writer.replace("a ", "another ", 1)
+            raise StoreError(f"{another} is writing to {self.folder}; wait for it or choose another with -o") from None
+        except OSError as error:
+            if error.errno not in NOT_SUPPORTED:
+                raise StoreError(f"{self.folder} cannot be locked: {error.strerror}; choose another with -o") from error
+            self.locked = False
 
     def close(self) -> None:
         """Let others write."""
@@ -98,7 +118,7 @@ class Lines(Generic[T]):
         line = self.format.to_json(item).encode() + b"\n"
         try:
             _write_all(self._fd, line)
-            os.fsync(self._fd)
+            sync_file(self._fd)
         except OSError as error:
             os.ftruncate(self._fd, end)
             raise StoreError(
@@ -112,28 +132,31 @@ class Lines(Generic[T]):
         items = list(read_lines(self.folder, self.format))
         failed = [item for item in items if not self.format.ended_well(item)]
         if failed:
-            with (self.folder / self.format.retried).open("a") as retried:
-                retried.writelines(self.format.to_json(item) + "\n" for item in failed)
-                retried.flush()
-                os.fsync(retried.fileno())
+            with self._refuse_unwritable():
+                self._append_to(self.format.retried, "".join(self.format.to_json(item) + "\n" for item in failed))
             remaining = "".join(self.format.to_json(item) + "\n" for item in items if self.format.ended_well(item))
             replace_file(self.folder / self.format.file, remaining)
             os.close(self._fd)
-            self._fd = os.open(self.folder / self.format.file, os.O_RDWR | os.O_CLOEXEC)
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._fd = open_own(self.folder / self.format.file, os.O_RDWR)
+            self._lock()
         return len(failed)
+
+    def _append_to(self, name: str, text: str | bytes) -> None:
+        """Add what is set aside to a file of its own."""
+        fd = open_own(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        with os.fdopen(fd, "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
+            file.flush()
+            sync_file(fd)
 
     def _set_torn_line_aside(self) -> bool:
         """Cut a last line that is not whole off the file and keep it elsewhere; whether there was one."""
         start, last = _last_line(self._fd)
         if not last or (last.endswith(b"\n") and self._is_whole(last)):
             return False
-        with (self.folder / self.format.torn).open("ab") as torn:
-            torn.write(last.rstrip(b"\n") + b"\n")
-            torn.flush()
-            os.fsync(torn.fileno())
+        self._append_to(self.format.torn, last.rstrip(b"\n") + b"\n")
         os.ftruncate(self._fd, start)
-        os.fsync(self._fd)
+        sync_file(self._fd)
         return True
 
     def _is_whole(self, line: bytes) -> bool:
@@ -160,27 +183,3 @@ def _last_line(fd: int) -> tuple[int, bytes]:
 def _write_all(fd: int, text: bytes) -> None:
     while text:
         text = text[os.write(fd, text) :]
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a small file so that a crash leaves the old one or the new one."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StoreError(f"{path} cannot be written: {error.strerror}; make room or choose another folder") from error
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk too."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -13,7 +13,7 @@ from scaling.analysis.sizing.sizes import Sizes, machine_sizes
 from scaling.errors import StoreError
 from scaling.machine.cpulist import parse_list
 from scaling.machine.topology import Cpus, Machine, Topology
-from scaling.results.jsonl import replace_file
+from scaling.results.files import read_regular_text, replace_file
 
 MACHINE = "machine.json"
 
@@ -64,9 +64,10 @@ def read_machine_facts(folder: Path) -> dict[str, Any] | None:
     path = folder / MACHINE
     if not path.exists():
         return None
+    text = read_regular_text(path)
     try:
-        facts = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read: {error}; restore it or choose another folder") from error
     return facts if isinstance(facts, dict) else {}
 
@@ -75,9 +76,14 @@ def machine_differences(first: Mapping[str, Any], other: Mapping[str, Any], *, s
     """What makes results of two machines not comparable; their names differ on the nodes of a cluster."""
     names = ("host", *COMPARED) if same_host else COMPARED
     pairs = [(name, first.get(name), other.get(name)) for name in names]
-    topologies = first.get("topology", {}), other.get("topology", {})
-    pairs += [(name, *(topology.get(name) for topology in topologies)) for name in COMPARED_TOPOLOGY]
+    one, another = _topology_facts(first), _topology_facts(other)
+    pairs += [(name, one.get(name), another.get(name)) for name in COMPARED_TOPOLOGY]
     return [f"{name} is {now!r} instead of {before!r}" for name, before, now in pairs if before != now]
+
+
+def _topology_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    topology = facts.get("topology")
+    return topology if isinstance(topology, dict) else {}
 
 
 def read_machine_file(folder: Path) -> MachineFile | None:

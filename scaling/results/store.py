@@ -10,7 +10,8 @@ from scaling.analysis.ops.traces import Trace
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
-from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
+from scaling.results.files import read_regular_text, replace_file
+from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.rows import Row, row_from_json, row_to_json
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
@@ -29,7 +30,7 @@ def read_rows(folder: Path) -> Iterator[Row]:
 def read_study_toml(folder: Path) -> str | None:
     """The study a folder was begun with; None in a new folder."""
     path = folder / STUDY
-    return path.read_text() if path.exists() else None
+    return read_regular_text(path) if path.exists() else None
 
 
 def read_findings(folder: Path) -> tuple[Finding, ...] | None:
@@ -38,7 +39,7 @@ def read_findings(folder: Path) -> tuple[Finding, ...] | None:
     if not path.exists():
         return None
     try:
-        return _FINDINGS.validate_json(path.read_bytes())
+        return _FINDINGS.validate_json(read_regular_text(path))
     except ValidationError as error:
         raise StoreError(f"{path} does not hold findings: {len(error.errors())} are wrong; take it away") from error
 

@@ -16,7 +16,8 @@ from typing_extensions import TypedDict
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
-from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
+from scaling.results.files import replace_file
+from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import Row, first_wrong, row_facts, row_from_json
 

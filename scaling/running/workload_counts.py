@@ -10,12 +10,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from scaling.errors import WorkloadError
+from scaling.errors import StoreError, WorkloadError
+from scaling.results.files import read_regular_text, replace_file
 from scaling.running.environment import QUIET_CPU
 from scaling.running.processes import ending
 from scaling.study.catalogue import is_installed, missing_extra_sentence
@@ -41,13 +43,29 @@ def _cached_counts(function: str, subject: str, names: Sequence[str], *arguments
     if not is_installed("tensorflow"):
         raise WorkloadError(missing_extra_sentence(names, "tensorflow"))
     cache = _cache_path(subject)
-    known: Counts = json.loads(cache.read_text()) if cache.exists() else {}
+    known = {} if cache is None else _read_cache(cache)
     missing = [name for name in names if name not in known]
     if missing:
         known |= _count_in_child(function, [*arguments, *missing])
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps(known))
+        if cache is not None:
+            _write_cache(cache, known)
     return {name: known[name] for name in names}
+
+
+def _read_cache(path: Path) -> Counts:
+    """What was counted before; nothing where that cannot be read."""
+    try:
+        known = json.loads(read_regular_text(path))
+    except (StoreError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) and all(isinstance(one, dict) for one in known.values()) else {}
+
+
+def _write_cache(path: Path, known: Counts) -> None:
+    """Keep counts for the next time; where that cannot be, they are counted again."""
+    with suppress(OSError, StoreError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, json.dumps(known))
 
 
 def _count_in_child(function: str, arguments: Sequence[str]) -> Counts:
@@ -61,12 +79,23 @@ def _count_in_child(function: str, arguments: Sequence[str]) -> Counts:
     return counted
 
 
-def _cache_path(subject: str) -> Path:
+def _cache_path(subject: str) -> Path | None:
     """Where counts are cached: under a name that changes with the workloads and the framework."""
+    folder = cache_folder()
+    if folder is None:
+        return None
     sources = sorted(files("scaling.workloads").iterdir(), key=lambda entry: entry.name)
     digest = hashlib.sha256(version("tensorflow").encode() + version("keras").encode())
     for source in sources:
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "cpu-scaling", f"{subject}-{digest.hexdigest()[:16]}.json")
+    return folder / f"{subject}-{digest.hexdigest()[:16]}.json"
+
+
+def cache_folder() -> Path | None:
+    """Where this user's caches are; None for a user who has no home."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(base, "cpu-scaling")

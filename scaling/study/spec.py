@@ -26,6 +26,9 @@ def _counts(value: object) -> object:
     return [value] if isinstance(value, int) else value
 
 
+# A name becomes that of a folder, and a name in a file system has 255 bytes.
+LONGEST_NAME = 100
+
 Word = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=65536, strict=True)]
 Items = Count | Literal["default"]
@@ -76,6 +79,17 @@ class Study:
     max_seconds: Annotated[float, takes("seconds above 0, at most a day", gt=0, le=86_400)] = 60.0
     timeout_seconds: Annotated[float, takes("seconds above 0, at most ten days", gt=0, le=864_000)] = 600.0
     seed: Annotated[int, takes("a number from 0 below 4294967296", ge=0, lt=2**32, strict=True)] = 1
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, value: str) -> str:
+        """A name becomes that of a folder."""
+        if "/" in value or value in (".", "..") or not value.isprintable() or len(value) > LONGEST_NAME:
+            raise StudyError(
+                f"name is {value[:LONGEST_NAME]!r}, but it becomes the name of a folder; give at most {LONGEST_NAME} "
+                "printable characters without '/', and not '..'"
+            )
+        return value
 
     @field_validator("workloads")
     @classmethod

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from scaling.reporting.plots.drawing import Drawing
 from scaling.reporting.plots.style import INK, printable, style
+from scaling.results.files import write_output
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 160
@@ -30,14 +31,20 @@ def save(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> li
     paths = []
     for extension in formats:
         path = folder / f"{drawing.kind}.{extension}"
-        if extension == "svg":
-            path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(drawing, paper=True)}\n', encoding="utf-8")
-        else:
-            metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if extension == "pdf" else {})
-            with style():
-                drawing.figure.savefig(path, format=extension, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
-        paths.append(path)
+        paths.append(write_output(path, _svg_file(drawing) if extension == "svg" else _render(drawing, extension)))
     return paths
+
+
+def _svg_file(drawing: Drawing) -> bytes:
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(drawing, paper=True)}\n'.encode()
+
+
+def _render(drawing: Drawing, extension: str) -> bytes:
+    metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if extension == "pdf" else {})
+    file = BytesIO()
+    with style():
+        drawing.figure.savefig(file, format=extension, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
+    return file.getvalue()
 
 
 def _dots_per_inch(figure: Figure) -> float:

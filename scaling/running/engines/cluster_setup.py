@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scaling.errors import StoreError
 from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL, Journal
-from scaling.results.jsonl import replace_file
+from scaling.results.files import replace_file
 from scaling.results.store import ROWS, STUDY
 from scaling.running.engines.cluster_sweep import NodeTypeSweep
 from scaling.running.engines.parsl import ParslEngine, StudyText

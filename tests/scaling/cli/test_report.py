@@ -79,3 +79,28 @@ def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error)
     monkeypatch.setattr(Results, "report", refuse)
     note = sweep._report_note(load(tmp_path))
     assert note == f"no page was made of them ({error}); `scaling report {tmp_path}` tries again"
+
+
+def test_links_in_a_received_folder_are_not_followed(small, tmp_path):
+    received, keys = tmp_path / "received", tmp_path / "authorized_keys"
+    received.mkdir()
+    keys.write_text("mine")
+    (received / "rows.jsonl").write_bytes((small / "rows.jsonl").read_bytes())
+    for name in ("report.html", ".report.html.draft"):
+        (received / name).symlink_to(keys)
+    (received / "figures").symlink_to(tmp_path)
+    assert scaling("report", received).returncode == 0
+    assert "figures is a link" in scaling("plot", received, "efficiency").stderr
+    assert keys.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["authorized_keys", "received"]
+
+
+@pytest.mark.parametrize("command", [("report",), ("export", "--format", "csv")])
+def test_no_output_takes_the_place_of_the_measurements_or_of_a_device(small, command):
+    before = (small / "rows.jsonl").read_bytes()
+    completed = scaling(command[0], small, *command[1:], "-o", small / "rows.jsonl")
+    assert completed.returncode == 2
+    assert "own files" in completed.stderr
+    assert (small / "rows.jsonl").read_bytes() == before
+    assert scaling(command[0], small, *command[1:], "-o", "/dev/null").returncode == 0
+    assert Path("/dev/null").is_char_device()

@@ -1,9 +1,12 @@
+import errno
 import json
+import os
+from dataclasses import replace
 
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.jsonl import Lines, RecordFormat, read_lines, replace_file
+from scaling.results.jsonl import Lines, RecordFormat, read_lines
 
 
 def number_from_json(line):
@@ -37,9 +40,43 @@ def test_a_folder_without_the_file_is_refused_with_who_writes_it(tmp_path):
         list(read_lines(tmp_path, NUMBERS))
 
 
-def test_a_replaced_file_leaves_no_draft(tmp_path):
-    path = tmp_path / "machine.json"
-    replace_file(path, "old")
-    replace_file(path, "new")
-    assert path.read_text() == "new"
-    assert list(tmp_path.iterdir()) == [path]
+def test_links_and_pipes_in_the_place_of_the_file_are_refused(tmp_path):
+    keys, folder = tmp_path / "authorized_keys", tmp_path / "received"
+    folder.mkdir()
+    keys.write_text("mine\n")
+    (folder / NUMBERS.file).symlink_to(keys)
+    with pytest.raises(StoreError, match="cannot be written"):
+        Lines(folder, NUMBERS)
+    assert keys.read_text() == "mine\n"
+    (folder / NUMBERS.file).unlink()
+    os.mkfifo(folder / NUMBERS.file)
+    with pytest.raises(StoreError, match="it is not a file"):
+        Lines(folder, NUMBERS)
+    with pytest.raises(StoreError, match="it is not a file"):
+        list(read_lines(folder, NUMBERS))
+
+
+@pytest.mark.parametrize("name", [NUMBERS.torn, NUMBERS.retried])
+def test_what_is_set_aside_goes_through_no_link(tmp_path, name):
+    keys, folder = tmp_path / "authorized_keys", tmp_path / "received"
+    folder.mkdir()
+    keys.write_text("mine\n")
+    (folder / name).symlink_to(keys)
+    (folder / NUMBERS.file).write_text("1\n2" if name == NUMBERS.torn else "1\n")
+    with pytest.raises(StoreError, match="cannot be written"):
+        Lines(folder, replace(NUMBERS, ended_well=lambda number: False)).set_failures_aside()
+    assert keys.read_text() == "mine\n"
+    assert (folder / NUMBERS.file).read_text().startswith("1\n")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_written_to_and_said_to_have_none(tmp_path, monkeypatch, number):
+    def flock(fd, operation):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    lines = Lines(tmp_path, NUMBERS)
+    assert not lines.locked
+    lines.append(1)
+    lines.close()
+    assert list(read_lines(tmp_path, NUMBERS)) == [1]

@@ -120,3 +120,14 @@ def test_a_wrong_value_given_in_python_is_refused_in_the_same_words(keys, messag
 def test_a_changed_study_is_checked_again():
     with pytest.raises(StudyError, match="key 'launches' cannot be 0; it takes a number from 1"):
         replace(study(), launches=0)
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "../../etc", "nul\0", "a\nb", "\x1b[2J", "x" * 101])
+def test_a_name_that_is_no_name_of_a_folder_is_refused(name):
+    with pytest.raises(StudyError, match="it becomes the name of a folder"):
+        Study(workloads="calibrated", name=name)
+
+
+def test_a_name_may_be_any_hundred_characters_a_folder_may_have():
+    for name in ("x" * 100, "größer …", "..a", "-"):
+        assert Study(workloads="calibrated", name=name).name == name

@@ -1,0 +1,180 @@
+"""Files, written and read with care: a folder of results may come from somebody else, and outputs go anywhere.
+
+An output is written to a new file of an unpredictable name beside its target and then renamed: a crash leaves the old
+file or the new one, writers at the same time do not meet, and a link under either name is never followed. Devices and
+pipes are written into, never replaced. What is read must be a regular file, since a pipe or a device might never end.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+from scaling.errors import StoreError
+
+# What a results folder is made of: no output may take the place of any of these.
+STEMS = ("rows", "traces", "journal")
+OWN_FILES = (
+    *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
+    *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json"),
+)
+
+# Folders whose links stand for open files, such as /dev/stdout.
+OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")
+
+# What file systems answer that have no such operation.
+NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+
+# No file that is read in one piece is anywhere near this large.
+MOST_BYTES = 64 * 2**20
+
+
+def write_output(path: str | Path, content: bytes) -> Path:
+    """Write a whole file where a user wants it."""
+    with open_output(path) as file:
+        file.write(content)
+    return Path(path)
+
+
+@contextmanager
+def open_output(path: str | Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` once everything is written; refused where that is a file of the results."""
+    target = Path(path)
+    refuse_own_file(target)
+    try:
+        with _open_stream(target) if _is_stream(target) else _open_draft(target) as file:
+            yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}; choose another with -o") from error
+
+
+def refuse_own_file(path: Path) -> None:
+    """Refuse an output that would take the place of what was measured, or lie where measuring will write."""
+    has_results = any((path.parent / f"{stem}.jsonl").exists() for stem in STEMS)
+    if (path.name in OWN_FILES and has_results) or any(_is_same(path, path.parent / name) for name in OWN_FILES):
+        raise StoreError(f"{path} is one of the results' own files; choose another with -o")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.lstat(other))
+    except OSError:
+        return False
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is written into rather than replaced: a device, a pipe, or a name for an open file."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    if stat.S_ISLNK(mode):
+        return os.path.realpath(path.parent) in {os.path.realpath(folder) for folder in OPEN_FILES}
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextmanager
+def _open_stream(path: Path) -> Iterator[BinaryIO]:
+    nofollow = 0 if path.is_symlink() else os.O_NOFOLLOW
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK | nofollow)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise StoreError(f"{path} cannot be written: no process reads from it; start its reader first") from error
+    with os.fdopen(fd, "wb") as file:
+        if stat.S_ISBLK(os.fstat(fd).st_mode):
+            raise StoreError(f"{path} is a disk; choose a file with -o")
+        os.set_blocking(fd, True)
+        yield file
+
+
+@contextmanager
+def _open_draft(path: Path) -> Iterator[BinaryIO]:
+    """A new file that is renamed to `path` at the end, or removed where that does not come."""
+    draft, fd = _create_draft(path.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            yield file
+            file.flush()
+            sync_file(fd)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _create_draft(folder: Path) -> tuple[Path, int]:
+    while True:
+        draft = folder / f".scaling-{token_hex(8)}.draft"
+        with suppress(FileExistsError):
+            return draft, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file of the results so that a crash leaves the old one or the new one."""
+    try:
+        with _open_draft(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}; make room or choose another folder") from error
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a regular file of the results, created where `flags` say so; OSError where it is a link or anything else."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is not a file")
+    return fd
+
+
+def sync_file(fd: int) -> None:
+    """Have what was written on the disk, on file systems that can say so."""
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in NOT_SUPPORTED:
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk too; a folder that may not be read cannot be synced."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
+    try:
+        sync_file(fd)
+    finally:
+        os.close(fd)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file open for reading; OSError where it is anything else."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is not a file")
+    return os.fdopen(fd, "rb")
+
+
+def read_regular_text(path: Path) -> str:
+    """The text of a small regular file; StoreError where it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES // 2**20} MiB")
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path} cannot be read: it is not UTF-8 text; restore it") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}; restore it or give another folder") from error
