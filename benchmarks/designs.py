@@ -5,11 +5,15 @@
 
 Launches of both designs alternate, each first in every other pair, so that both see the same afternoon. A process that
 runs apart measures for as long as one that takes turns has turns. The rows of every design go to a results folder of
-its own below FOLDER, which every command reads; a benchmark that is given again goes on where it ended.
+its own below FOLDER, which every command reads; a benchmark that is given again goes on where it ended. The second
+table has what a launch of all core counts costs: wall time, also per second of steps, the memory of all processes that
+are alive at once, and the CPU time that stopped processes used, over the wall time.
 """
 
 import argparse
+import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import exp, log
@@ -19,12 +23,14 @@ from statistics import fmean, stdev
 from scaling.analysis.estimates import ratio
 from scaling.analysis.summary import Launch
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.results.rows import launch_of
+from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store, read_rows
 from scaling.running.engines.local import LocalEngine
 from scaling.running.schedule import Schedule
 from scaling.study.planning import Plan, Point, Run, block, plan
 from scaling.study.spec import Study, study_to_toml
+
+WALLS = "walls.jsonl"
 
 
 def main() -> None:
@@ -47,6 +53,8 @@ def main() -> None:
             for design in order:
                 _measure(arguments.folder / design, studies[design], workload, launch)
     _print_table({design: _launches(arguments.folder / design) for design in arguments.designs})
+    print()
+    _print_costs([arguments.folder / design for design in arguments.designs])
 
 
 def _study(arguments: argparse.Namespace, design: str) -> Study:
@@ -78,10 +86,13 @@ def _measure(folder: Path, study: Study, workload: str, launch: int) -> None:
         points = [run.point for run in plan(study, topology).runs if run.launch == 1 and run.point.workload == workload]
         runs = [run for run in block(study, topology, points, launch) if run.key not in known]
         if runs:
+            began = time.monotonic()
             with LocalEngine(study, topology, machine) as engine:
                 for row in engine.execute(_scheduled(study, runs)):
                     store.append(row)
                     print(study.design, launch, workload, row.run.point.cores, row.outcome.status, file=sys.stderr)
+            with (folder / WALLS).open("a") as walls:
+                walls.write(json.dumps([workload, launch, time.monotonic() - began]) + "\n")
     finally:
         store.close()
 
@@ -114,6 +125,32 @@ def _print_table(by_design: dict[str, list[Launch]]) -> None:
         scatter = " | ".join(_scatter(launches, point) for launches in by_design.values())
         interval = f"{both.value:.3f} ({both.low:.3f} to {both.high:.3f})"
         print(f"| {point.workload} | {point.cores} | {levels} | {interval} | {scatter} |")
+
+
+def _print_costs(folders: Sequence[Path]) -> None:
+    print("| design | workload | wall of a launch, s | per second of steps | MiB alive at once | CPU of stopped ones |")
+    print("|---|---|---|---|---|---|")
+    for folder in folders:
+        walls: dict[str, dict[int, float]] = {}
+        for line in (folder / WALLS).read_text().splitlines():
+            workload, launch, seconds = json.loads(line)
+            walls.setdefault(workload, {})[launch] = seconds
+        rows = read_rows(folder)
+        for workload, of_launches in walls.items():
+            ours = [row for row in rows if row.run.point.workload == workload and row.run.launch in of_launches]
+            print(f"| {folder.name} | {workload} | {_costs(ours, sum(of_launches.values()), len(of_launches))} |")
+
+
+def _costs(rows: Sequence[Row], wall: float, launches: int) -> str:
+    """Cells of a workload in one design."""
+    alive: dict[int, list[int]] = {}
+    for row in rows:
+        alive.setdefault(row.run.launch, []).append(row.witness.max_rss_bytes or 0)
+    together = sum if rows[0].run.cohort else max
+    steps = sum(sum(row.outcome.step_seconds) for row in rows)
+    idle = sum(row.witness.idle_cpu_seconds or 0.0 for row in rows) / wall
+    memory = max(map(together, alive.values())) / 2**20
+    return f"{wall / launches:.1f} | {wall / steps:.2f} | {memory:.0f} | {idle:.2%}"
 
 
 def _scatter(launches: Sequence[Launch], point: Point) -> str:
