@@ -32,8 +32,8 @@ DRIFT_SIGNIFICANCE = 0.05
 class ScalingPoint:
     """A point's summary with its ratios; None where the point or its baseline was not measured.
 
-    The speedup of a disturbed point has no interval: it is a lower bound or, where its baseline was disturbed too, only
-    what was seen.
+    The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
+    where both were disturbed only what was seen.
     """
 
     summary: Summary
@@ -54,16 +54,25 @@ class ScalingPoint:
         return self.verdict in (Verdict.OK, Verdict.IMPRECISE)
 
     @property
-    def bound(self) -> float | None:
+    def at_least(self) -> float | None:
         """The least the speedup of a disturbed point can be: what its fastest launch shows against a sound baseline."""
         sound = not any(doubt.rule.effect in (Effect.NOT_VALID, Effect.DISTURBED) for doubt in self.doubts)
         disturbed = self.summary.verdict is Verdict.DISTURBED and self.summary.point.cores > 1
         return self.speedup.value if disturbed and sound and self.speedup else None
 
     @property
+    def at_most(self) -> float | None:
+        """The most the speedup of a sound point can be: its lowest time against the disturbed baseline's fastest."""
+        step = self.summary.step
+        disturbed = any(doubt.rule is rules.BASELINE_DISTURBED for doubt in self.doubts)
+        sound = self.summary.valid and step is not None and step.low is not None
+        return self.speedup.value if disturbed and sound and self.speedup else None
+
+    @property
     def unknown(self) -> bool:
         """Whether nothing can be said of the speedup: point and baseline were disturbed."""
-        return self.verdict is Verdict.DISTURBED and self.bound is None and self.summary.point.cores > 1
+        bounded = self.at_least is not None or self.at_most is not None
+        return self.verdict is Verdict.DISTURBED and not bounded and self.summary.point.cores > 1
 
     @property
     def efficiency(self) -> Estimate | None:
@@ -133,11 +142,20 @@ def ratio(above: Summary, below: Summary) -> Estimate:
     assert above.step
     assert below.step
     if not (above.valid and below.valid):
-        return Estimate((above.step.low or above.step.value) / below.step.value)
+        return Estimate(_bound(above, below))
     pairs = _pairs(above.used, below.used, by_block=drift_of(above) is not None)
     if len(pairs) >= rules.FEW_LAUNCHES.limit:
         return estimates.mean([one / other for one, other in pairs])
     return estimates.ratio(above.launches, below.launches)
+
+
+def _bound(above: Summary, below: Summary) -> float:
+    """A ratio with one side disturbed, which noise only makes slower: at most this above, at least this below."""
+    assert above.step
+    assert below.step
+    if above.verdict is Verdict.DISTURBED and below.valid:
+        return above.step.value / (below.step.low or below.step.value)
+    return (above.step.low or above.step.value) / below.step.value
 
 
 def _pairs(above: Sequence[Launch], below: Sequence[Launch], by_block: bool) -> list[tuple[float, float]]:

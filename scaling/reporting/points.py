@@ -50,14 +50,21 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
 
 
 def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
-    """A sentence for every doubt about a point."""
-    remarks = []
+    """A sentence for every rule that speaks against points: the worst case, and how many other points it is true of."""
+    by_rule: dict[str, list[tuple[float, str]]] = {}
     for point in points:
-        name = point_words(point.summary.point)
-        remarks += [f"{name}: {doubt_words(doubt)}" for doubt in point.all_doubts]
-        slowdown = point.summary.slowdown
-        remarks += [f"{name}: {slowdown_words(slowdown)}"] if slowdown and slowdown.p90 > SLOWER else []
-    return remarks
+        name, slowdown = point_words(point.summary.point), point.summary.slowdown
+        for doubt in point.all_doubts:
+            remark = abs(doubt.amount), f"{name}: {doubt_words(doubt)}"
+            by_rule.setdefault(doubt.rule.code, []).append(remark)
+        if slowdown and slowdown.p90 > SLOWER:
+            by_rule.setdefault("host", []).append((slowdown.p90, f"{name}: {slowdown_words(slowdown)}"))
+    return [_worst_remark(remarks) for remarks in by_rule.values()]
+
+
+def _worst_remark(remarks: Sequence[tuple[float, str]]) -> str:
+    _, worst = max(remarks, key=lambda remark: remark[0])
+    return worst + (f"; likewise {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
 
 
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
@@ -133,14 +140,14 @@ def _figure_cells(point: ScalingPoint) -> list[str]:
     half, rate = summary.step.half_width, summary.rate
     speedup, efficiency = (None, None) if point.unknown else (point.speedup, point.efficiency)
     most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
-    least = "≥ " if point.bound else ""
+    limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
     return [
         most + duration(summary.step.value),
         "-" if half is None else share(half),
         "-" if rate is None else f"{rate.value:.4g}",
-        "-" if speedup is None else f"{least}{speedup.value:.3f}",
+        "-" if speedup is None else f"{limit}{speedup.value:.3f}",
         _between(speedup, "{:.2f}"),
-        "-" if efficiency is None else least + share(efficiency.value),
+        "-" if efficiency is None else limit + share(efficiency.value),
         _between(efficiency, "{:.0%}"),
     ]
 
@@ -206,7 +213,8 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         **_estimate_facts("smt_yield", point.smt_yield),
         "verdict": VERDICT_WORDS[point.verdict],
         "verdict_code": point.verdict.value,
-        "speedup_at_least": point.bound,
+        "speedup_at_least": point.at_least,
+        "speedup_at_most": point.at_most,
         **_slowdown_facts(summary.slowdown),
         "doubts": [doubt.rule.name for doubt in point.all_doubts],
         "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],

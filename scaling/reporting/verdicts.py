@@ -56,8 +56,10 @@ def verdict_words(scaled: ScalingPoint) -> str:
     names = ", ".join(dict.fromkeys(rule.name for rule in against))
     if verdict is Verdict.IMPRECISE:
         return f"imprecise ({_width(scaled)})"
-    if verdict is Verdict.DISTURBED and scaled.bound is not None:
-        return f"disturbed: at least {scaled.bound:.3g} ×"
+    if scaled.at_least is not None:
+        return f"disturbed: at least {scaled.at_least:.3g} ×"
+    if scaled.at_most is not None:
+        return f"one core disturbed: at most {scaled.at_most:.3g} ×"
     return VERDICT_WORDS[verdict] + (f": {names}" if names else "")
 
 

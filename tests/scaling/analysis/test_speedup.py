@@ -110,17 +110,28 @@ def test_the_speedup_of_a_disturbed_point_is_at_least_what_its_fastest_launch_sh
     stolen = [replace(launch, doubts=(Doubt(rules.STEAL, 0.4),)) for launch in launches(two, 0.5, (1.2, 1.1, 1.3))]
     at_one, at_two = ratios(launches(one, 1.0), stolen)
     assert at_two.verdict is Verdict.DISTURBED
-    assert at_two.bound == at_two.speedup.value == pytest.approx(at_one.summary.step.low / 0.55)
+    assert at_two.at_least == at_two.speedup.value == pytest.approx(at_one.summary.step.low / 0.55)
     assert at_two.speedup.low is None
 
 
-def test_against_a_disturbed_baseline_there_is_no_bound():
+def test_against_a_disturbed_baseline_a_speedup_is_at_most_what_its_fastest_launch_shows():
     one, two = points("cores = [2]")
     stolen = [replace(launch, doubts=(Doubt(rules.STEAL, 0.4),)) for launch in launches(one, 1.0)]
-    _, at_two = ratios(stolen, launches(two, 0.5))
+    at_one, at_two = ratios(stolen, launches(two, 0.5))
     assert at_two.summary.verdict is Verdict.OK
-    assert (at_two.verdict, at_two.bound) == (Verdict.DISTURBED, None)
+    assert (at_two.verdict, at_two.at_least) == (Verdict.DISTURBED, None)
+    assert at_two.at_most == pytest.approx(at_one.summary.step.value / at_two.summary.step.low)
     assert names(at_two) == ["baseline disturbed"]
+
+
+def test_of_a_disturbed_point_and_baseline_nothing_is_known():
+    one, two = points("cores = [2]")
+    stolen = [
+        [replace(launch, doubts=(Doubt(rules.STEAL, 0.4),)) for launch in launches(point, 1.0)] for point in (one, two)
+    ]
+    _, at_two = ratios(*stolen)
+    assert at_two.unknown
+    assert (at_two.at_least, at_two.at_most) == (None, None)
 
 
 def test_an_imprecise_baseline_makes_the_ratio_imprecise():

@@ -1,7 +1,7 @@
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.reporting.points import BARS, points_table, sparklines_table
+from scaling.reporting.points import BARS, point_remarks, points_table, sparklines_table
 from scaling.reporting.words import text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
@@ -38,5 +38,14 @@ def test_a_disturbed_point_has_a_bound_and_beside_a_disturbed_baseline_nothing()
         return text_lines(points_table(speedups(summarize(map(launch_of, rows)))))[-1]
 
     assert "≥ 1.8" in last_line({2})
+    assert "≤ 1.8" in last_line({1})
     assert "≥" not in last_line({1, 2})
     assert last_line({1, 2}).split().count("-") == 3  # interval, speedup, efficiency
+
+
+def test_a_doubt_about_many_points_is_one_sentence_about_the_worst():
+    runs = plan(study("cores = [1, 2, 4]\nlaunches = 3"), machine()).runs
+    rows = [stolen(row) if row.run.point.cores > 1 else row for row in AmdahlMachine(noise=0.01).execute(runs)]
+    remarks = point_remarks(speedups(summarize(map(launch_of, rows))))
+    (disturbed,) = (remark for remark in remarks if "others used its CPUs" in remark)
+    assert disturbed.endswith("(in 3 of 3 launches); likewise 1 other point")
