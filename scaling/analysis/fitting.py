@@ -31,7 +31,7 @@ from scaling.analysis.fits.bootstrap import (
     quantiles,
     resample_means,
 )
-from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
+from scaling.analysis.fits.karp_flatt import KarpFlatt, KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
@@ -45,7 +45,15 @@ from scaling.analysis.fits.profile_likelihood import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import Choice, Clock, choose, only, select_clock
-from scaling.analysis.fits.verdict import Caution, SmtYieldUnknown, Verdict, VerdictReason, cautions, verdict
+from scaling.analysis.fits.verdict import (
+    Caution,
+    SmtYieldUnknown,
+    TooFewCounts,
+    Verdict,
+    VerdictReason,
+    cautions,
+    verdict,
+)
 from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
 from scaling.analysis.series import Series
 from scaling.analysis.sizing.inverses import speedup_limit
@@ -134,10 +142,26 @@ class SeriesFit:
         return tuple(law.figures for law in self.laws)
 
     @property
+    def is_short(self) -> bool:
+        """Whether it has too few core counts for any law."""
+        return any(isinstance(reason, TooFewCounts) for reason in self.reasons)
+
+    @property
+    def largest_alone(self) -> KarpFlatt | None:
+        """What the most cores show without a law, where there are too few counts for one."""
+        return self.karp_flatt.values[-1] if self.is_short and self.karp_flatt.values else None
+
+    @property
+    def serial_fraction(self) -> Estimate:
+        """The serial fraction averaged over the laws; with too few counts for a law, that of the most cores alone."""
+        alone = self.largest_alone
+        return alone.fraction if alone else self.averaged.serial_fraction
+
+    @property
     def truth(self) -> TruthCheck | None:
         """Whether the serial fraction that the workload states is inside its interval; None where it states none."""
         stated = self.series.expected_serial_fraction
-        return None if stated is None else TruthCheck(stated, self.averaged.serial_fraction.contains(stated))
+        return None if stated is None else TruthCheck(stated, self.serial_fraction.contains(stated))
 
     @property
     def most_cores(self) -> float:

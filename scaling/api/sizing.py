@@ -43,8 +43,11 @@ class Fit:
 
     @property
     def serial_fraction(self) -> Estimate:
-        """The serial fraction, averaged over the laws; its interval includes that of the choice between them."""
-        return self.series_fit.averaged.serial_fraction
+        """The serial fraction, averaged over the laws; its interval includes that of the choice between them.
+
+        With fewer than four core counts, what the most cores show by themselves (Karp-Flatt).
+        """
+        return self.series_fit.serial_fraction
 
     @property
     def coherency(self) -> Estimate | None:

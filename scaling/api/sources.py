@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.analysis.between_machines import Between, several_machines
+from scaling.analysis.fits.verdict import is_short
+from scaling.analysis.fitting import SeriesFit, fit_all
 from scaling.analysis.series import Series, series_of, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -85,6 +87,15 @@ class Source:
         assert self.node_type is not None
         assert self.core_hour is not None
         return NodeTypeEvaluation(self.node_type, self.core_hour, self.evaluation)
+
+    def short_fits(self, most: int) -> tuple[list[SeriesFit], Sequence[FitError]]:
+        """Fits of series measured at several core counts and too few for a law; for others of them why there is none.
+
+        Of a table with many series only the first `most`.
+        """
+        selection = select_points(self.summaries)
+        short = [one for one in series_of(selection.launches, selection.left_out) if is_short(one)]
+        return fit_all(short[:most], resamples=0)
 
     def series(self) -> tuple[list[Series], list[str]]:
         """The series that laws are fitted to, under the name of their node type, and what was left out."""

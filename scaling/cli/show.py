@@ -5,8 +5,9 @@ import sys
 from scaling.api.results import Results, load
 from scaling.api.sources import Source
 from scaling.cli.options import Folder, Json
-from scaling.cli.printing import print_json, print_remarks, print_table
+from scaling.cli.printing import MOST_REMARKS, print_json, print_remarks, print_table
 from scaling.reporting.cluster import between_facts, between_table
+from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
 
 
@@ -45,7 +46,11 @@ def _print_source(source: Source) -> None:
         print_table(sparklines_table(points))
         print()
     print_table(points_table(points))
-    print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in point_remarks(points)])
+    short, complaints = source.short_fits(MOST_REMARKS)
+    if short:
+        print("", *short_series_sentences(short), "", sep="\n")
+    remarks = [*map(str, complaints), *point_remarks(points)]
+    print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in remarks])
 
 
 def _facts(results: Results) -> dict[str, object]:

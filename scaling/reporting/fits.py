@@ -8,6 +8,8 @@ from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.lack_of_fit import Misfit
 from scaling.analysis.fits.model_averaging import AveragedFigures
 from scaling.analysis.fits.verdict import (
+    LEAST_CORES,
+    LEAST_COUNTS,
     Caution,
     ClockUnknown,
     CorrelatedParameters,
@@ -26,7 +28,8 @@ from scaling.analysis.fits.verdict import (
     VerdictReason,
 )
 from scaling.analysis.fitting import LawFigures, SeriesFit
-from scaling.reporting.words import Table, count, estimate_facts, figure, percent, small, with_interval
+from scaling.analysis.laws import speedup
+from scaling.reporting.words import Table, estimate_facts, figure, percent, small, with_interval
 
 # A peak beyond so many times the cores measured is out of reach.
 REACH = 4.0
@@ -46,6 +49,35 @@ def fit_sentence(fit: SeriesFit) -> str:
         return f"{name}: {_law_sentence(fit)}"
     known = f"; {_best_known(fit)}" if verdict is Verdict.NOT_IDENTIFIABLE else ""
     return f"{name}: {VERDICT_WORDS[verdict]}: {reasons_sentence(fit.reasons)}{known}"
+
+
+def fit_sentences(fits: Sequence[SeriesFit]) -> list[str]:
+    """What every series turned out to be; why there is no law is said once for all that have too few core counts."""
+    long = [fit_sentence(fit) for fit in fits if not fit.is_short]
+    return [*long, *short_series_sentences([fit for fit in fits if fit.is_short])]
+
+
+def short_series_sentences(fits: Sequence[SeriesFit]) -> list[str]:
+    """Why series with too few core counts have no law, once for each set of counts, and what each shows without."""
+    by_counts: dict[tuple[float, ...], list[SeriesFit]] = {}
+    for fit in fits:
+        by_counts.setdefault(tuple(sorted(set(fit.series.cores))), []).append(fit)
+    return [
+        sentence
+        for counts, members in by_counts.items()
+        for sentence in (
+            _too_short(counts, len(members)),
+            *(f"  {fit.series.label}: {_best_known(fit)}{_truth_words(fit)}" for fit in members),
+        )
+    ]
+
+
+def _too_short(counts: Sequence[float], series: int) -> str:
+    *fewer, most = map(figure, counts)
+    return (
+        f"no law can be told of {series} series with points that can be used on {', '.join(fewer)} and {most} cores: "
+        f"a law needs at least {LEAST_COUNTS} core counts, up to {LEAST_CORES:g} cores or more; without a law:"
+    )
 
 
 def reasons_sentence(reasons: Sequence[VerdictReason]) -> str:
@@ -149,19 +181,24 @@ def peak_words(peak: Estimate, measured: float) -> str:
 
 
 def _best_known(fit: SeriesFit) -> str:
-    """What can be said although the law cannot: the last Karp-Flatt value, or the best-known share."""
-    thin = len(set(fit.series.cores)) < 4
-    if thin and fit.karp_flatt.values:
-        last = fit.karp_flatt.values[-1]
-        return (
-            f"taken by itself, the time on {count(int(last.cores), 'core')} means a serial fraction of "
-            f"{karp_flatt_words(last)}"
-        )
+    """What can be said although the law cannot: what the most cores show, or the best-known share."""
+    if fit.largest_alone is not None:
+        return _alone_words(fit.largest_alone)
     serial = fit.averaged.serial_fraction
     parallel = _complement(serial)
     if _relative_width(parallel) < _relative_width(serial):
         return f"the parallel part is {with_interval(parallel, percent)}"
     return f"the serial fraction is {with_interval(serial, percent)}"
+
+
+def _alone_words(largest: KarpFlatt) -> str:
+    """The speedup on the most cores, and the serial fraction that would explain it."""
+    fraction = largest.fraction
+    times = fraction.map(lambda serial: float(speedup(largest.cores, serial)))
+    fast = f"{figure(largest.cores)} cores are {with_interval(times, figure)} times as fast as one"
+    if fraction.high is not None and fraction.high < 0.0:
+        return f"{fast}: more than their share (caches?), or the measurement on one core is too slow"
+    return f"{fast}, by Karp-Flatt a serial fraction of {with_interval(fraction, percent)}"
 
 
 def _complement(fraction: Estimate) -> Estimate:
@@ -248,8 +285,16 @@ def truth_lines(fit: SeriesFit) -> list[str]:
     stated = f"{fit.series.label}: stated serial fraction {percent(check.serial_fraction)}"
     if check.inside is None:
         return [f"{stated}; no interval to compare it with"]
-    interval = with_interval(fit.averaged.serial_fraction, percent)
+    interval = with_interval(fit.serial_fraction, percent)
     return [f"{stated}, {'inside' if check.inside else 'outside'} the interval of {interval}"]
+
+
+def _truth_words(fit: SeriesFit) -> str:
+    """The end of a sentence about a serial fraction that the workload states."""
+    check = fit.truth
+    if check is None or check.inside is None:
+        return ""
+    return f"; {percent(check.serial_fraction)} is stated, which is {'inside' if check.inside else 'outside'}"
 
 
 def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:

@@ -150,6 +150,12 @@ def verdict(
     return Verdict.NOT_IDENTIFIABLE if vague else Verdict.OK, vague
 
 
+def is_short(series: Series) -> bool:
+    """Whether a series was measured at several core counts, and fewer of them can be used than a law needs."""
+    measured = {*series.cores, *(out.cores for out in series.left_out)}
+    return len(measured) > 1 and len(set(series.without_siblings().cores)) < LEAST_COUNTS
+
+
 def _too_thin(counts: Counts) -> tuple[VerdictReason, ...]:
     """Why the counts cannot distinguish laws, whatever was measured."""
     distinct, most = int(np.unique(counts.cores).size), float(counts.cores.max())

@@ -74,7 +74,7 @@ def _give(limits: ScalingLimits) -> Words:
 
 def _serial(fit: SeriesFit) -> Words:
     """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
-    if fit.verdict.has_law:
+    if fit.verdict.has_law and fit.largest_alone is None:
         return apart(with_interval(fit.averaged.serial_fraction, percent))
     if not fit.karp_flatt.values:
         return Words("–", "no law fits, and no point on one core can be used")

@@ -68,6 +68,17 @@ def test_disturbed_points_are_left_out_and_imprecise_ones_are_not(tmp_path):
     assert "1 of 5 points left out (1 disturbed; no quiet turn)" in completed.stderr
 
 
+def test_two_core_counts_have_sentences_and_no_table(tmp_path):
+    store = Store(tmp_path / "two")
+    for row in AmdahlMachine(noise=0.01).execute(plan(study("cores = [1, 2]"), machine(2)).runs):
+        store.append(row)
+    completed = scaling("fit", tmp_path / "two")
+    assert completed.returncode == 0
+    why, one = completed.stdout.splitlines()
+    assert why.startswith("no law can be told of 1 series")
+    assert "2 cores are 1.8" in one
+
+
 def test_an_exported_csv_is_read_as_the_folder_it_came_from(sixteen_cores, tmp_path):
     exported = tmp_path / "rows.csv"
     assert scaling("export", sixteen_cores, "--format", "csv", "-o", exported).returncode == 0

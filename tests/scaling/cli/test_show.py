@@ -31,9 +31,11 @@ def test_every_figure_comes_with_its_interval_and_verdict(tmp_path):
 
 def test_the_table_has_intervals_and_one_verdict_per_line(tmp_path):
     completed = program("show", folder_of(tmp_path / "a", swept_rows()))
-    header, *lines = completed.stdout.splitlines()
+    table, _, rest = completed.stdout.partition("\n\n")
+    header, *lines = table.splitlines()
     assert header.split()[-2:] == ["launches", "verdict"]
     assert all(line.endswith("ok") for line in lines)
+    assert rest.startswith("no law can be told of 1 series with points that can be used on 1, 2 and 4 cores: ")
     assert completed.stderr == ""
 
 

@@ -35,6 +35,7 @@ from scaling.reporting.fits import (
     caution_sentence,
     fit_facts,
     fit_sentence,
+    fit_sentences,
     fits_table,
     peak_words,
     reason_sentence,
@@ -63,11 +64,38 @@ def test_no_law_and_no_number():
     assert "times one core" not in sentence
 
 
-def test_two_cores_show_their_karp_flatt_value():
-    two = Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552))))
-    sentence = fit_sentence(fitted(two))
+def two_cores(name, truth=None, faster=1.0):
+    one, two = Observation(1.0, (1.0, 1.01, 0.99), truth=truth), (0.55 / faster, 0.551 / faster, 0.552 / faster)
+    return fitted(Series(name, (one, Observation(2.0, two, truth=truth))))
+
+
+def test_two_cores_show_their_speedup_and_karp_flatt_value():
+    sentence = fit_sentence(two_cores("two"))
     assert "not identifiable: only 2 core counts have points that can be used" in sentence
-    assert "the time on 2 cores means a serial fraction of 0.102 (0.0" in sentence
+    assert (
+        "2 cores are 1.81 (1.77 to 1.86) times as fast as one, by Karp-Flatt a serial fraction of 10.2 % (" in sentence
+    )
+
+
+def test_why_there_is_no_law_is_said_once_and_what_there_is_for_each_series():
+    long, why, *each = fit_sentences([two_cores("two"), fitted(rates("rays", RAYTRACER)), two_cores("other")])
+    assert long.startswith("rays: Amdahl's law")
+    assert why.startswith("no law can be told of 2 series with points that can be used on 1 and 2 cores: a law needs ")
+    assert [line.split(":")[0] for line in each] == ["  two", "  other"]
+
+
+def test_more_than_its_share_is_no_serial_fraction():
+    (_, line) = fit_sentences([two_cores("two", faster=1.2)])
+    assert "more than their share" in line
+    assert "serial fraction" not in line
+
+
+@pytest.mark.parametrize(("serial", "where"), [(0.1, "inside"), (0.3, "outside")])
+def test_a_stated_truth_is_held_against_what_two_cores_show(serial, where):
+    stated = two_cores("two", StatedTruth(serial, 0.0))
+    (_, line) = fit_sentences([stated])
+    assert line.endswith(f"; {percent(serial)} is stated, which is {where}")
+    assert stated.serial_fraction == stated.karp_flatt.values[-1].fraction
 
 
 @pytest.mark.parametrize(("serial", "where"), [(0.1, "inside"), (0.2, "outside")])
