@@ -16,9 +16,11 @@ from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import precision_of
 from scaling.api.results import Results, load
 from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
+from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
+from scaling.reporting.machine import spoiler_sentences
 from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.jsonl import Lines
@@ -172,18 +174,22 @@ def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) ->
             set_aside(store, retry_failed, monitor)
             store.write_study(job.toml)
             store.write_machine(job.machine, job.topology)
-            store.write_findings(examine(job.topology))
-            _measure(job, store, lock_fd, monitor)
+            findings = examine(job.topology)
+            store.write_findings(findings)
+            _measure(job, store, lock_fd, monitor, findings)
         finally:
             store.close()
     return load(job.folder)
 
 
-def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor) -> None:
+def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: Sequence[Finding]) -> None:
+    """Make the runs that are missing; before the first of them, say what the doctor finds."""
     schedule = job.schedule()
     if not schedule.pending and job.budget_seconds is None:
         monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
         return
+    for sentence in spoiler_sentences(findings):
+        monitor.note(sentence)
 
     def stored_runs() -> str:
         """Read from the disk: a row may have been stored and not yet been counted."""

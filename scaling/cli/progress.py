@@ -40,6 +40,8 @@ class Progress(Monitor):
             self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
             self.task = self.bar.add_task("", total=self._total(), completed=schedule.completed)
             self.bar.start()
+        else:
+            print_note(f"{count(len(schedule.pending), 'run')} to make, {self._left()}")
         self._draw()
 
     def stop(self) -> None:
@@ -81,7 +83,7 @@ class Progress(Monitor):
         return self.schedule.total
 
     def _left(self) -> str:
-        return f"{'about' if self.schedule.walls else 'at most'} {long_duration(self.schedule.remaining_seconds())}"
+        return f"about {long_duration(self.schedule.remaining_seconds())}"
 
 
 def _result(row: Row) -> str:

@@ -1,10 +1,15 @@
 """`scaling sweep`: carry out a study, or go on with one."""
 
+import shlex
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from scaling.analysis.fits.verdict import LEAST_COUNTS
+from scaling.analysis.rules import Verdict
 from scaling.api.measuring import Job, carry_out_job, prepare, run_on_cluster
 from scaling.api.results import Results
 from scaling.cli.options import NoWait, RetryFailed
@@ -13,6 +18,7 @@ from scaling.cli.progress import Progress
 from scaling.cli.show import print_points
 from scaling.errors import StudyError
 from scaling.machine.cpulist import format_list
+from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, long_duration, point_words
 from scaling.study.planning import estimated_seconds
 
@@ -64,6 +70,7 @@ def sweep(
         return
     results = carry_out_job(job, retry_failed, not no_wait, Progress())
     _finish(results, no_report, [])
+    print_notes(_next_steps(results, _more_launches(study, output, settings or [], job)))
     if not any(point.summary.step for point in results.sources[0].points):
         raise typer.Exit(1)
 
@@ -78,6 +85,26 @@ def _finish(results: Results, no_report: bool, incomplete: list[str]) -> None:
         print_note(_report_note(results))
     if incomplete:
         raise typer.Exit(1)
+
+
+def _more_launches(study: str, output: Path | None, settings: Sequence[str], job: Job) -> str:
+    """The command that goes on with twice as many launches."""
+    kept = [setting for setting in settings if setting.partition("=")[0].strip() != "launches"]
+    given = [word for setting in (*kept, f"launches={2 * job.study.launches}") for word in ("--set", setting)]
+    return shlex.join(["scaling", "sweep", study, *given, *([] if output is None else ["-o", str(output)])])
+
+
+def _next_steps(results: Results, more_launches: str) -> list[str]:
+    """What to type next: more launches where points are not known well enough, and what the others answer."""
+    points = results.sources[0].points
+    unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
+    usable = Counter(point.summary.point.baseline for point in points if point.valid)
+    answers = {"fit": "the law of each series"} if max(usable.values(), default=0) >= LEAST_COUNTS else {}
+    answers |= {"capacity": "how many cores to give"} if max(usable.values(), default=0) > 1 else {}
+    folder = shlex.quote(str(results.path))
+    commands = [f"`scaling {command} {folder}` for {what}" for command, what in answers.items()]
+    more = f"{verdict_counts(unsettled)}; for more launches, best when less goes on: `{more_launches}`"
+    return [*([more] if unsettled else []), *([f"next: {', '.join(commands)}"] if commands else [])]
 
 
 def _report_note(results: Results) -> str:
@@ -95,7 +122,7 @@ def _print_plan(job: Job) -> None:
         cpus = format_list(run.flat_cpus)
         print(f"{number:>5}  launch {run.launch}  {point_words(run.point)}  on CPUs {cpus}")
     seconds = estimated_seconds(job.plan.runs, job.study, walls)
-    bound = "about" if walls else "at most about"
+    bound = "about" if walls or job.study.design == "turns" else "at most about"
     print(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
     if job.budget_seconds is not None:
         spent = long_duration(job.budget_seconds)

@@ -80,6 +80,13 @@ def headline(findings: Sequence[Finding]) -> str:
     return answer + (f" {len(unseen)} of {len(findings)} cannot be seen." if unseen else "")
 
 
+def spoiler_sentences(findings: Sequence[Finding]) -> list[str]:
+    """The doctor's answer in brief, for the beginning of a sweep: what would spoil it, and where to read more."""
+    spoilers = [f"{finding.name}: {finding.value}" for finding in findings if finding.state == "spoiler"]
+    more = ["`scaling doctor` says why it matters, and what to do"] if spoilers or _names(findings, "caution") else []
+    return [headline(findings), *spoilers, *more]
+
+
 def examination_lines(findings: Sequence[Finding], width: int) -> list[str]:
     """Every finding, the worst first: a block each where there is something to do, a line each where not."""
     ordered = worst_first(findings)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 SCALING = Path(sys.executable).with_name("scaling")
 # An environment without what a CI service may set for colours and widths.
@@ -13,6 +14,11 @@ BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.enviro
 def scaling(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     """What a command printed, and how it ended."""
     return subprocess.run([SCALING, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def read_until(stream: TextIO, beginning: str) -> str:
+    """The first line of a stream that begins like this."""
+    return next(line for line in stream if line.startswith(beginning))
 
 
 def complaint(completed: subprocess.CompletedProcess[str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows
 from tests.scaling.cli.here import scaling
-from tests.scaling.cli.scaling import SCALING, complaint
+from tests.scaling.cli.scaling import SCALING, complaint, read_until
 from tests.scaling.cli.scaling import scaling as program
 
 SMALL = ["--size", "small", "--items", "2", "--steps", "4"]
@@ -138,7 +138,7 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
     folder = tmp_path / "results"
     command = [SCALING, "profile", f"{tmp_path}/mine.py:build", "--launches", "100", "-o", folder]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as profile:
-        assert profile.stderr.readline().startswith("[1/100]")
+        read_until(profile.stderr, "[1/100]")
         profile.send_signal(signal.SIGINT)
         message = profile.stderr.read()
     assert profile.returncode == 130

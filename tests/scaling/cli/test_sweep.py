@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,10 +13,13 @@ from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
 from tests.conftest import need
 from tests.scaling.cli import here
-from tests.scaling.cli.scaling import SCALING, complaint, scaling
+from tests.scaling.cli.scaling import SCALING, complaint, read_until, scaling
 
 CORES = len(read_topology().cores)
-SMALL = ["--no-report", "--set", "workloads=calibrated work=0.2", "--set", "max_seconds=0.05", "--set", "launches=1"]
+SMALL = [
+    *("--no-report", "--set", "workloads=calibrated work=0.2", "--set", "design=apart"),
+    *("--set", "max_seconds=0.05", "--set", "launches=1"),
+]
 
 
 @pytest.fixture
@@ -51,6 +55,16 @@ def test_a_sweep_ends_with_its_page(folder):
     assert completed.returncode == 0, completed.stderr
     assert f"the page that shows them is {folder / 'report.html'}" in completed.stderr
     assert "calibrated work=0.2" in (folder / "report.html").read_text()
+
+
+def test_a_sweep_begins_with_what_would_spoil_it_and_ends_with_what_to_type_next(first):
+    completed, folder = first
+    before, after = re.split(r"^\[.*\n", completed.stderr, flags=re.MULTILINE)[:: len(list(read_rows(folder)))]
+    assert "here would spoil a measurement" in before
+    assert re.search(r"^scaling: \d+ runs to make, about", before, re.MULTILINE)
+    command = re.search(r"for more launches, best when less goes on: `(.*)`$", after, re.MULTILINE)[1]
+    settings = [word for word in SMALL[1:] if word != "launches=1"][:-1]
+    assert shlex.split(command) == ["scaling", "sweep", "quick", *settings, "--set", "launches=2", "-o", str(folder)]
 
 
 def test_progress_is_a_line_a_run_when_piped(first):
@@ -99,9 +113,9 @@ def test_the_study_is_kept_as_it_was_given(folder, tmp_path):
 def test_a_dry_run_prints_every_run_with_its_cpus_and_makes_none(folder):
     completed = here.scaling("sweep", "calibrated", "--set", "launches=2", "-o", folder, "--dry-run")
     *runs, summary = completed.stdout.splitlines()
-    assert len(runs) == 2 * CORES + 1
+    assert len(runs) == 2 * CORES
     assert all("on CPUs" in line for line in runs)
-    assert re.fullmatch(rf"{2 * CORES + 1} runs, at most about .*", summary)
+    assert re.fullmatch(rf"{2 * CORES} runs, about .*", summary)
     assert not folder.exists()
 
 
@@ -132,7 +146,7 @@ def test_failed_runs_are_made_again_only_when_asked_for(folder, tmp_path):
 def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, request_to_stop):
     command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sweep:
-        assert sweep.stderr.readline().startswith("[1/")
+        read_until(sweep.stderr, "[1/")
         sweep.send_signal(request_to_stop)
         message = sweep.stderr.read()
     assert sweep.returncode == 130, message
@@ -144,7 +158,7 @@ def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, req
 def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
     command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as first:
-        first.stderr.readline()
+        read_until(first.stderr, "[1/")
         message = complaint(scaling("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait"))
         first.send_signal(signal.SIGINT)
         first.stderr.read()

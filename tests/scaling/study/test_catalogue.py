@@ -60,7 +60,7 @@ def test_what_xla_cannot_compile_is_refused_with_the_reason():
 def test_workloads_that_need_an_extra_are_distinguished_from_those_that_do_not():
     quick = study_from_toml(read_study_text("quick"), "quick")
     missing = missing_extras(quick, read_catalogue(), is_installed=lambda extra: False)
-    assert missing == {"deepq": "tensorflow", "autoenc": "tensorflow", "memnet": "tensorflow"}
+    assert missing == {"autoenc": "tensorflow", "memnet": "tensorflow"}
     assert missing_extras(quick, read_catalogue(), is_installed=lambda extra: True) == {}
 
 
