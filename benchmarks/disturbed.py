@@ -23,8 +23,8 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -32,6 +32,7 @@ from statistics import fmean, median
 import pyperf
 from pyperf._cli import format_checks
 
+from benchmarks.disturbance import disturb
 from scaling.analysis.estimates import ratio
 from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import speedups
@@ -117,19 +118,10 @@ def _one_sweep(sweep: int, seed: int, calm: bool) -> list[Answer]:
     ]
     random.Random(seed).shuffle(methods)
     largest = max(_plan("apart", topology), key=lambda run: run.point.cores)
-    with nullcontext() if calm else _disturbance(largest.flat_cpus, seed):
+    with nullcontext() if calm else disturb(largest.flat_cpus, seed):
         answers = [answer for method in methods for answer in method()]
     print(*answers, sep="\n", file=sys.stderr, flush=True)
     return answers
-
-
-@contextmanager
-def _disturbance(cpus: tuple[int, ...], seed: int) -> Iterator[None]:
-    """Have one of these CPUs loaded a random third of the time."""
-    command = [sys.executable, "-m", "benchmarks.disturbance", ",".join(map(str, cpus)), str(seed)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as disturbing:
-        yield
-        assert disturbing.poll() is None, "the disturbance has ended by itself"
 
 
 def _turns(sweep: int, topology: Topology, machine: Machine) -> Answer:
