@@ -1,9 +1,9 @@
 """How many cores, and how sure: sizing questions answered over every law that might have been. Pure.
 
 A question is put to each draw of a fit, never to the point estimate alone. The size given is the smallest on offer
-whose chance of keeping the promise, launch noise included, is the assurance asked for. Beyond the most cores measured
-an answer is marked, beyond twice as many there is none; where no law fits, or only what was measured can be known, no
-number is made up.
+whose chance of keeping the promise, launch noise and whatever the host adds included, is the assurance asked for.
+Beyond the most cores measured an answer is marked, beyond twice as many there is none; where no law fits, or only what
+was measured can be known, no number is made up. Rates, efficiencies and limits are those of the machine undisturbed.
 
 For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
 runs that had it to themselves; on machines of their own their launches are independent, so the mean of r of them has a
@@ -18,6 +18,7 @@ import numpy as np
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT, Draws, chance_within, quantiles
+from scaling.analysis.fits.host_level import UNDISTURBED, slowdown_at
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit, quantile_estimate
@@ -68,6 +69,7 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_
     if why_not:
         return Answer(fit, question, Status.REFUSED, None, None, (), (why_not,))
     draws = fit.draws(draw_count)
+    draws = replace(draws, host=UNDISTURBED) if question.undisturbed else draws
     sizing = _Sizing(fit, question, draws, available_sizes(fit, sizes), sizes)
     return {
         Goal.THROUGHPUT: sizing.throughput,
@@ -293,6 +295,7 @@ class _Sizing:
             cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
             cost_per_million=float(self.question.price.per_million(count, rate.value)),
             extrapolated=count > self.fit.most_cores,
+            host=slowdown_at(self.fit.series.host, count + siblings),
         )
 
     def _answer_with_size(self, index: int, needed: Estimate | None, chances: Floats | None) -> Answer:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import Draws, chance_within, draws, quantiles
+from scaling.analysis.fits.bootstrap import Draws, draws, quantiles, turn_mixture
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fitting import LawFit, SeriesFit
 from scaling.analysis.speedup import ScalingPoint
@@ -17,7 +17,6 @@ from scaling.analysis.speedup import ScalingPoint
 POINTS, POINTS_BEYOND = 33, 13
 BAND = (0.025, 0.975)
 BAND_DRAWS = 1000
-HALVINGS = 20
 LEAST_COUNTS = 3
 
 
@@ -73,10 +72,10 @@ def predicted_speedup(fit: SeriesFit, one_core: ScalingPoint | None) -> Estimate
 
 
 def launch_curve(fit: SeriesFit, sample: Draws, most_cores: float, assurance: float) -> Curve:
-    """Units per second of a new launch: the median, and the quantiles at 1 - assurance and at assurance."""
+    """Units per second of a new turn: the median undisturbed, and the quantiles at 1 - assurance and at assurance."""
     cores = curve_counts(fit, most_cores)[::2]
     middle = np.array([np.exp(quantiles(logs, sample.share, [0.5])[0]) for logs in sample.log_time(cores).T])
-    slow, fast = (_launch_seconds(sample, cores, level) for level in (assurance, 1.0 - assurance))
+    slow, fast = (_turn_seconds(sample, cores, level) for level in (assurance, 1.0 - assurance))
     return Curve(cores, *(fit.series.work / seconds for seconds in (middle, slow, fast)))
 
 
@@ -113,13 +112,7 @@ def _as_draw(law: LawFit, fit: SeriesFit) -> Draws:
     )
 
 
-def _launch_seconds(sample: Draws, cores: Floats, level: float) -> Floats:
-    """The seconds within which a new launch ends with this chance, at every count, by halving."""
-    logs, noise = sample.log_time(cores), 8.0 * sample.launch_noise(cores).max(axis=0)
-    low, high = logs.min(axis=0) - noise, logs.max(axis=0) + noise
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        reached = chance_within(sample, np.exp(middle), cores) >= level
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    seconds: Floats = np.exp((low + high) / 2.0)
+def _turn_seconds(sample: Draws, cores: Floats, level: float) -> Floats:
+    """The seconds within which a new turn ends with this chance, at every count."""
+    seconds: Floats = np.exp([turn_mixture(sample, float(count)).quantile(level) for count in cores])
     return seconds

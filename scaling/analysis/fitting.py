@@ -11,7 +11,7 @@ predictions).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf
 
 import numpy as np
@@ -31,6 +31,7 @@ from scaling.analysis.fits.bootstrap import (
     quantiles,
     resample_means,
 )
+from scaling.analysis.fits.host_level import host_level
 from scaling.analysis.fits.karp_flatt import KarpFlatt, KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.launch_effects import Floats
@@ -173,8 +174,9 @@ class SeriesFit:
         return next(fitted for fitted in self.laws if fitted.law == law)
 
     def draws(self, size: int = DRAWS) -> Draws:
-        """The laws as they might have been, mixed by how far each is believed."""
-        return _mix_laws(tuple(law.fitted for law in self.laws), self.choice, self.clock, size)
+        """The laws as they might have been, mixed by how far each is believed, and what the host adds to them."""
+        mixed = _mix_laws(tuple(law.fitted for law in self.laws), self.choice, self.clock, size)
+        return replace(mixed, host=host_level(self.series.host))
 
 
 def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:

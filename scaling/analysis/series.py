@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, replace
 from math import fsum
 from statistics import fmean
 
-from scaling.analysis.summary import Launch, Summary
+from scaling.analysis.rules import Verdict
+from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.study.planning import Point
 
@@ -76,12 +77,22 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class HostTurns:
+    """All turns of a point, quiet or not: the CPUs it used, and launch by launch how much longer than undisturbed."""
+
+    cpus: float
+    ratios: tuple[tuple[float, ...], ...]
+    slowdown: HostSlowdown
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """One program with everything but its cores held fixed.
 
     `own_name` tells it from the other series of its folder, and `short_name`, where there is one, is the same without
     what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for. `left_out` are the
-    points of the same settings that are not valid.
+    points of the same settings that are not valid. `host` is what its points took on this host, by CPUs in use; empty
+    for a plain table.
     """
 
     own_name: str
@@ -91,6 +102,7 @@ class Series:
     key: SeriesKey = SeriesKey()
     short_name: str | None = None
     left_out: tuple[LeftOut, ...] = ()
+    host: tuple[HostTurns, ...] = ()
 
     @property
     def name(self) -> str:
@@ -168,21 +180,29 @@ def series_key(point: Point) -> SeriesKey:
     return SeriesKey(replace(point, cores=1, smt=1), (point.smt,))
 
 
-def series_of(launches: Iterable[Launch], left_out: Iterable[Summary] = ()) -> list[Series]:
-    """A series for every workload, placement and other setting; where threads share cores, one more with both.
+def selected_series(selection: PointSelection) -> list[Series]:
+    """The series of the points taken, which remember those left out and what all of them took on this host."""
+    excluded = _left_out_by_key(selection.left_out)
+    measured = [*selection.taken, *(out for out in selection.left_out if out.verdict is Verdict.DISTURBED)]
+    return [
+        replace(
+            series,
+            left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ())),
+            host=_host_turns(series.key, measured),
+        )
+        for series in series_of(selection.launches)
+    ]
 
-    `left_out` are the points whose launches were not taken as they are not valid: their series remember them.
-    """
+
+def series_of(launches: Iterable[Launch]) -> list[Series]:
+    """A series for every workload, placement and other setting; where threads share cores, one more with both."""
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         if launch.seconds is not None:
             by_settings[replace(launch.point, cores=1, smt=1)].append(launch)
     varied = _varying_settings(by_settings)
-    excluded = _left_out_by_key(left_out)
     return [
-        replace(
-            series, left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ()))
-        )
+        series
         for settings, measured in by_settings.items()
         for series in _with_smt(settings, _settings_name(settings, varied), measured)
     ]
@@ -201,6 +221,20 @@ def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftO
         broken = tuple(doubt.rule.name for doubt in summary.doubts if doubt.rule.spoils)
         by_key[series_key(summary.point)].append(LeftOut(summary.point.cores, broken))
     return by_key
+
+
+def _host_turns(key: SeriesKey, measured: Iterable[Summary]) -> tuple[HostTurns, ...]:
+    """The turns of the points of a series by CPUs in use; alone, threads that share cores count as their core.
+
+    Where points use as many CPUs, the one with the fewest threads per core counts.
+    """
+    of_series = [one for one in measured if one.slowdown and series_key(one.point) in (key.parts or (key,))]
+    turns = {}
+    for one in sorted(of_series, key=lambda one: -one.point.smt):
+        assert one.slowdown is not None
+        cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
+        turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown)
+    return tuple(turns[cpus] for cpus in sorted(turns))
 
 
 def _varying_settings(points: Collection[Point]) -> list[str]:

@@ -6,9 +6,9 @@ exception: neighbours on the same cores are reported by nothing, but only ever s
 the fastest two of its point is taken for disturbed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from statistics import fmean, quantiles
 
 from scaling.analysis import estimates, rules
@@ -61,7 +61,7 @@ class Launch:
 class HostSlowdown:
     """How much slower turns were on this host than undisturbed: quantiles of the ratio, and the share that was quiet.
 
-    A launch that had the machine to itself is one turn.
+    A launch that had the machine to itself is one turn. Without `turns` of its own it stands between counts that have.
     """
 
     p10: float
@@ -76,7 +76,8 @@ class Summary:
     """A point over its launches: the figure, what it rests on, and what speaks against it.
 
     The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
-    were left out for what happened beside them, or for being slower than the others, are `disturbed`.
+    were left out for what happened beside them, or for being slower than the others, are `disturbed`. `turn_ratios` are
+    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up.
     """
 
     point: Point
@@ -89,6 +90,7 @@ class Summary:
     verdict: Verdict
     slowdown: HostSlowdown | None = None
     disturbed: tuple[Launch, ...] = ()
+    turn_ratios: tuple[tuple[float, ...], ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -124,6 +126,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     about_point = tuple(_about_point(used, mean))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, mean, measured)
+    turns = [list(_turns(one, step.value)) for one in measured if not one.misplaced] if step else []
     return Summary(
         point=point,
         step=step,
@@ -135,8 +138,9 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         ),
         doubts=(*about_point, *_launch_doubts(measured)),
         verdict=verdict,
-        slowdown=_slowdown(measured, step.value) if step else None,
+        slowdown=_slowdown(list(chain(*turns))) if turns else None,
         disturbed=tuple(launch for launch in measured if launch.spoiled and not launch.misplaced),
+        turn_ratios=tuple(tuple(ratio for ratio, _ in launch) for launch in turns),
     )
 
 
@@ -184,13 +188,21 @@ def _step(verdict: Verdict, mean: Estimate | None, measured: Sequence[Launch]) -
     return mean
 
 
-def _slowdown(measured: Sequence[Launch], undisturbed: float) -> HostSlowdown:
-    """All turns against the undisturbed step time; a launch without turns is one."""
-    turns = [turn for launch in measured for turn in launch.turns]
-    ratios = [turn.seconds / undisturbed for turn in turns] or [seconds / undisturbed for seconds in _seconds(measured)]
-    quiet = [turn.quiet for turn in turns] or [not launch.spoiled for launch in measured]
+def _turns(launch: Launch, undisturbed: float) -> Iterator[tuple[float, bool]]:
+    """The turns of a launch over the undisturbed step time, and whether each was quiet; without turns it is one.
+
+    A launch that counts has an undisturbed level of its own, one that was left out has that of its point.
+    """
+    assert launch.seconds is not None
+    level = undisturbed if launch.spoiled else launch.seconds
+    turns = [(turn.seconds, turn.quiet) for turn in launch.turns] or [(launch.seconds, not launch.spoiled)]
+    yield from ((seconds / level, quiet) for seconds, quiet in turns)
+
+
+def _slowdown(turns: Sequence[tuple[float, bool]]) -> HostSlowdown:
+    ratios = [ratio for ratio, _ in turns]
     deciles = quantiles(ratios, n=10, method="inclusive") if len(ratios) > 1 else ratios * 9
-    return HostSlowdown(deciles[0], deciles[4], deciles[8], fmean(quiet), len(ratios))
+    return HostSlowdown(deciles[0], deciles[4], deciles[8], fmean(quiet for _, quiet in turns), len(ratios))
 
 
 def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:

@@ -84,15 +84,19 @@ class Results(Sources):
         assurance: float = ASSURANCE,
         core_hour: float = 1.0,
         replica_hour: float = 0.0,
+        undisturbed: bool = False,
     ) -> Answers:
-        """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost."""
+        """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost.
+
+        Times and throughputs are promised of turns on this host or, `undisturbed`, of launches without others.
+        """
         targets = {
             "throughput": throughput,
             "latency": latency,
             "efficiency": efficiency,
             "hourly_budget": hourly_budget,
         }
-        question = sizing_question(targets, cheapest, assurance, Price(core_hour, replica_hour))
+        question = sizing_question(targets, cheapest, assurance, Price(core_hour, replica_hour), undisturbed)
         if question is None:
             raise TypeError(f"give one of {', '.join(targets)} or cheapest=True; limits() needs no question")
         return self.answer(question)

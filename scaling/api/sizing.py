@@ -173,6 +173,7 @@ def sizing_question(
     cheapest: bool,
     assurance: float,
     price: Price,
+    undisturbed: bool = False,
     spell: Callable[[str], str] = str,
 ) -> Question | None:
     """The one question that is asked, None for none; `spell` is how its parameters are written where they are given."""
@@ -186,7 +187,7 @@ def sizing_question(
         raise FitError("a core-hour must cost more than nothing and a replica-hour not less; give prices of 0 or above")
     for name, value in given.items():
         _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
-        return Question(Goal[name.upper()], value, assurance, price)
+        return Question(Goal[name.upper()], value, assurance, price, undisturbed)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.fits.verdict import is_short
 from scaling.analysis.fitting import SeriesFit, fit_all
-from scaling.analysis.series import Series, series_of, threads_on
+from scaling.analysis.series import Series, selected_series, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
@@ -94,7 +94,7 @@ class Source:
         Of a table with many series only the first `most`.
         """
         selection = select_points(self.summaries)
-        short = [one for one in series_of(selection.launches, selection.left_out) if is_short(one)]
+        short = [one for one in selected_series(selection) if is_short(one)]
         return fit_all(short[:most], resamples=0)
 
     def series(self) -> tuple[list[Series], list[str]]:
@@ -111,7 +111,7 @@ class Source:
         note = left_out_sentence(selection)
         if not selection.taken:
             raise StoreError(f"{self.path}: {note}")
-        return series_of(selection.launches, selection.left_out), [note] if note else []
+        return selected_series(selection), [note] if note else []
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,
+    level_sentences,
     limits_facts,
     limits_sentence,
     limits_table,
@@ -48,6 +49,10 @@ def capacity(
     assurance: Annotated[
         float, typer.Option("--assurance", metavar="P", help="How sure to be that a launch keeps the promise, 0-1.")
     ] = 0.95,
+    undisturbed: Annotated[
+        bool,
+        typer.Option("--undisturbed", help="Promise for a machine without others, not for this host as it was."),
+    ] = False,
     physical: Physical = None,
     as_json: Json = False,
 ) -> None:
@@ -64,7 +69,7 @@ def capacity(
         "hourly_budget": hourly_budget,
     }
     price = Price(1.0 if core_hour is None else core_hour, replica_hour)
-    question = sizing_question(targets, cheapest, assurance, price, _option)
+    question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option)
     results = load(source, physical=physical)
     if core_hour is not None and results.is_cluster:
         raise FitError(
@@ -89,6 +94,8 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
         print_json({"answers": [answer_facts(one) for one in answers], **beside})
     else:
         print(*map(answer_sentence, answers), sep="\n")
+        if sentences := level_sentences(answers):
+            print("", *sentences, sep="\n")
         table = answers_table(answers)
         if table.rows:
             print()

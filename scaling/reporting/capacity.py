@@ -1,10 +1,13 @@
 """Answers to sizing questions as sentences, tables and JSON facts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from math import floor, isfinite, isinf
 
 from scaling.analysis.capacity import extrapolation_limit
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.host_level import slowdown_at
+from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import (
     Allocation,
     Answer,
@@ -27,6 +30,7 @@ from scaling.analysis.sizing.question import (
     WholeMachineKeeps,
 )
 from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
+from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
 from scaling.reporting.words import Table, count, duration, estimate_facts, figure, percent, with_interval
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
@@ -74,6 +78,49 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
         return f"{figure(allocation.cost_per_million)} per million {unit}, the lowest"
     assert allocation.assurance is not None
     return f"{sureness(allocation.assurance)} sure of {_target_words(question, unit)}"
+
+
+def level_sentences(answers: Iterable[Answer]) -> list[str]:
+    """What sizes do undisturbed and what on this host, where that makes a difference."""
+    slower = [one for one in answers if one.allocation and is_slower(one.allocation.host)]
+    return [sentence for sentence in map(level_sentence, slower) if sentence]
+
+
+def level_sentence(answer: Answer) -> str | None:
+    """What the size given does undisturbed and what on this host; None where that is not known."""
+    fit, given = answer.fit, answer.allocation
+    levels = size_levels(fit, given.cores, given.threads, given.efficiency) if given else None
+    if levels is None:
+        return None
+    counts = "does not count" if answer.question.undisturbed else "includes"
+    return f"{fit.series.label} on {levels}" + (f", which the assurance {counts}" if answer.question.is_promise else "")
+
+
+def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) -> str | None:
+    """The speedup of a size undisturbed, and how much longer turns take on this host; None where that is not known."""
+    host = slowdown_at(fit.series.host, float(cores * threads))
+    if host is None:
+        return None
+    size = f"{count(cores, 'core')}{f' with {threads} threads each' if threads > 1 else ''}"
+    undisturbed = f"{size}: {_speedup_words(cores, efficiency)} undisturbed"
+    if host.turns:
+        return f"{undisturbed}, from {quiet_words(host)}; on this host a turn took {slower_words(host)}"
+    beside = _measured_beside(fit, cores * threads)
+    return f"{undisturbed}; on this host, as measured {beside}, a turn takes {slower_words(host)}"
+
+
+def _speedup_words(cores: int, efficiency: Estimate) -> str:
+    if cores == 1:
+        return "the baseline"
+    spread = "" if efficiency.half_width is None else f" (± {percent(efficiency.half_width)})"
+    return f"{figure(cores * efficiency.value)} times one core{spread}"
+
+
+def _measured_beside(fit: SeriesFit, cpus: int) -> str:
+    """The counts that were measured on either side of one that was not."""
+    counts = [one.cpus for one in fit.series.host]
+    beside = [*[count for count in counts if count < cpus][-1:], *[count for count in counts if count > cpus][:1]]
+    return f"{'between' if len(beside) > 1 else 'on'} {' and '.join(map(figure, beside))}"
 
 
 def sureness(assurance: float) -> str:
@@ -237,6 +284,8 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "reason_codes": [reason.code for reason in answer.reasons],
         "verdict": VERDICT_WORDS[answer.fit.verdict],
         "verdict_code": answer.fit.verdict.value,
+        "level": "undisturbed" if answer.question.undisturbed else "host",
+        "levels": level_sentence(answer),
         "sentence": answer_sentence(answer),
     }
 
@@ -268,4 +317,5 @@ def _allocation(allocation: Allocation) -> dict[str, object]:
         "cpu_hours_per_million": allocation.cpu_hours_per_million,
         "cost_per_million": allocation.cost_per_million,
         "extrapolated": allocation.extrapolated,
+        "host": None if allocation.host is None else asdict(allocation.host),
     }

@@ -15,6 +15,9 @@ VERDICT_WORDS = {
     Verdict.NOT_VALID: "not valid",
 }
 
+# By how much turns on this host took longer than undisturbed where that is worth a sentence.
+SLOWER = 1.1
+
 # A sentence for every rule, by its code.
 RULE_WORDS = {
     "mask-differed": "its CPUs were not those asked for: {detail}",
@@ -79,6 +82,19 @@ def verdict_counts(verdicts: Iterable[Verdict]) -> str:
 
 def slowdown_words(slowdown: HostSlowdown) -> str:
     """How much slower turns on this host were than undisturbed."""
-    quiet = f"{round(slowdown.quiet_share * slowdown.turns)} quiet of {count(slowdown.turns, 'turn')}"
-    span = f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times as long as undisturbed"
-    return f"{quiet}; a turn took {span} (median {slowdown.p50:.2f})"
+    return f"{quiet_words(slowdown)}; a turn took {slower_words(slowdown, ' as undisturbed')}"
+
+
+def quiet_words(slowdown: HostSlowdown) -> str:
+    """How many turns were quiet."""
+    return f"{round(slowdown.quiet_share * slowdown.turns)} quiet of {count(slowdown.turns, 'turn')}"
+
+
+def slower_words(slowdown: HostSlowdown, than: str = "") -> str:
+    """How much longer turns took, from the fastest tenth to the slowest."""
+    return f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times as long{than} (median {slowdown.p50:.2f})"
+
+
+def is_slower(slowdown: HostSlowdown | None) -> bool:
+    """Whether turns on this host took so much longer than undisturbed that it is worth a sentence."""
+    return slowdown is not None and slowdown.p90 > SLOWER

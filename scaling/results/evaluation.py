@@ -23,7 +23,7 @@ from scaling.analysis.ops.laws import (
 from scaling.analysis.ops.profile import Profile, part_times, profiles, subject
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.traces import Trace
-from scaling.analysis.series import series_of, without_parts
+from scaling.analysis.series import selected_series, without_parts
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -59,7 +59,7 @@ def evaluate(folder: Folder) -> Evaluation:
     """Evaluate a folder; disturbed points and those that are not valid stay out of the fits."""
     points = tuple(speedups(summarize(map(launch_of, folder.rows))))
     selection = select_points(point.summary for point in points)
-    series = series_of(selection.launches, selection.left_out)
+    series = selected_series(selection)
     fits, complaints = fit_all(series)
     whole = {one.key for one in without_parts(series)}
     sizes = folder.machine.sizes() if folder.machine else None

@@ -17,16 +17,17 @@ Augustin, Biometrics 53, 1997).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
 
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.host_level import UNDISTURBED, HostLevel
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors
 from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_cores, fit_problem, natural
-from scaling.analysis.fits.observations import Counts
+from scaling.analysis.fits.observations import LEAST_NOISE, Counts
 from scaling.analysis.fits.profile_likelihood import LARGEST_LOG_RATIO
 from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
@@ -100,7 +101,7 @@ class Draws:
 
     `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores. `block`
     is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
-    shape of the noise of a launch.
+    shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch.
     """
 
     log_seconds: Floats
@@ -114,6 +115,7 @@ class Draws:
     block: Floats
     misfit: Floats
     errors: LaunchErrors = NORMAL
+    host: HostLevel = UNDISTURBED
 
     def log_time(self, cores: Floats, siblings: float = 0.0) -> Floats:
         """Log seconds on so many cores, draws × cores; further hardware threads count by the SMT yield of the draw."""
@@ -212,6 +214,7 @@ def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
         block=np.concatenate([part.block for part, _ in used]),
         misfit=np.concatenate([part.misfit for part, _ in used]),
         errors=used[0][0].errors,
+        host=used[0][0].host,
     )
 
 
@@ -222,6 +225,39 @@ def quantiles(values: Floats, share: Floats, levels: Sequence[float]) -> tuple[f
     reached = np.cumsum(share[order]) - share[order] / 2.0
     indices = [min(int(np.searchsorted(reached, level * share.sum())), len(values) - 1) for level in levels]
     return tuple(float(values[order[index]]) for index in indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A mixture of distributions of one shape, one per draw: its mean, standard deviation (`noise`) and share."""
+
+    means: Floats
+    noise: Floats
+    share: Floats
+    errors: LaunchErrors = NORMAL
+
+    @property
+    def mean(self) -> float:
+        """The mean of the mixture."""
+        return float(self.share @ self.means)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the mixture."""
+        return float(np.sqrt(self.share @ ((self.means - self.mean) ** 2 + self.noise**2)))
+
+    def chance_below(self, value: float) -> float:
+        """The probability of at most a value."""
+        return float(self.share @ self.errors.chance_below((value - self.means) / self.noise))
+
+    def quantile(self, level: float) -> float:
+        """Where a level is reached, by bisection."""
+        reach = 8.0 * self.noise.max()
+        low, high = float(self.means.min() - reach), float(self.means.max() + reach)
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.chance_below(middle) < level else (low, middle)
+        return (low + high) / 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,35 +285,32 @@ class HeldOut:
 
 
 def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0) -> Prediction:
-    """Predict the mean of new launches on a number of cores, with its noise."""
-    at = np.array([cores])
-    logs, errors = draws.log_time(at, siblings)[:, 0], draws.errors.mean_of(launches)
-    noise = draws.launch_noise(at, launches)[:, 0]
-    middle = float(np.exp(quantiles(logs, draws.share, [0.5])[0]))
-    low, high = (predictive_quantile(logs, noise, draws.share, level, errors) for level in (0.025, 0.975))
-    return Prediction(cores, Estimate(middle, float(np.exp(low)), float(np.exp(high))))
+    """Predict the mean of new launches on a number of cores, undisturbed, with its noise."""
+    mixture = turn_mixture(replace(draws, host=UNDISTURBED), cores, siblings, launches)
+    middle = quantiles(mixture.means, draws.share, [0.5])[0]
+    middle, low, high = (float(np.exp(log)) for log in (middle, mixture.quantile(0.025), mixture.quantile(0.975)))
+    return Prediction(cores, Estimate(middle, low, high))
 
 
-def predictive_quantile(
-    logs: Floats, noise: Floats, share: Floats, level: float, errors: LaunchErrors = NORMAL
-) -> float:
-    """The quantile of a mixture of distributions of launches, by bisection."""
-    reach = 8.0 * noise.max() + 1e-12
-    low, high = float(logs.min() - reach), float(logs.max() + reach)
-    safe = np.maximum(noise, 1e-15)
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        reached = share @ errors.chance_below((middle - logs) / safe) / share.sum()
-        low, high = (middle, high) if reached < level else (low, middle)
-    return (low + high) / 2.0
+def turn_mixture(draws: Draws, cores: float, siblings: float = 0.0, launches: int | float = 1) -> Mixture:
+    """Log seconds on so many cores of one turn on the host, or of the mean of turns of so many launches.
+
+    The shape is that of a launch with the noise that draws have on average.
+    """
+    at, share = np.array([cores]), draws.share / draws.share.sum()
+    delay = draws.host.at(cores + siblings)
+    means = draws.log_time(at, siblings)[:, 0] + delay.mean
+    noise = np.sqrt(draws.launch_noise(at, launches)[:, 0] ** 2 + delay.deviation**2 / launches)
+    typical = max(float(np.sqrt(share @ draws.launch_noise(at)[:, 0] ** 2)), LEAST_NOISE)
+    errors = draws.errors.plus(delay.errors, delay.deviation / typical).mean_of(launches)
+    return Mixture(means, np.maximum(noise, 1e-15), share, errors)
 
 
 def chance_within(
     draws: Draws, seconds: float | Floats, cores: Floats, siblings: float = 0.0, launches: int = 1
 ) -> Floats:
-    """The probability, at each count, that the mean of new launches takes at most these seconds."""
+    """The probability, at each count, that a turn, or the mean over new launches, takes at most these seconds."""
     cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-    distance = np.log(seconds) - draws.log_time(cores, siblings)
-    safe = np.maximum(draws.launch_noise(cores, launches), 1e-15)
-    chances: Floats = draws.share @ draws.errors.mean_of(launches).chance_below(distance / safe) / draws.share.sum()
-    return chances
+    logs = np.broadcast_to(np.log(seconds), cores.shape)
+    mixtures = (turn_mixture(draws, float(count), siblings, launches) for count in cores)
+    return np.array([mixture.chance_below(float(log)) for mixture, log in zip(mixtures, logs, strict=True)])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import predictive_quantile
+from scaling.analysis.fits.bootstrap import Mixture
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
@@ -165,7 +165,8 @@ def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction
     )
     logs, noise = np.log(draws.sum(axis=1)), laws.noise / np.sqrt(units)
     share = np.full(len(logs), 1.0 / len(logs))
-    low, high = (float(np.exp(predictive_quantile(logs, noise, share, level))) for level in (LOW, HIGH))
+    mixture = Mixture(logs, np.maximum(noise, 1e-15), share)
+    low, high = (float(np.exp(mixture.quantile(level))) for level in (LOW, HIGH))
     return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, predictions)
 
 

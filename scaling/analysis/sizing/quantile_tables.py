@@ -1,6 +1,6 @@
 """Answers to sizing questions as quantiles per available size, for readers without the bootstrap draws. Pure.
 
-Quantiles of the predictive distribution (a mixture of the distributions of launches, one per draw) are found by
+Quantiles of the predictive distribution (a mixture of the distributions of turns, one per draw) are found by
 Halley's method on the probit scale, where a mixture is almost linear, with a bracket to fall back on. Whoever has the
 quantiles gets the chance of any time by interpolation, exact at the levels of `ASSURANCES`.
 """
@@ -12,9 +12,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from scaling.analysis.capacity import crossing_grid
-from scaling.analysis.fits.bootstrap import Draws, quantiles
+from scaling.analysis.fits.bootstrap import Draws, Mixture, quantiles, turn_mixture
 from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import speedup_limit
 
@@ -47,8 +46,8 @@ class StepTable:
 class SizeTable:
     """One size: rate and efficiency (median, low, high), and the quantiles from which chances are looked up.
 
-    `log_seconds` are quantiles of one launch at `PROBITS`, `replicas` those of the mean of 2**0 to 2**`DOUBLINGS`
-    launches at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size.
+    `log_seconds` are quantiles of one turn at `PROBITS`, `replicas` those of the mean of 2**0 to 2**`DOUBLINGS`
+    turns at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size.
     """
 
     cores: int
@@ -58,34 +57,6 @@ class SizeTable:
     log_seconds: tuple[float, ...]
     replicas: tuple[tuple[float, ...], ...]
     efficiencies: StepTable
-
-
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """A mixture of distributions of one shape, one per draw: its mean, standard deviation (`noise`) and share."""
-
-    means: Floats
-    noise: Floats
-    share: Floats
-    errors: LaunchErrors = NORMAL
-
-    @property
-    def mean(self) -> float:
-        """The mean of the mixture."""
-        return float(self.share @ self.means)
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the mixture."""
-        return float(np.sqrt(self.share @ ((self.means - self.mean) ** 2 + self.noise**2)))
-
-
-def launch_mixture(draws: Draws, cores: int, threads: int = 1, launches: int | float = 1) -> Mixture:
-    """Log seconds of the mean of launches on a size."""
-    at = np.array([float(cores)])
-    logs = draws.log_time(at, float(cores * (threads - 1)))[:, 0]
-    noise = np.maximum(draws.launch_noise(at, launches)[:, 0], 1e-15)
-    return Mixture(logs, noise, draws.share / draws.share.sum(), draws.errors.mean_of(launches))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +81,7 @@ def size_tables(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> tuple[Si
     efficiencies = sustained_efficiencies(fit, draws, counts)
     shape, tables = Shape(PROBITS), []
     for column, cores in enumerate(counts):
-        mixture = launch_mixture(draws, cores)
+        mixture = turn_mixture(draws, cores)
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
         replicas = _replicas(draws, cores, log_seconds[list(ASSURANCE_PROBITS)])
@@ -120,7 +91,7 @@ def size_tables(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> tuple[Si
 
 def all_threads_table(fit: SeriesFit, draws: Draws, cores: int, threads: int) -> SizeTable:
     """The quantiles of a size of which every hardware thread is used."""
-    log_seconds = mixture_quantiles(launch_mixture(draws, cores, threads), PROBITS)
+    log_seconds = mixture_quantiles(turn_mixture(draws, cores, float(cores * (threads - 1))), PROBITS)
     return _size_table(fit, draws, cores, threads, log_seconds, sustained_efficiencies(fit, draws, (cores,))[:, 0], ())
 
 
@@ -133,7 +104,7 @@ def _size_table(
     efficiencies: Floats,
     replicas: tuple[tuple[float, ...], ...],
 ) -> SizeTable:
-    logs = launch_mixture(draws, cores, threads).means
+    logs = draws.log_time(np.array([float(cores)]), float(cores * (threads - 1)))[:, 0]
     efficiency = np.exp(draws.log_time(np.ones(1))[:, 0] - logs - np.log(cores))
     return SizeTable(
         cores=cores,
@@ -219,9 +190,9 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
 def _replicas(draws: Draws, cores: int, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
     """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
     probits, columns = ndtri(ASSURANCES), [one_launch]
-    shape = Shape(probits).after(launch_mixture(draws, cores), one_launch)
+    shape = Shape(probits).after(turn_mixture(draws, cores), one_launch)
     for doubling in range(1, DOUBLINGS + 1):
-        mean_of_launches = launch_mixture(draws, cores, launches=2**doubling)
+        mean_of_launches = turn_mixture(draws, cores, launches=2**doubling)
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
         shape = shape.after(mean_of_launches, columns[-1])
     return tuple(map(tuple, np.array(columns).T.tolist()))

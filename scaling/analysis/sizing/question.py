@@ -11,6 +11,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.verdict import Verdict, VerdictReason
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.sizes import Price
+from scaling.analysis.summary import HostSlowdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +144,31 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour."""
+    """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour.
+
+    A time or a throughput is promised of a turn on the host as it was while it was measured or, `undisturbed`, of a
+    launch on a machine without others.
+    """
 
     goal: Goal
     target: float
     assurance: float = ASSURANCE
     price: Price = CORE_HOURS
+    undisturbed: bool = False
+
+    @property
+    def is_promise(self) -> bool:
+        """Whether a time or a throughput is asked for, which a turn keeps or not."""
+        return self.goal in (Goal.THROUGHPUT, Goal.LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """An allocation of cores and what it would do: the median and 95 % of the draws.
+    """An allocation of cores and what it would do undisturbed: the median and 95 % of the draws.
 
-    `assurance` is of the question's promise, None where it has none to keep.
-    `threads` are used of each core; more than one only where there is no further core.
+    `assurance` is of the question's promise, None where it has none to keep. `threads` are used of each core; more than
+    one only where there is no further core. `host` is how much longer turns take on this host, None where it is
+    unknown.
     """
 
     cores: int
@@ -167,6 +179,7 @@ class Allocation:
     cpu_hours_per_million: float
     cost_per_million: float
     extrapolated: bool
+    host: HostSlowdown | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,16 @@ function sentence(series, question, { status, allocation, reason, replicas }) {
   return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
 }
 
+// What the size does undisturbed and what on this host, which a promise includes.
+function levels({ label }, { goal }, { allocation }) {
+  if (!allocation || !allocation.levels) return null;
+  return `${label} on ${allocation.levels}${["throughput", "latency"].includes(goal) ? ", which the assurance includes" : ""}`;
+}
+
 function answer(series, question) {
   const refused = { status: "refused", allocation: null, neighbours: [], reason: series.refusal, replicas: null };
   const reply = series.refusal ? refused : sizing(series, question);
-  return { ...reply, sentence: sentence(series, question, reply) };
+  return { ...reply, levels: levels(series, question, reply), sentence: sentence(series, question, reply) };
 }
 
 function seriesNamed(name) {
@@ -82,11 +88,11 @@ function seriesNamed(name) {
     document.getElementById("ask-target-label").textContent = series.words.field[goal];
     if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question().price);
     const wrong = series.refusal ? null : complaint(question());
-    const answered = wrong ? { allocation: null, neighbours: [], replicas: null, sentence: wrong } : answer(series, question());
+    const answered = wrong ? { allocation: null, neighbours: [], replicas: null, levels: null, sentence: wrong } : answer(series, question());
     render(series, question(), answered, !wrong && !series.refusal);
   }
 
-  function render(series, question, { allocation, neighbours, replicas, sentence }, withCurve) {
+  function render(series, question, { allocation, neighbours, replicas, levels, sentence }, withCurve) {
     const most = question.goal === "efficiency" ? "at most " : "";
     const threads = allocation && allocation.threads > 1 ? ` × ${allocation.threads} threads` : "";
     const marks = [allocation && allocation.assurance !== null && `${sureness(allocation.assurance)} sure`, allocation && allocation.extrapolated && "extrapolated"];
@@ -94,6 +100,7 @@ function seriesNamed(name) {
     reply("mark").textContent = marks.filter(Boolean).join(", ");
     reply("mark").classList.toggle("unsure", !allocation || allocation.extrapolated);
     reply("sentence").textContent = sentence;
+    reply("levels").textContent = levels ?? "";
     reply("facts").replaceChildren(...factPairs(series, question, allocation, replicas));
     reply("curve").replaceChildren(...(withCurve ? [curve(series, question, allocation, reply("curve").clientWidth)] : []));
     reply("allocations").replaceChildren(...allocationRows(series, question, allocation, neighbours));

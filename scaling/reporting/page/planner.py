@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from scaling.analysis.capacity import (
     DRAWS,
@@ -11,6 +12,8 @@ from scaling.analysis.capacity import (
     refusal,
     too_few,
 )
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.fits.host_level import slowdown_at
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
@@ -24,7 +27,7 @@ from scaling.analysis.sizing.quantile_tables import (
 )
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.capacity import STATUS_WORDS, sizing_reason_sentence, sizing_reasons_sentence
+from scaling.reporting.capacity import STATUS_WORDS, size_levels, sizing_reason_sentence, sizing_reasons_sentence
 from scaling.reporting.fits import VERDICT_WORDS
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
@@ -68,8 +71,8 @@ def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object
         "only_measured": sizing_reasons_sentence(range_reasons(fit)),
         "too_few": _too_few(fit, sizes),
         "all_keep": sizing_reasons_sentence((*range_reasons(fit), end_reason(fit, sizes, counts[-1]))),
-        "sizes": [_size(table) for table in size_tables(fit, draws, counts)],
-        "all_threads": _size(all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
+        "sizes": [_size(fit, table) for table in size_tables(fit, draws, counts)],
+        "all_threads": _size(fit, all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
         "fastest": _steps(fastest_table(fit, draws)),
     }
 
@@ -122,7 +125,9 @@ def _threads_of_all_cores(fit: SeriesFit, sizes: Sizes | None, counts: Sequence[
     return sizes.threads if known and whole and sizes is not None else None
 
 
-def _size(table: SizeTable) -> dict[str, object]:
+def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
+    host = slowdown_at(fit.series.host, float(table.cores * table.threads))
+    value, low, high = table.efficiency
     return {
         "cores": table.cores,
         "threads": table.threads,
@@ -134,6 +139,8 @@ def _size(table: SizeTable) -> dict[str, object]:
         ],
         "replicas": [[round(value, DIGITS) for value in row] for row in table.replicas],
         "efficiencies": _steps(table.efficiencies),
+        "host": None if host is None else asdict(host),
+        "levels": size_levels(fit, table.cores, table.threads, Estimate(value, low, high)),
     }
 
 

@@ -53,10 +53,10 @@ function sizing(series, question) {
   const keeping = (size) => size.efficiencies.percents.filter((least) => least >= target).length / 100;
 
   function allocation(size, chance = () => null) {
-    const { cores, threads, rate, efficiency } = size;
+    const { cores, threads, rate, efficiency, host, levels } = size;
     const [cpuHours, cost] = [{ core_hour: 1, replica_hour: 0 }, price].map((one) => perMillion(one, cores, rate.value));
     const costs = { cpu_hours_per_million: cpuHours, cost_per_million: cost };
-    return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, extrapolated: cores > series.most_measured };
+    return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, extrapolated: cores > series.most_measured, host, levels };
   }
 
   function give(index, chance, reason = series.only_measured) {

@@ -30,7 +30,7 @@ DRAWS = 400
 TARGET_COLOUR = COLOURS[3]
 # A target farther above everything drawn would flatten the figure.
 TARGET_IN_SIGHT = 2.0
-NEW_LAUNCHES = f"range of new launches ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"
+NEW_TURNS = f"range of new turns on this host ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"
 
 
 def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
@@ -51,9 +51,9 @@ def _caption(target: float | None) -> str:
         else "the recommended size, beyond which more cores add little"
     )
     return (
-        "Throughput over cores. The line is the median prediction, the band the range of a single new launch, which is "
-        f"above the lower edge with a probability of {100 * ASSURANCE:.0f} %; the vertical line is {size}. Dashed and "
-        f"shaded is extrapolated; beyond twice the cores measured nothing is predicted. {MARKS}."
+        "Throughput over cores. The line is the median prediction undisturbed, the band the range of a new turn on "
+        f"this host, which is above the lower edge with a probability of {100 * ASSURANCE:.0f} %; the vertical line is "
+        f"{size}. Dashed and shaded is extrapolated; beyond twice the cores measured nothing is predicted. {MARKS}."
     )
 
 
@@ -63,7 +63,7 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
     line = min(own, key=lambda line: line.point.smt, default=None)
     index = line.index if line else 0
     curve, measured_to = _curve(limits), fit.most_cores
-    laws = [LawLine("law", curve, measured_to, colour(index), band=NEW_LAUNCHES)] if curve else []
+    laws = [LawLine("law", curve, measured_to, colour(index), band=NEW_TURNS)] if curve else []
     name = line.name if line else fit.series.label
     series = Series(name, THROUGHPUT.marks(line) if line else [], colour(index), marker(index), laws)
     size, remark = _size(limits, evaluation, target)

@@ -11,10 +11,11 @@ from scaling.analysis.fits.bootstrap import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import fit
 from scaling.analysis.laws import AMDAHL, speedup
-from scaling.analysis.series import Observation, Series
+from scaling.analysis.series import HostTurns, Observation, Series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
 from scaling.analysis.sizing.question import Goal, Question, Status
 from scaling.analysis.sizing.sizes import Price, Sizes
+from scaling.analysis.summary import HostSlowdown
 from tests.published import CISCO, NO_SINGLE, rates
 
 QUIET = Truth(0.05, noise=0.005, grid=TO_16)
@@ -40,6 +41,28 @@ def test_a_size_by_itself_does_and_costs_what_it_does_as_an_answer():
     assert replace(sized.allocation, assurance=None) == by_itself
     assert allocation_of(FIT, 1000) is None
     assert allocation_of(FIT, 5, sizes=Sizes((1, 2, 4), "small")) is None
+
+
+def on_busy_host(fitted):
+    ratios = ((1.0, 1.1, 1.0, 1.3), (1.2, 1.0, 1.6, 1.1), (1.0, 1.0, 1.3, 1.0), (1.1, 1.4, 1.0, 1.0))
+    turns = [HostTurns(cpus, ratios, HostSlowdown(1.0, 1.1, 1.4, 0.5, 16)) for cpus in (1.0, 16.0)]
+    return replace(fitted, series=replace(fitted.series, host=tuple(turns)))
+
+
+def test_a_promise_on_a_busy_host_takes_more_cores_than_undisturbed():
+    busy = on_busy_host(FIT)
+    promised, undisturbed = throughput(6.0, of=busy), answer(busy, Question(Goal.THROUGHPUT, 6.0, undisturbed=True))
+    assert undisturbed.allocation.cores == throughput(6.0).allocation.cores < promised.allocation.cores
+    assert undisturbed.replicas.replicas <= promised.replicas.replicas
+    assert promised.needed == undisturbed.needed
+
+
+def test_rates_and_efficiencies_are_those_of_the_machine_undisturbed():
+    questions = [Question(Goal.EFFICIENCY, 0.5), Question(Goal.CHEAPEST, 1.0, price=Price(1.0, 2.0))]
+    for question in questions:
+        here, alone = (answer(fitted, question).allocation for fitted in (on_busy_host(FIT), FIT))
+        assert replace(here, host=None) == alone
+        assert here.host.turns in (0, 16)
 
 
 def test_a_latency_is_the_same_question_as_its_throughput():

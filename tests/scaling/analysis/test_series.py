@@ -6,7 +6,7 @@ from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis import rules
 from scaling.analysis.fitting import fit
 from scaling.analysis.rules import Doubt
-from scaling.analysis.series import SeriesKey, series_key, series_of, without_parts
+from scaling.analysis.series import SeriesKey, selected_series, series_key, series_of, without_parts
 from scaling.analysis.summary import select_points, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
@@ -125,7 +125,7 @@ def test_a_series_with_one_valid_count_says_which_others_were_left_out_and_why()
         for launch in launches('cores = "doubling"\nlaunches = 5')
     ]
     selection = select_points(summarize(made))
-    (series,) = series_of(selection.launches, selection.left_out)
+    (series,) = selected_series(selection)
     with pytest.raises(FitError) as refused:
         fit(series)
     assert "is usable at one core count only (1); 2 points were left out as disturbed or not valid" in str(
@@ -141,3 +141,19 @@ def test_a_clock_counts_only_where_every_launch_has_one():
     assert [observation.mhz for observation in series.observations] == [3000.0, 1500.0]
     (series,) = series_of([*clocked[:-1], made[-1]])
     assert None in [observation.mhz for observation in series.observations]
+
+
+def test_a_series_has_the_turns_of_its_points_on_this_host_disturbed_ones_included():
+    made = launches("cores = [1, 2, 4]\nlaunches = 4")
+    steal = Doubt(rules.STEAL, 0.5)
+    busy = [replace(one, doubts=(steal,)) if one.point.cores == 4 else one for one in made]
+    (series,) = selected_series(select_points(summarize(busy)))
+    assert series.cores == (1.0, 2.0)
+    assert [(one.cpus, len(one.ratios)) for one in series.host] == [(1.0, 5), (2.0, 4), (4.0, 4)]
+
+
+def test_second_threads_are_counted_as_cpus_in_use():
+    made = launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)
+    by_smt = {series.key.smt: series for series in selected_series(select_points(summarize(made)))}
+    assert [one.cpus for one in by_smt[1, 2].host] == [1.0, 2.0, 4.0, 8.0]
+    assert [one.cpus for one in by_smt[2,].host] == [1.0, 2.0, 4.0]

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -6,6 +7,7 @@ from tests.published import NO_SINGLE, RAYTRACER
 from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.cli.scaling import complaint
 from tests.scaling.cli.scaling import scaling as program
+from tests.scaling.reporting.page.invented import laws, write_folder
 
 
 def test_capacity_answers_in_counts_the_machine_has(sixteen_cores):
@@ -52,3 +54,25 @@ def test_several_series_make_a_table(tmp_path):
 )
 def test_questions_that_make_no_sense_are_refused(csv, options, words):
     assert words in complaint(scaling("capacity", csv(RAYTRACER), *options))
+
+
+def test_promises_are_made_for_the_host_as_it_was_unless_asked_otherwise(tmp_path):
+    folder = write_folder([row for row in laws() if row.run.point.workload == "busy host"], tmp_path / "busy")
+    question = ("capacity", folder, "--throughput", 3000)
+    (here,), (undisturbed,) = (json_of(*question, *more)["answers"] for more in ([], ["--undisturbed"]))
+    assert (here["level"], undisturbed["level"]) == ("host", "undisturbed")
+    assert here["cores"] > undisturbed["cores"]
+    assert here["levels"].endswith(", which the assurance includes")
+    assert here["levels"] in scaling(*question).stdout
+    assert undisturbed["levels"].endswith(", which the assurance does not count")
+
+
+def test_both_levels_of_a_measured_size_are_said(tmp_path):
+    folder = write_folder([row for row in laws() if row.run.point.workload == "busy host"], tmp_path / "busy")
+    (answer,) = json_of("capacity", folder, "--efficiency", 0.465)["answers"]
+    assert answer["cores"] == 12
+    assert re.fullmatch(
+        r"busy host train on 12 cores: 5\.7\d times one core \(± [\d.]+ %\) undisturbed, from \d+ quiet of 50 turns; "
+        r"on this host a turn took 1\.00 to 1\.\d\d times as long \(median 1\.\d\d\)",
+        answer["levels"],
+    )

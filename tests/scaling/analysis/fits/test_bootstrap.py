@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import Truth, series
-from scaling.analysis.fits.bootstrap import chance_within, mix, predict, predictive_quantile, quantiles
+from scaling.analysis.fits.bootstrap import chance_within, mix, predict, quantiles, turn_mixture
 from scaling.analysis.fitting import fit
 
 
@@ -33,7 +33,5 @@ def test_the_mean_of_more_launches_is_predicted_more_narrowly():
 
 def test_the_chance_to_be_within_the_predicted_quantile_is_its_level():
     draws = fit(series(Truth(0.05, noise=0.05), np.random.default_rng(2)), resamples=0).draws(400)
-    cores = np.array([8.0])
-    noise = draws.launch_noise(cores)[:, 0]
-    logs = predictive_quantile(draws.log_time(cores)[:, 0], noise, draws.share, 0.9, draws.errors.mean_of(1))
-    assert chance_within(draws, float(np.exp(logs)), cores)[0] == pytest.approx(0.9)
+    seconds = float(np.exp(turn_mixture(draws, 8.0).quantile(0.9)))
+    assert chance_within(draws, seconds, np.array([8.0]))[0] == pytest.approx(0.9)

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from scaling.analysis.fits.bootstrap import predictive_quantile
+from scaling.analysis.fits.bootstrap import Mixture
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,
     PROBITS,
-    Mixture,
     _step_table,
     mixture_quantiles,
 )
@@ -27,10 +26,11 @@ MIXTURES = {
 def test_quantiles_of_a_mixture_are_those_found_by_bisection(name):
     logs, noise = MIXTURES[name]
     share = np.full(len(logs), 1.0 / len(logs))
-    quantiles = mixture_quantiles(Mixture(logs, noise, share), PROBITS)
+    mixture = Mixture(logs, noise, share)
+    quantiles = mixture_quantiles(mixture, PROBITS)
     assert np.all(np.diff(quantiles) > -1e-9)
     for probit, value in zip(PROBITS[::5], quantiles[::5], strict=True):
-        expected = predictive_quantile(logs, noise, share, float(ndtr(probit)))
+        expected = mixture.quantile(float(ndtr(probit)))
         assert value == pytest.approx(expected, abs=1e-8 if name != "no noise" else 1e-3)
 
 

@@ -6,6 +6,7 @@ from math import exp
 from pathlib import Path
 
 from benchmarks.shared.machines import HOST, machine, row, study
+from scaling.analysis.turns import Turn
 from scaling.results.rows import Row, row_to_json
 from scaling.results.store import ROWS, STUDY, Store
 from scaling.study.planning import Run, plan
@@ -26,11 +27,12 @@ PARAMETERS = {
     "no law": (0.05, 0.0),
     "superlinear": (0.0, 0.0),
     "both": (0.04, 0.001),
+    "busy host": (0.1, 0.0),
 }
 
 
 def laws(noise: float = 0.01) -> list[Row]:
-    """Eight workloads that scale in eight ways, on a machine of sixteen cores."""
+    """Nine workloads that scale in as many ways, on a machine of sixteen cores; one took turns on a busy host."""
     rows = []
     for run in plan(study(TOML), machine(16)).runs:
         for workload in PARAMETERS:
@@ -68,8 +70,21 @@ def _made(run: Run, noise: float) -> Row:
     chance = random.Random(f"{workload} {run.point.smt} {run.key[0].cores} {run.launch}")
     seconds = 0.04 * _stretch(workload, cores * (1.0 + 0.3 * (run.point.smt - 1))) * exp(chance.gauss(0, noise))
     made = row(run, step_seconds=(seconds,) * 20, items_per_step=32)
+    if workload == "busy host":
+        made = replace(made, outcome=replace(made.outcome, **_disturbed_turns(seconds, cores, chance)))
     clock = float(TURBO_MHZ.get(cores, 3000)) if workload == "falling clock" else None
     return replace(made, witness=replace(made.witness, mhz=clock))
+
+
+def _disturbed_turns(seconds: float, cores: int, chance: random.Random) -> dict[str, tuple[object, ...]]:
+    """Ten turns of two steps; the more cores, the more of them are disturbed, and more so."""
+    slower = [1.0 + (chance.random() < 0.2 + cores / 40) * chance.uniform(0.1, 0.3 + cores / 50) for _ in range(10)]
+    turns = [
+        Turn(number, 2, 0, 2 * seconds * factor, steal_seconds=0.0 if factor == 1.0 else 0.1)
+        for number, factor in enumerate(slower, 1)
+    ]
+    steps = tuple(seconds * factor * exp(chance.gauss(0, 0.002)) for factor in slower for _ in range(2))
+    return {"step_seconds": steps, "turns": tuple(turns)}
 
 
 def _stretch(workload: str, n: float) -> float:

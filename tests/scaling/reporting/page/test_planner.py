@@ -101,6 +101,7 @@ def expected(fit, question, sizes):
         **answered,
         "reason": as_shown(facts["reason"]),
         "replicas": replicas,
+        "levels": facts["levels"],
         "sentence": as_shown(facts["sentence"]),
     }
 
@@ -111,7 +112,7 @@ def assert_shown_alike(ours, theirs, question, where):
     if nearest and nearest[0]["assurance"] < 0.0005:  # which of the sizes that all show 0.0 % does not matter
         assert share(theirs["neighbours"][0]["assurance"]) == "0.0 %", where
         ours, theirs = ours | {"neighbours": []}, theirs | {"neighbours": []}
-    for name in ("status", "reason", "replicas", "sentence"):
+    for name in ("status", "reason", "replicas", "levels", "sentence"):
         assert theirs[name] == (pytest.approx(ours[name]) if name == "replicas" else ours[name]), f"{where}: {name}"
     allocations = [
         [*([facts["allocation"]] if facts["allocation"] else []), *facts["neighbours"]] for facts in (ours, theirs)

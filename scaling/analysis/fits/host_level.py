@@ -1,0 +1,112 @@
+"""What turns take on this host beyond the undisturbed level, as a distribution for every number of CPUs. Pure.
+
+Laws describe the machine undisturbed; a promise is about a turn that the host may disturb. The logarithms of all turns
+over the undisturbed time of their launch are kept count by count: mean, standard deviation and, in standard deviations,
+quantiles. Between counts all three are interpolated in the logarithm of CPUs (interpolation of quantile functions:
+Read, Nuclear Instruments and Methods A 425, 1999); beyond the counts measured those of the last one hold.
+
+A host stays busy for seconds to minutes, so that the turns of a launch resemble each other, and few launches say little
+of how busy it usually is. The variance is split into that within launches and that between them (one-way analysis of
+variance, random effects), and the latter is that of Student's prediction of one more launch from L: (1 + 1/L) (L - 1) /
+(L - 3) times the estimate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.launch_errors import MOST_ERRORS, NORMAL, LaunchErrors, launch_errors
+from scaling.analysis.series import HostTurns
+from scaling.analysis.summary import HostSlowdown
+
+LEVELS = (np.arange(MOST_ERRORS) + 0.5) / MOST_ERRORS
+# Logarithms that differ by less are equal: of turns that are their launch's level.
+ROUNDING = 1e-9
+# What the variance between launches is multiplied by where there are fewer than five.
+FEW_LAUNCHES = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDelay:
+    """The logarithm of a turn over the undisturbed time: its mean, standard deviation and shape."""
+
+    mean: float = 0.0
+    deviation: float = 0.0
+    errors: LaunchErrors = NORMAL
+
+
+@dataclass(frozen=True, slots=True)
+class HostLevel:
+    """Turns by the number of CPUs in use, ascending; without any, turns are undisturbed."""
+
+    cpus: tuple[float, ...] = ()
+    means: tuple[float, ...] = ()
+    deviations: tuple[float, ...] = ()
+    quantiles: tuple[tuple[float, ...], ...] = ()
+    turns: tuple[float, ...] = ()
+
+    def at(self, cpus: float) -> TurnDelay:
+        """The delay of a turn on so many CPUs."""
+        return _delay(self, cpus) if self.cpus else TurnDelay()
+
+
+UNDISTURBED = HostLevel()
+
+
+def host_level(host: Sequence[HostTurns]) -> HostLevel:
+    """The distribution of all turns, count by count."""
+    launches = [[np.log(turns) for turns in one.ratios] for one in host]
+    logs = [np.concatenate(one) for one in launches]
+    deviations = [_deviation(one) for one in launches]
+    standard = [
+        (np.quantile(values, LEVELS) - values.mean()) / (deviation or 1.0)
+        for values, deviation in zip(logs, deviations, strict=True)
+    ]
+    return HostLevel(
+        cpus=tuple(one.cpus for one in host),
+        means=tuple(float(values.mean()) for values in logs),
+        deviations=tuple(deviations),
+        quantiles=tuple(tuple(values.tolist()) for values in standard),
+        turns=tuple(float(values.size) for values in logs),
+    )
+
+
+def slowdown_at(host: Sequence[HostTurns], cpus: float) -> HostSlowdown | None:
+    """How much slower turns on so many CPUs are: as measured, or between the counts that were; None without any."""
+    measured = next((one.slowdown for one in host if one.cpus == cpus), None)
+    if measured or not host:
+        return measured
+
+    def between(name: str) -> float:
+        return _between([one.cpus for one in host], [getattr(one.slowdown, name) for one in host], cpus)
+
+    return HostSlowdown(between("p10"), between("p50"), between("p90"), between("quiet_share"), turns=0)
+
+
+def _deviation(launches: Sequence[Floats]) -> float:
+    """The standard deviation of a turn of one more launch."""
+    values, count = np.concatenate(launches), len(launches)
+    if count < 2 or np.ptp(values) < ROUNDING:
+        return float(values.std())
+    means = np.array([turns.mean() for turns in launches])
+    within_df = max(values.size - count, 1)
+    within = float(sum(((turns - turns.mean()) ** 2).sum() for turns in launches)) / within_df
+    between = max(float(means.var(ddof=1)) - within * count / values.size, 0.0)
+    student = (count - 1) / (count - 3) if count > 4 else FEW_LAUNCHES
+    return float(np.sqrt(within + between * (1.0 + 1.0 / count) * student))
+
+
+@lru_cache(maxsize=1024)
+def _delay(level: HostLevel, cpus: float) -> TurnDelay:
+    def between(values: Sequence[float]) -> float:
+        return _between(level.cpus, values, cpus)
+
+    standard = np.array([between(values) for values in zip(*level.quantiles, strict=True)])
+    return TurnDelay(between(level.means), between(level.deviations), launch_errors(standard, between(level.turns)))
+
+
+def _between(counts: Sequence[float], values: Sequence[float], cpus: float) -> float:
+    return float(np.interp(np.log(cpus), np.log(counts), values))

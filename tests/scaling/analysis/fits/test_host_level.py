@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from scaling.analysis.fits.host_level import UNDISTURBED, TurnDelay, host_level, slowdown_at
+from scaling.analysis.series import HostTurns
+from scaling.analysis.summary import HostSlowdown
+
+
+def turns_on(cpus: float, *launches: tuple[float, ...]) -> HostTurns:
+    p10, p50, p90 = np.quantile(np.concatenate(launches), (0.1, 0.5, 0.9)).tolist()
+    return HostTurns(cpus, launches, HostSlowdown(p10, p50, p90, 0.5, sum(map(len, launches))))
+
+
+QUIET = turns_on(1.0, *[(1.0, 1.0, 1.0)] * 5)
+BUSY = turns_on(16.0, *[(1.0, 1.2, 1.5, 1.6)] * 5)
+
+
+def test_a_host_of_which_nothing_is_known_adds_nothing():
+    assert host_level(()) == UNDISTURBED
+    assert UNDISTURBED.at(8.0) == TurnDelay()
+
+
+def test_turns_that_are_all_undisturbed_add_nothing():
+    delay = host_level([QUIET]).at(4.0)
+    assert (delay.mean, delay.deviation) == (0.0, 0.0)
+
+
+def test_a_turn_has_the_mean_and_the_spread_of_those_measured():
+    delay = host_level([QUIET, BUSY]).at(16.0)
+    logs = np.log((1.0, 1.2, 1.5, 1.6))
+    assert (delay.mean, delay.deviation) == pytest.approx((logs.mean(), logs.std()), rel=0.2)
+
+
+def test_between_counts_delays_are_interpolated_and_beyond_them_those_of_the_last_hold():
+    level = host_level([QUIET, BUSY])
+    assert level.at(4.0).mean == pytest.approx(level.at(16.0).mean / 2.0)
+    assert level.at(4.0).deviation == pytest.approx(level.at(16.0).deviation / 2.0)
+    assert level.at(64.0) == level.at(16.0)
+
+
+def test_launches_that_differ_make_a_new_one_less_certain_than_turns_that_do():
+    alike = host_level([turns_on(2.0, *[(1.0, 1.0, 1.4, 1.4)] * 6)]).at(2.0)
+    apart = host_level([turns_on(2.0, *[(1.0,) * 4] * 3, *[(1.4,) * 4] * 3)]).at(2.0)
+    assert apart.mean == pytest.approx(alike.mean)
+    assert apart.deviation > 1.3 * alike.deviation
+
+
+def test_a_count_that_was_not_measured_has_a_slowdown_between_its_neighbours():
+    assert slowdown_at([QUIET, BUSY], 16.0) is BUSY.slowdown
+    between = slowdown_at([QUIET, BUSY], 4.0)
+    assert (between.p50, between.turns) == (pytest.approx(1.0 + (BUSY.slowdown.p50 - 1.0) / 2.0), 0)
+    assert slowdown_at([], 4.0) is None
