@@ -11,13 +11,18 @@ from scaling.analysis.rules import Verdict
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import HostSlowdown, PointSelection
-from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, slowdown_words, verdict_counts, verdict_words
+from scaling.reporting.verdicts import (
+    SLOWER,
+    VERDICT_WORDS,
+    doubt_words,
+    is_slower,
+    slowdown_words,
+    verdict_counts,
+    verdict_words,
+)
 from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
-
-# By how much turns on this host took longer than undisturbed where that is worth a sentence.
-SLOWER = 1.1
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
@@ -57,7 +62,7 @@ def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
         for doubt in point.all_doubts:
             remark = abs(doubt.amount), f"{name}: {doubt_words(doubt)}"
             by_rule.setdefault(doubt.rule.code, []).append(remark)
-        if slowdown and slowdown.p90 > SLOWER:
+        if slowdown and is_slower(slowdown):
             by_rule.setdefault("host", []).append((slowdown.p90, f"{name}: {slowdown_words(slowdown)}"))
     return [_worst_remark(remarks) for remarks in by_rule.values()]
 
@@ -65,6 +70,48 @@ def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
 def _worst_remark(remarks: Sequence[tuple[float, str]]) -> str:
     _, worst = max(remarks, key=lambda remark: remark[0])
     return worst + (f"; likewise {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
+
+
+def host_table(points: Iterable[ScalingPoint]) -> Table:
+    """How quiet the host was at every point, and how much longer turns took than undisturbed."""
+    rows = [
+        (point_words(point.summary.point), *_host_cells(slowdown), VERDICT_WORDS[point.verdict])
+        for point in points
+        if (slowdown := point.summary.slowdown)
+    ]
+    return Table(("point", ">turns", ">quiet", ">fastest tenth", ">median", ">slowest tenth", "verdict"), rows)
+
+
+def _host_cells(slowdown: HostSlowdown) -> tuple[str, ...]:
+    ratios = (f"× {ratio:.2f}" for ratio in (slowdown.p10, slowdown.p50, slowdown.p90))
+    return str(slowdown.turns), f"{100 * slowdown.quiet_share:.0f} %", *ratios
+
+
+def host_sentence(points: Iterable[ScalingPoint]) -> str:
+    """How quiet the host was over all points, and where turns took longest."""
+    known = [(point.summary.point, slowdown) for point in points if (slowdown := point.summary.slowdown)]
+    turns = sum(slowdown.turns for _, slowdown in known)
+    quiet = sum(round(slowdown.quiet_share * slowdown.turns) for _, slowdown in known)
+    if not known:
+        return "No launch went well, so nothing is known of how quiet the host was."
+    worst, slowdown = max(known, key=lambda one: one[1].p90)
+    found = f"{quiet} of {count(turns, 'turn')} were quiet"
+    if not is_slower(slowdown):
+        return (
+            f"{found}, and at no point did the slowest tenth take {100 * (SLOWER - 1):.0f} % longer than undisturbed."
+        )
+    return f"{found}. Most disturbed was {point_words(worst)}: {slowdown_words(slowdown)}."
+
+
+def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
+    """How quiet the host was at every point, for JSON."""
+    return {
+        "sentence": host_sentence(points),
+        "points": [
+            {**asdict(point.summary.point), **_slowdown_facts(point.summary.slowdown), "verdict_code": point.verdict}
+            for point in points
+        ],
+    }
 
 
 def evaluation_notes(evaluation: Evaluation) -> list[str]:

@@ -27,7 +27,7 @@ from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.reporting.page.tables import answer_lines, point_columns, point_rows
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import evaluation_notes, point_facts
+from scaling.reporting.points import evaluation_notes, host_sentence, host_table, point_facts
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
@@ -66,6 +66,8 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
         notes=evaluation_notes(result),
         columns=point_columns(result.points),
         rows=point_rows(result.points),
+        host=host_table(result.points),
+        host_words=host_sentence(result.points),
         identity=provenance.identity(folder.rows),
         layout=provenance.layout(machine) if machine else [],
         boxes=boxes(machine) if machine else (),

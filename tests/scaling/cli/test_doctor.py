@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ from typer.testing import CliRunner
 
 from scaling.cli.main import app
 from scaling.machine.doctor import procfs
+from tests.scaling.cli.here import json_of
+from tests.scaling.cli.here import scaling as here
 from tests.scaling.cli.scaling import scaling
 from tests.scaling.machine.doctor.examined import EVERYTHING, PLANTED, Fault, examine, plant
+from tests.scaling.reporting.page.invented import laws, write_folder
 
 THREADS = {"OMP_NUM_THREADS": "64"}
 BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -64,3 +69,25 @@ def test_this_machine_can_be_examined(monkeypatch, form):
     answer = CliRunner().invoke(app, ["doctor", *form])
     assert answer.exit_code in (0, 1)
     assert "load" in answer.stdout
+
+
+def test_of_a_results_folder_it_says_how_quiet_the_host_was_at_every_point(tmp_path):
+    rows = [row for row in laws() if row.run.point.workload == "busy host"]
+    folder = write_folder(rows, tmp_path / "busy")
+    answer = here("doctor", folder)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert re.match(r"\d+ of 410 turns were quiet. Most disturbed was busy host train, ", answer.stdout)
+    sixteen = next(line for line in answer.stdout.splitlines() if "16 cores, compact" in line and "×" in line)
+    assert re.search(r" 50 +\d+ %  +× 1\.00  +× 1\.\d\d  +× 1\.\d\d  ok$", sixteen)
+    facts = json_of("doctor", folder)
+    assert facts["sentence"] == answer.stdout.splitlines()[0]
+    assert [point["host"]["turns"] for point in facts["points"] if point["cores"] == 16] == [50]
+
+
+def test_a_folder_with_a_disturbed_point_ends_with_status_1(tmp_path):
+    made = [row for row in laws() if row.run.point.workload == "amdahl"]
+    stolen = [
+        replace(row, witness=replace(row.witness, steal_seconds=1.0)) if row.run.point.cores == 16 else row
+        for row in made
+    ]
+    assert here("doctor", write_folder(stolen, tmp_path / "busy")).returncode == 1
