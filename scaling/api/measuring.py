@@ -33,6 +33,7 @@ from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
 from scaling.running.engines.cluster_sweep import Event, NodeTypeEnded, run_cluster_sweep
 from scaling.running.engines.local import LocalEngine
 from scaling.running.engines.parsl import StudyText
+from scaling.running.interpreter import find_interpreter
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
@@ -146,7 +147,7 @@ def prepare(
     budget: str | float | None = None,
 ) -> Job:
     """A study checked and planned for this machine; workloads whose extra is not installed are left out with a note."""
-    requested, toml = _read_study(study, settings)
+    requested, toml = _with_interpreter(*_read_study(study, settings))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
@@ -215,6 +216,11 @@ def run_on_cluster(
 ) -> tuple[Results, list[str]]:
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
     requested, toml = _read_study(study, settings)
+    if requested.python is not None:
+        raise StudyError(
+            f"study '{requested.name}': the nodes of a cluster have interpreters of their own; leave python out of the "
+            "study, and give every node type in cluster.toml its python"
+        )
     if requested.design == "turns":
         monitor.note("the nodes of a cluster are sent one run at a time, so that processes run apart and take no turns")
         requested = replace(requested, design="apart")
@@ -276,14 +282,16 @@ def prepare_profile(
         )
     catalogue = read_catalogue()
     study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
+    study, toml = _with_interpreter(study, study_to_toml(study, "what was last asked of `scaling profile`"))
     check_workloads(study, catalogue)
     check_traceable(study, catalogue, steps)
-    check_extras(study, catalogue)
+    if study.python is None:
+        check_extras(study, catalogue)
     topology = read_topology()
     planned = traced_plan(study, topology, steps)
     return ProfileJob(
         study=study,
-        toml=study_to_toml(study, "what was last asked of `scaling profile`"),
+        toml=toml,
         plan=planned,
         topology=topology,
         machine=read_machine(topology),
@@ -392,8 +400,21 @@ def _read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Stu
     return value, study_to_toml(value, f"{name} with --set {' --set '.join(settings)}") if settings else text
 
 
+def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
+    """A study with the path of the interpreter that it names, if it does, once that is known to have this package."""
+    if study.python is None:
+        return study, toml
+    found = replace(study, python=find_interpreter(study.python))
+    return found, study_to_toml(found, f"{study.name}, with the interpreter found")
+
+
 def _without_missing(study: Study) -> tuple[Study, list[str]]:
-    """A study without workloads whose extra is not installed, and what to install for them; refused where all are."""
+    """A study without workloads whose extra is not installed, and what to install for them; refused where all are.
+
+    What another interpreter has is for its runs to say.
+    """
+    if study.python is not None:
+        return study, []
     catalogue = read_catalogue()
     missing = missing_extras(study, catalogue)
     possible = tuple(text for text in study.workloads if text not in missing)

@@ -1,16 +1,20 @@
 """The environment a run gets: an allow-list of the user's, and the run's own settings. Pure."""
 
+import os
 import random
 from collections.abc import Mapping
+from pathlib import PurePath
 
 from scaling.running.marks import MARK
 from scaling.study.planning import Run
+
+ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 # What a program needs to find itself, its libraries and its language. Everything else, thread variables above all,
 # would make a run depend on the shell it was started from.
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"),
-    *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
+    *("LD_LIBRARY_PATH", "PYTHONPATH", *ENVIRONMENT_NAMES),
 )
 INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
@@ -33,6 +37,7 @@ def environment(
 ) -> dict[str, str]:
     """The variables of a run's process; a forked one has those of its server, alike in all runs of a generation."""
     shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
+    shell |= {} if run.python is None else _of_interpreter(run.python, shell)
     intra, inter = run.point.threads(run.point.intra), run.point.threads(run.point.inter)
     seed = run.key if generation is None else generation
     length = random.Random(repr(seed) + str(run.seed)).randrange(LONGEST_PADDING)
@@ -47,6 +52,13 @@ def environment(
         SCRATCH: scratch,
         PADDING: "x" * length,
     }
+
+
+def _of_interpreter(python: str, shell: Mapping[str, str]) -> dict[str, str]:
+    """What names another interpreter's environment in place of the shell's: its programs are found first."""
+    folder = str(PurePath(python).parent)
+    path = {"PATH": os.pathsep.join(filter(None, (folder, shell.get("PATH"))))}
+    return path | {name: str(PurePath(folder).parent) for name in ENVIRONMENT_NAMES if name in shell}
 
 
 def row_variables(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -52,6 +52,7 @@ class ChildSpec:
     policy: Policy | None
     timeout_seconds: float
     environment: Mapping[str, str]
+    python: str = sys.executable
 
 
 class StartError(Exception):
@@ -69,7 +70,7 @@ def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
     """Start a fresh interpreter."""
     request = SpawnRequest(spec.request, os.getpid(), ends["reply"], ends["control"])
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", WORKER, encode(request)],
+        [spec.python, "-P", "-c", WORKER, encode(request)],
         stdin=subprocess.DEVNULL,
         stdout=ends["stdout"],
         stderr=ends["stderr"],

@@ -1,9 +1,10 @@
 """Servers that fork runs, as the sweep sees them: started when first needed, asked for children, ended with the sweep.
 
-There is a server for everything that must be settled before its imports: the environment, the memory policy, and what
-is imported. No two launches of a point share a server: what chance decides as libraries are loaded (addresses, the
-order of hashes, the size of the environment) is decided anew for every launch, as it is for a fresh interpreter. So
-there are generations of servers, and a new one begins when a point comes that this one has served: once a block.
+There is a server for everything that must be settled before its imports: the interpreter, the environment, the memory
+policy, and what is imported. No two launches of a point share a server: what chance decides as libraries are loaded
+(addresses, the order of hashes, the size of the environment) is decided anew for every launch, as it is for a fresh
+interpreter. So there are generations of servers, and a new one begins when a point comes that this one has served: once
+a block.
 """
 
 import ast
@@ -45,6 +46,7 @@ class Preparation:
     environment: tuple[tuple[str, str], ...]
     policy: Policy | None
     modules: tuple[str, ...]
+    python: str = sys.executable
 
 
 class Servers:
@@ -52,16 +54,16 @@ class Servers:
 
     def __init__(self) -> None:
         self._generation = 1
-        self._served: set[Point] = set()
+        self._served: set[tuple[Point, str | None]] = set()
         self._servers: dict[Preparation, Server] = {}
 
-    def generation_for(self, point: Point) -> int:
+    def generation_for(self, point: Point, python: str | None = None) -> int:
         """The generation a run of this point is forked from; older servers are ended where that is a new one."""
-        if point in self._served:
+        if (point, python) in self._served:
             self.close()
             self._served.clear()
             self._generation += 1
-        self._served.add(point)
+        self._served.add((point, python))
         return self._generation
 
     def ready(self, preparation: Preparation) -> "Server":
@@ -137,7 +139,7 @@ def _start(preparation: Preparation, connection: socket.socket) -> subprocess.Po
     setup = ServerSetup(os.getpid(), connection.fileno(), preparation.policy, preparation.modules)
     with connection:
         return subprocess.Popen(
-            [sys.executable, "-P", "-c", SERVER, encode(setup)],
+            [preparation.python, "-P", "-c", SERVER, encode(setup)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

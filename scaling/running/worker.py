@@ -351,11 +351,9 @@ def _framework(setting: Any) -> Any:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        name: str(getattr(sys.modules[name], "__version__", "unknown"))
-        for name in NAMED_VERSIONS
-        if name in sys.modules
-    }
+    named = [name for name in NAMED_VERSIONS if name in sys.modules]
+    packages = {name: str(getattr(sys.modules[name], "__version__", "unknown")) for name in named}
+    return {"python": ".".join(map(str, sys.version_info[:3])), **packages}
 
 
 def reason(error: BaseException) -> str:

@@ -98,7 +98,8 @@ class Run:
     """One process that will measure a point, on these CPUs: a fresh interpreter, or forked from a server.
 
     It takes turns with the others of its cohort, or has none and runs by itself. Where earlier launches tell, it says
-    how many steps are worth taking. `traced` is how many of its first steps are to be traced op by op, if any.
+    how many steps are worth taking. `traced` is how many of its first steps are to be traced op by op, if any. `python`
+    is the interpreter that runs it, where it is not the one of the sweep.
     """
 
     point: Point
@@ -109,6 +110,7 @@ class Run:
     steps: PositiveCount | None = None
     traced: PositiveCount | None = None
     cohort: Cohort | None = None
+    python: str | None = None
 
     @property
     def key(self) -> tuple[Point, int]:
@@ -157,7 +159,8 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
         chosen = [point for series in order.sample(by_series, len(by_series)) for point in series]
         variant = 1 + order.randrange(2**32)
     return [
-        Run(point, _choose_cpus(study, topology, point, variant), launch, study.seed, study.start) for point in chosen
+        Run(point, _choose_cpus(study, topology, point, variant), launch, study.seed, study.start, python=study.python)
+        for point in chosen
     ]
 
 

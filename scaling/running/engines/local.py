@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -106,10 +107,16 @@ class LocalEngine:
             outcome=launched.outcome,
             witness=launched.witness,
             machine=self.machine,
-            versions=tuple({**self.versions, **launched.versions}.items()),
+            versions=tuple({**self._versions(run), **launched.versions}.items()),
             started_at=started_at,
             environment=row_variables(spec.environment),
         )
+
+    def _versions(self, run: Run) -> dict[str, str]:
+        """What is known of a run's software before it has said more: of another interpreter, which it is."""
+        if run.python is None:
+            return self.versions
+        return {"scaling": self.versions["scaling"], "interpreter": run.python}
 
     def _leave(self, cpus: CpuSet) -> None:
         """Have this process leave CPUs that are measured, where there are others."""
@@ -127,18 +134,19 @@ class LocalEngine:
         if run.start == "spawn":
             return spawn
         modules = modules_for(run.point.workload, run.point.framework)
-        preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules)
+        preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
         return self.servers.ready(preparation).fork
 
     def _spec(self, run: Run) -> ChildSpec:
         cpus = frozenset(run.flat_cpus)
-        generation = self.servers.generation_for(run.point) if run.start == "fork" else None
+        generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
         variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
         return ChildSpec(
             request=self._request(run, cpus),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
             timeout_seconds=self.study.timeout_seconds,
             environment=variables,
+            python=run.python or sys.executable,
         )
 
     def _request(self, run: Run, cpus: CpuSet) -> RunRequest:
