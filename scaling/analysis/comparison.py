@@ -17,7 +17,7 @@ from statistics import median
 from typing import Literal
 
 from scaling.analysis import rules
-from scaling.analysis.estimates import Estimate
+from scaling.analysis.estimates import Estimate, mean
 from scaling.analysis.permutation import SIGNIFICANCE, PermutationTest, fewest_launches, paired_tests, permutation_tests
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
@@ -111,6 +111,16 @@ def compare(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
         tuple(point for point in one if point not in matches),
         tuple(point for point in other if point not in matches.values()),
     )
+
+
+def paired_estimates(first: Sequence[Summary], second: Sequence[Summary]) -> list[tuple[int, Estimate]]:
+    """How many launches of every point took turns with the other side's, and their mean ratio (Student's interval)."""
+    one, other = _by_point(first), _by_point(second)
+    pairs = [
+        [exp(ratio) for ratio in _paired_logs(one[point], other[partner]).values()]
+        for point, partner in _partners_by_cohort(one, other).items()
+    ]
+    return [(len(ratios), mean(ratios)) for ratios in pairs]
 
 
 def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:

@@ -43,8 +43,12 @@ def launches_needed(point: ScalingPoint, precision: float) -> float:
     """
     if point.summary.step is None:
         return 0
-    half_width = precision_of(point)
-    return inf if half_width is None else ceil(len(point.summary.launches) * (half_width / precision) ** 2)
+    return enlarged(len(point.summary.launches), precision_of(point), precision)
+
+
+def enlarged(number: int, half_width: float | None, precision: float) -> float:
+    """How many launches should have the precision wanted, from the half width that so many have."""
+    return inf if half_width is None else ceil(number * (half_width / precision) ** 2)
 
 
 def precision_of(point: ScalingPoint) -> float | None:

@@ -15,6 +15,7 @@ from scaling.api.measuring import (
     DEFAULT_FOLDER,
     Job,
     Monitor,
+    budget_seconds,
     hold_lock,
     interruptible,
     prepare,
@@ -25,6 +26,7 @@ from scaling.api.measuring import (
 from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.machine.doctor.procfs import examine
+from scaling.reporting.words import count
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import ROWS, Store, read_rows
 from scaling.running import loop
@@ -48,6 +50,7 @@ class PairedJob:
     second: Job
     folder: Path
     notes: tuple[str, ...] = ()
+    budget_seconds: float | None = None
 
     @property
     def jobs(self) -> tuple[Job, Job]:
@@ -56,13 +59,18 @@ class PairedJob:
 
     def schedule(self) -> PairedSchedule:
         """The cohorts to make, after those that the folders have."""
-        return PairedSchedule(self.first.study, _side(self.first), _side(self.second))
+        return PairedSchedule(self.first.study, _side(self.first), _side(self.second), self.budget_seconds)
 
 
 def prepare_comparison(
-    study: str | Path, variants: tuple[str, str], folder: Path | None = None, settings: Sequence[str] = ()
+    study: str | Path,
+    variants: tuple[str, str],
+    folder: Path | None = None,
+    settings: Sequence[str] = (),
+    budget: str | None = None,
 ) -> PairedJob:
     """A study with either variant laid over it, checked and planned for this machine."""
+    seconds = None if budget is None else budget_seconds(budget)
     common = ("design=turns", *settings)
     plain = prepare(study, None, common).study
     if plain.launches < LAUNCHES and not any(text.partition("=")[0].strip() == "launches" for text in settings):
@@ -73,7 +81,7 @@ def prepare_comparison(
         for name, text in zip("AB", variants, strict=True)
     )
     _refuse_other_measuring(first, second)
-    job = PairedJob(first, second, where, tuple(dict.fromkeys((*first.notes, *second.notes))))
+    job = PairedJob(first, second, where, tuple(dict.fromkeys((*first.notes, *second.notes))), seconds)
     job.schedule()
     return job
 
@@ -84,7 +92,8 @@ def variant_setting(text: str) -> str:
         return f"workloads={json.dumps([text])}"
     if "=" not in text:
         raise StudyError(
-            f'--between {text}: write a setting such as intra=2, or a program such as "{COMMAND} ./prog {{cores}}"'
+            f"--between {text}: write a setting such as intra=2, an interpreter such as python=venv, or a program such "
+            f'as "{COMMAND} ./prog {{cores}}"'
         )
     return text
 
@@ -110,7 +119,7 @@ def carry_out_comparison(job: PairedJob, retry_failed: bool, wait: bool, monitor
 
 def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Monitor) -> None:
     schedule = job.schedule()
-    if not schedule.pending:
+    if not schedule.pending and job.budget_seconds is None:
         monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
         return
 
@@ -125,6 +134,16 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
         LocalEngine(first.study, first.topology, first.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
     ):
         loop.measure(schedule, engine, _Stores(schedule, stores), monitor.row, check)
+    if job.budget_seconds is not None:
+        monitor.note(_spent(schedule))
+
+
+def _spent(schedule: PairedSchedule) -> str:
+    """What a budget has bought."""
+    precision, widths = schedule.study.precision, [ratio.half_width for ratio in schedule.ratios()]
+    known = sum(width is not None and width <= precision for width in widths)
+    ended = "every ratio is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} ratios are"
+    return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
 
 
 class _Stores:

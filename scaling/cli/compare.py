@@ -34,7 +34,8 @@ def compare(
         typer.Option(
             metavar="A B",
             help="Measure two variants of a study in turns with each other, and compare them: two settings such as "
-            "intra=1 intra=2, or two programs such as 'command: ./old' 'command: ./new'.",
+            "intra=1 intra=2, two virtual environments such as python=venv-a python=venv-b, or two programs such as "
+            "'command: ./old' 'command: ./new'.",
         ),
     ] = ("", ""),
     output: Annotated[
@@ -44,6 +45,12 @@ def compare(
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="With --between: change a key of the study for both."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget", metavar="TIME", help="With --between: launches of both until ratios are precise, or for 10m."
+        ),
     ] = None,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
@@ -61,7 +68,7 @@ def compare(
     if any(between):
         if second is not None:
             raise StudyError(f"--between measures two variants of {first}; leave {second} out")
-        job = prepare_comparison(str(first), between, output, settings or [])
+        job = prepare_comparison(str(first), between, output, settings or [], budget)
         print_notes(job.notes)
         comparison = carry_out_comparison(job, retry_failed, not no_wait, Progress())
         folders = tuple(one.folder for one in job.jobs)
@@ -71,6 +78,8 @@ def compare(
     else:
         if second is None:
             raise StudyError("give two results folders, or one study with --between A B")
+        if budget is not None:
+            raise StudyError(f"--budget {budget}: results folders are compared as they are; it goes with --between A B")
         folders = (first, second)
         comparison = load(first).compare(load(second), across_machines=across_machines)
     _print(comparison, folders, as_json)

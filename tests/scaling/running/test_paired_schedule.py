@@ -87,6 +87,43 @@ def test_sides_without_as_many_series_are_refused():
         PairedSchedule(FIRST, side(), side(study('cores = [1, 2]\ndesign = "turns"')))
 
 
+class Clock:
+    """Ten seconds pass with every run."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def within_budget(seconds: float, noise: float, launches: int = 2) -> PairedSchedule:
+    """A budgeted comparison carried out on a machine of so much noise."""
+    clock, short = Clock(), replace(FIRST, launches=launches, precision=0.01)
+    schedule = PairedSchedule(short, side(), side(SECOND), seconds, clock)
+    for row in AmdahlMachine(noise=noise).execute(schedule):
+        clock.seconds += 10.0
+        wall = replace(row.outcome.sections, wall=10.0)
+        schedule.record(launch_of(replace(row, outcome=replace(row.outcome, sections=wall))))
+    return schedule
+
+
+def test_within_a_budget_no_series_ends_before_five_launches_however_they_agree():
+    assert within_budget(1e6, noise=1e-5).completed == 2 * 4 * 5
+
+
+def test_further_launches_are_made_until_ratios_are_precise():
+    schedule = within_budget(1e6, noise=0.02)
+    assert schedule.completed > 2 * 4 * 5
+    assert all(ratio.half_width <= 0.01 for ratio in schedule.ratios())
+
+
+def test_whole_launches_are_made_as_long_as_the_budget_lasts():
+    schedule = within_budget(500.0, noise=0.5)
+    assert (schedule.completed, schedule.pending) == (48, [])
+    assert within_budget(1.0, noise=0.5).completed == 4
+
+
 def test_time_left_falls_as_runs_are_made():
     schedule = PairedSchedule(FIRST, side(), side(SECOND))
     before = schedule.remaining_seconds()
