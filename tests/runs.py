@@ -2,7 +2,10 @@
 
 import json
 import os
+import sysconfig
+import venv
 from collections.abc import Iterable
+from pathlib import Path
 
 from benchmarks.shared.machines import study
 from scaling.machine.sysfs import read_machine, read_topology
@@ -58,3 +61,12 @@ def row_of(workload: str, **keys: object) -> Row:
     """The one run of such a study of a single point, on as many cores as it asks for."""
     (row,) = rows_of(workload, first_launches=True, **keys)
     return row
+
+
+def virtual_environment(path: Path, *, with_package: bool = True) -> Path:
+    """A virtual environment without pip, in which this package is found or not."""
+    venv.create(path, symlinks=True, with_pip=False)
+    if with_package:
+        folder = next(path.glob("lib/python*/site-packages"))
+        (folder / "ours.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    return path

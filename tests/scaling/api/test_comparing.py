@@ -1,5 +1,3 @@
-import sysconfig
-import venv
 from platform import python_version
 
 import pytest
@@ -8,6 +6,7 @@ from scaling.api.comparing import LAUNCHES, carry_out_comparison, prepare_compar
 from scaling.api.measuring import Monitor
 from scaling.errors import StoreError, StudyError
 from scaling.results.store import read_rows
+from tests.runs import virtual_environment
 
 TINY = ("cores=1", "rounds=1", "turn_seconds=0.02", "workloads=calibrated work=0.02")
 
@@ -59,15 +58,6 @@ def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
     assert notes == ["all 2 runs are there already; choose another folder with -o to measure anew"]
 
 
-def virtual_environment(path, *, with_package=True):
-    """A virtual environment without pip, in which this package is found or not."""
-    venv.create(path, symlinks=True, with_pip=False)
-    if with_package:
-        folder = next(path.glob("lib/python*/site-packages"))
-        (folder / "ours.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
-    return path
-
-
 def test_two_virtual_environments_are_measured_each_by_its_interpreter(tmp_path):
     one, other = (virtual_environment(tmp_path / name) for name in ("old", "new"))
     variants = (f"python={one}", f"python={other / 'bin' / 'python'}")
@@ -78,21 +68,6 @@ def test_two_virtual_environments_are_measured_each_by_its_interpreter(tmp_path)
     assert [row.outcome.reason for row in rows] == [None, None]
     assert [dict(row.versions)["interpreter"] for row in rows] == [str(env / "bin" / "python") for env in (one, other)]
     assert [dict(row.versions)["python"] for row in rows] == [python_version()] * 2
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda path: path / "nowhere", "there is no interpreter"),
-        (
-            lambda path: virtual_environment(path / "empty", with_package=False),
-            "No module named 'scaling'.*pip install",
-        ),
-    ],
-)
-def test_an_interpreter_that_cannot_run_this_package_is_refused_in_a_sentence(make, message, tmp_path):
-    with pytest.raises(StudyError, match=message):
-        prepare_comparison("quick", (f"python={make(tmp_path)}", "seed=1"), tmp_path / "out", TINY)
 
 
 def test_a_budget_says_what_it_has_bought(tmp_path):

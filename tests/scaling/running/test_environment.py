@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 
 from benchmarks.shared.machines import first_run, machine, study
 from scaling.running.environment import environment, row_variables
@@ -11,6 +12,13 @@ SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND"
 def test_only_an_allow_list_of_the_shell_reaches_a_run():
     variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
     assert {name for name in variables if name in SHELL} == {"PATH", "LC_ALL"}
+
+
+def test_programs_of_another_interpreters_environment_are_found_first():
+    run, shell = replace(first_run(), python="/old/bin/python"), {**SHELL, "VIRTUAL_ENV": "/shell", "PYTHONPATH": "/p"}
+    variables = environment(run, shell, "mark", "x86_64", "/scratch")
+    assert (variables["PATH"], variables["VIRTUAL_ENV"], variables["PYTHONPATH"]) == ("/old/bin:/bin", "/old", "/p")
+    assert environment(run, {}, "mark", "x86_64", "/scratch")["PATH"] == "/old/bin"
 
 
 def test_the_backend_is_set_and_the_shells_choice_of_kernels_is_kept():
