@@ -34,6 +34,10 @@ class StoreError(ScalingError):
     """A results folder that cannot be read, written or continued."""
 
 
+class OtherSchemaError(StoreError):
+    """A row of another version, which is not damaged but cannot be read."""
+
+
 class BusyError(ScalingError):
     """Another sweep is measuring on this machine."""
 

@@ -14,7 +14,7 @@ from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.errors import FitError, StoreError
-from scaling.reporting.points import left_out_sentence
+from scaling.reporting.points import census_notes, left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.csv_series import read_csv_series
 from scaling.results.evaluation import Evaluation, evaluate
@@ -22,7 +22,7 @@ from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.rows import Row, launch_of
-from scaling.results.store import read_folder, read_rows
+from scaling.results.store import RowCensus, read_folder, read_rows
 
 T = TypeVar("T")
 
@@ -49,9 +49,20 @@ class Source:
         return read_rows(self.path) if self.path.is_dir() else read_export(self.path)
 
     @cached_property
+    def _read(self) -> tuple[list[Summary], RowCensus]:
+        census = RowCensus()
+        rows = read_rows(self.path, census.count_repeated) if self.path.is_dir() else read_export(self.path)
+        return summarize(map(launch_of, census.count(rows))), census
+
+    @property
     def summaries(self) -> list[Summary]:
         """The points with their launches."""
-        return summarize(map(launch_of, self.rows()))
+        return self._read[0]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about its rows as a whole."""
+        return census_notes(self._read[1])
 
     @cached_property
     def points(self) -> list[ScalingPoint]:
@@ -111,7 +122,7 @@ class Source:
         note = left_out_sentence(selection)
         if not selection.taken:
             raise StoreError(f"{self.path}: {note}")
-        return selected_series(selection), [note] if note else []
+        return selected_series(selection), [*self.notes, *([note] if note else [])]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import sys
 from scaling.api.results import Results, load
 from scaling.api.sources import Source
 from scaling.cli.options import Folder, Json
-from scaling.cli.printing import MOST_REMARKS, print_json, print_remarks, print_table
+from scaling.cli.printing import MOST_REMARKS, print_json, print_notes, print_remarks, print_table
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
@@ -49,6 +49,7 @@ def _print_source(source: Source) -> None:
     short, complaints = source.short_fits(MOST_REMARKS)
     if short:
         print("", *short_series_sentences(short), "", sep="\n")
+    print_notes(source.notes)
     remarks = [*map(str, complaints), *point_remarks(points)]
     print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in remarks])
 

@@ -22,7 +22,11 @@ from scaling.reporting.verdicts import (
 )
 from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
 from scaling.results.evaluation import Evaluation
+from scaling.results.store import RowCensus
 from scaling.study.planning import Point
+
+# More machines than these are not named.
+MOST_MACHINES = 4
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
@@ -115,8 +119,26 @@ def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
 
 
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
-    """What the fits of an evaluation leave out, and why."""
-    return [*filter(None, [left_out_sentence(evaluation.selection)]), *map(str, evaluation.complaints)]
+    """What is odd about the rows of an evaluation, what its fits leave out, and why."""
+    left_out = filter(None, [left_out_sentence(evaluation.selection)])
+    return [*census_notes(evaluation.folder.census), *left_out, *map(str, evaluation.complaints)]
+
+
+def census_notes(census: RowCensus) -> list[str]:
+    """Rows that are there twice, and machines that are not alike."""
+    notes = []
+    if census.repeated:
+        notes.append(f"{count(census.repeated, 'row')} repeated (the same run and start), each counted once")
+    if len({machine.fingerprint for machine in census.machines}) > 1:
+        named = [
+            f"{count(runs, 'run')} on {machine.host} ({machine.cpu_model or machine.arch})"
+            for machine, runs in census.machines.most_common(MOST_MACHINES)
+        ]
+        notes.append(
+            f"rows of machines that are not alike are in one folder: {', '.join(named)}; give each machine a folder of "
+            "its own"
+        )
+    return notes
 
 
 def left_out_sentence(chosen: PointSelection) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from scaling.errors import StoreError
+from scaling.errors import OtherSchemaError, StoreError
 from scaling.results.files import NOT_SUPPORTED, open_own, open_regular, replace_file, sync_file, sync_folder
 
 T = TypeVar("T")
@@ -28,6 +28,7 @@ class RecordFormat(Generic[T]):
     to_json: Callable[[T], str]
     from_json: Callable[[str | bytes], T]
     ended_well: Callable[[T], bool]
+    identity: Callable[[T], int] | None = None
 
     @property
     def file(self) -> str:
@@ -45,8 +46,25 @@ class RecordFormat(Generic[T]):
         return f"{self.stem}.retried.jsonl"
 
 
-def read_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
-    """What the lines of a folder say, one after another; a torn last line is passed over, any other is refused."""
+def read_lines(
+    folder: Path, record_format: RecordFormat[T], on_repeat: Callable[[T], None] = lambda item: None
+) -> Iterator[T]:
+    """What the lines of a folder say, one after another; a torn last line is passed over, any other is refused.
+
+    Lines that are there again, as where files were joined, are passed over too, and `on_repeat` is called with each.
+    """
+    identities: set[int] = set()
+    for item in _parse_lines(folder, record_format):
+        identity = record_format.identity(item) if record_format.identity else None
+        if identity is None or identity not in identities:
+            yield item
+        else:
+            on_repeat(item)
+        if identity is not None:
+            identities.add(identity)
+
+
+def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
     path = folder / record_format.file
     try:
         lines = open_regular(path)
@@ -60,6 +78,8 @@ def read_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
         for number, line in enumerate(lines, 1):
             try:
                 yield record_format.from_json(line)
+            except OtherSchemaError as error:
+                raise StoreError(f"{path} line {number} {error}") from error
             except StoreError as error:
                 if lines.read(1) == b"":
                     return
@@ -162,6 +182,8 @@ class Lines(Generic[T]):
     def _is_whole(self, line: bytes) -> bool:
         try:
             self.format.from_json(line)
+        except OtherSchemaError as error:
+            raise StoreError(f"{self.folder / self.format.file} {error}") from error
         except StoreError:
             return False
         return True

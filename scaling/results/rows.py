@@ -5,7 +5,7 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
@@ -19,7 +19,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, counted_steps, launch_level, turn_times
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
-from scaling.errors import StoreError
+from scaling.errors import OtherSchemaError, StoreError
 from scaling.machine.topology import Machine
 from scaling.study.planning import Run
 
@@ -29,7 +29,11 @@ Status = Literal["ok", "failed", "timeout", "interrupted"]
 
 
 Seconds = FiniteFloat | None
-Count = Annotated[int, Field(ge=1)]
+# Above this a float no longer counts one by one.
+Count = Annotated[int, Field(ge=1, le=2**53)]
+
+# No reason or remark is longer than what a person reads.
+LONGEST_REASON = 2000
 
 
 def _with_keys(*names: str) -> BeforeValidator:
@@ -117,6 +121,49 @@ def row_facts(row: Row) -> dict[str, object]:
     }
 
 
+def row_identity(row: Row) -> int:
+    """Equal for rows of the same run that began at the same time: one of them is a copy."""
+    return hash((row.run.key, row.started_at))
+
+
+def storable(row: Row) -> Row:
+    """A row as it can be stored and read again: of a run whose figures cannot be, the row of a failed one.
+
+    Text that is not Unicode, as a variable or a file name may be, is kept by escape.
+    """
+    escaped = replace(
+        row,
+        outcome=_escape_outcome(row.outcome),
+        versions=tuple((escape_text(name), escape_text(text)) for name, text in row.versions),
+        environment=tuple((escape_text(name), escape_text(text)) for name, text in row.environment),
+    )
+    try:
+        launch_of(row_from_json(row_to_json(escaped)))
+    except (StoreError, ValueError, ArithmeticError, RecursionError) as error:
+        reason = f"what it measured cannot be stored: {error}"[:LONGEST_REASON]
+        tails = {"stdout_tail": escaped.outcome.stdout_tail, "stderr_tail": escaped.outcome.stderr_tail}
+        return replace(escaped, outcome=Outcome("failed", reason, **tails), witness=Witness())
+    return escaped
+
+
+def _escape_outcome(outcome: Outcome) -> Outcome:
+    return replace(
+        outcome,
+        reason=None if outcome.reason is None else escape_text(outcome.reason)[:LONGEST_REASON],
+        cautions=tuple(escape_text(caution)[:LONGEST_REASON] for caution in outcome.cautions),
+        stdout_tail=None if outcome.stdout_tail is None else escape_text(outcome.stdout_tail),
+        stderr_tail=None if outcome.stderr_tail is None else escape_text(outcome.stderr_tail),
+    )
+
+
+def escape_text(text: str) -> str:
+    r"""Text with every byte that was not UTF-8 as \xff, and anything else that is not Unicode by its number."""
+    try:
+        return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+
+
 def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
@@ -195,7 +242,18 @@ def row_from_json(line: str | bytes) -> Row:
     try:
         return _row(_LINE.validate_json(line))
     except ValidationError as error:
+        other = _other_schema(error)
+        if other is not None:
+            raise OtherSchemaError(
+                f"has schema {other}, and this version reads {SCHEMA}; install a later version of cpu-scaling"
+            ) from error
         raise StoreError(first_wrong(error)) from error
+
+
+def _other_schema(error: ValidationError) -> int | None:
+    """The schema of a line that has another one."""
+    inputs = [one["input"] for one in error.errors(include_url=False) if one["loc"] == ("schema",)]
+    return inputs[0] if inputs and type(inputs[0]) is int else None
 
 
 def row_from_facts(facts: Mapping[str, Any]) -> Row:

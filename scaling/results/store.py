@@ -1,7 +1,8 @@
 """The results folder: `rows.jsonl`, one line per run; `study.toml`; `machine.json`; `doctor.json`."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,18 +14,20 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
-from scaling.results.rows import Row, row_from_json, row_to_json
+from scaling.results.rows import Row, row_from_json, row_identity, row_to_json
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
-ROWS = RecordFormat("rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok")
+ROWS = RecordFormat(
+    "rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok", row_identity
+)
 
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 
 
-def read_rows(folder: Path) -> Iterator[Row]:
-    """The rows of a folder, one after another; a torn last line is passed over, any other bad line is refused."""
-    return read_lines(folder, ROWS)
+def read_rows(folder: Path, on_repeat: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
+    """The rows of a folder, each once; a torn last line is passed over, any other bad line is refused."""
+    return read_lines(folder, ROWS, on_repeat)
 
 
 def read_study_toml(folder: Path) -> str | None:
@@ -63,6 +66,24 @@ class Store(Lines[Row]):
         replace_file(self.folder / FINDINGS, _FINDINGS.dump_json(tuple(findings), indent=1).decode() + "\n")
 
 
+@dataclass(slots=True)
+class RowCensus:
+    """What is to be said of the rows of a folder as a whole: copies, and runs by machine."""
+
+    repeated: int = 0
+    machines: Counter[Machine] = field(default_factory=Counter)
+
+    def count(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows, each counted."""
+        for row in rows:
+            self.machines[row.machine] += 1
+            yield row
+
+    def count_repeated(self, row: Row) -> None:
+        """Count a row that is there again."""
+        self.repeated += 1
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     """What a sweep has left; None is what it did not."""
@@ -73,13 +94,16 @@ class Folder:
     machine: MachineFile | None
     findings: tuple[Finding, ...] | None
     traces: tuple[Trace, ...] = ()
+    census: RowCensus = field(default_factory=RowCensus)
 
 
 def read_folder(path: Path) -> Folder:
     """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows."""
     traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
     has_rows = (path / ROWS.file).exists() or not traced
-    rows = tuple(read_rows(path)) if has_rows else tuple(run.row for run in traced)
+    census = RowCensus()
+    read = read_rows(path, census.count_repeated) if has_rows else (run.row for run in traced)
+    rows = tuple(census.count(read))
     if not rows:
         raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
     return Folder(
@@ -89,4 +113,5 @@ def read_folder(path: Path) -> Folder:
         machine=read_machine_file(path),
         findings=read_findings(path),
         traces=tuple(trace for trace in map(trace_of, traced) if trace),
+        census=census,
     )

@@ -5,7 +5,7 @@ What every op type took is stored as one list per step, under one list of the ty
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
-from scaling.results.rows import Row, first_wrong, row_facts, row_from_json
+from scaling.results.rows import Outcome, Row, first_wrong, row_facts, row_from_json, row_identity, storable
 
 PROFILE = "profile.toml"
 
@@ -56,6 +56,18 @@ def traced_row_to_json(traced: TracedRow) -> str:
     """A traced run as one line of JSON."""
     facts = {**row_facts(traced.row), "traced": _traced_facts(traced.steps)}
     return json.dumps(facts, allow_nan=False, separators=(",", ":"))
+
+
+def storable_trace(traced: TracedRow) -> TracedRow:
+    """A traced run as it can be stored and read again; where its steps cannot be, that of a failed one."""
+    row = storable(traced.row)
+    if row.outcome.status != "ok":
+        return TracedRow(row, ())
+    try:
+        traced_row_from_json(traced_row_to_json(TracedRow(row, traced.steps)))
+    except (StoreError, ValueError) as error:
+        return TracedRow(replace(row, outcome=Outcome("failed", f"its trace cannot be stored: {error}")), ())
+    return TracedRow(row, traced.steps)
 
 
 def traced_row_from_json(line: str | bytes) -> TracedRow:
@@ -116,6 +128,7 @@ TRACES = RecordFormat(
     traced_row_to_json,
     traced_row_from_json,
     lambda traced: traced.row.outcome.status == "ok",
+    lambda traced: row_identity(traced.row),
 )
 
 

@@ -36,12 +36,14 @@ from scaling.running.messages import (
     encode,
 )
 from scaling.running.signals import REQUESTS_TO_STOP
+from scaling.running.worker import MOST_ITEMS
 
 # The child's clock starts with its first line, before it imports anything of ours.
 WORKER = "import time; started_ns = time.monotonic_ns(); from scaling.running.worker import main; main(started_ns)"
 
 TAIL_BYTES = 4096
 LONGEST_REPLY_BYTES = 256 * 2**20
+LONGEST_STEP_SECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +300,10 @@ def _classify(
         except MessageError as error:
             failure = _failure_without_reply(spec, state, bytes(output.reply), error, oom)
         else:
-            if isinstance(reply, RunResult):
+            problem = _objection(reply) if isinstance(reply, RunResult) else reply.reason
+            if isinstance(reply, RunResult) and problem is None:
                 return _success(state, reply, parent_cpu)
-            failure = Outcome("failed", reply.reason)
+            failure = Outcome("failed", problem)
     outcome = replace(
         failure,
         sections=Sections(wall=state.wall_seconds),
@@ -311,6 +314,22 @@ def _classify(
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     memory_bytes = state.max_rss_bytes if state.max_rss_bytes > own else None
     return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
+
+
+def _objection(result: RunResult) -> str | None:
+    """Why what a child has measured cannot be: whatever runs in it may write to its pipe."""
+    steps, turns = result.step_seconds, result.turns
+    if not steps:
+        return "its answer has no steps"
+    if not 0 < min(steps) <= max(steps) < LONGEST_STEP_SECONDS:
+        return f"its steps take from {min(steps):g} s to {max(steps):g} s"
+    if not 1 <= result.items_per_step <= MOST_ITEMS:
+        return f"its answer has {result.items_per_step} items per step"
+    if turns and not (
+        all(0 <= turn.unsettled <= turn.steps for turn in turns) and sum(turn.steps for turn in turns) == len(steps)
+    ):
+        return f"its turns do not add up to its {len(steps)} steps"
+    return None
 
 
 def _success(state: _ProcessState, result: RunResult, parent_cpu: float) -> LaunchResult:

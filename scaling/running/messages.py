@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
@@ -25,6 +26,9 @@ from scaling.machine.doctor.findings import Finding
 M = TypeVar("M")
 N = TypeVar("N")
 Text = str | bytes | bytearray
+
+# Those of the largest number of 64 bits, with its sign.
+MOST_DIGITS = 20
 
 # The key of the name of a message's type.
 TYPE = "message"
@@ -235,14 +239,32 @@ def decode(text: Text, expected: type[M], other: type[N], /) -> M | N: ...
 def decode(text: Text, *expected: type[Any]) -> Any:
     """The message of one of the expected types that a text holds."""
     try:
-        facts = json.loads(text)
+        facts = json.loads(text, parse_float=_finite, parse_int=_short, parse_constant=_finite)
+    except MessageError:
+        raise
     except ValueError as error:
         raise MessageError("it is not JSON") from error
+    except RecursionError as error:
+        raise MessageError("it is nested too deeply") from error
     name = facts.pop(TYPE, None) if isinstance(facts, dict) else None
     for message in expected:
         if message.__name__ == name:
             return _build(message, facts, name)
     raise MessageError(f"it is no {' or '.join(message.__name__ for message in expected)}")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise MessageError("it holds a number that is not finite")
+    return number
+
+
+def _short(digits: str) -> int:
+    """A whole number as a kernel or a clock may report it."""
+    if len(digits) > MOST_DIGITS:
+        raise MessageError(f"it holds a number of {len(digits)} digits")
+    return int(digits)
 
 
 def _facts(value: Any) -> dict[str, object]:

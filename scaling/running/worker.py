@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from math import sqrt
+from math import isfinite, nan, sqrt
 from statistics import median
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, NoReturn
@@ -44,6 +44,12 @@ SET_ASIDE = 3
 
 # A check costs a sort, so it is done at step counts that grow by this factor.
 GROWTH = 1.25
+
+# Above this a float no longer counts one by one.
+MOST_ITEMS = 2**53
+
+# A reason is a line that a person reads.
+LONGEST_REASON = 1000
 
 # Packages whose version explains a result, where a workload has imported them.
 NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax")
@@ -95,13 +101,11 @@ def main(started_ns: int) -> None:
 
 def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn:
     """Execute a run, send the reply, and exit at once: tearing a framework down can take a second."""
-    reply: RunResult | RunFailure
     try:
-        reply = measure(request, started_ns, pipes)
+        pipes.send(measure(request, started_ns, pipes))
     except BaseException as error:
+        pipes.send(RunFailure(reason(error)))
         traceback.print_exc()
-        reply = RunFailure(reason(error))
-    pipes.send(reply)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -126,7 +130,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         measured = _take_turns(workload, steps, cpu_sets, pipes)
     else:
         measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), cpu_sets)
-    losses = getattr(workload, "losses", None) or [None]
+    first_loss, last_loss = _ends(getattr(workload, "losses", None))
     return RunResult(
         started_ns=started_ns,
         step_seconds=tuple(measured.steps),
@@ -134,8 +138,8 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         traced=traced,
         ended_by=measured.ended_by,
         items_per_step=_item_count(workload.items_per_step),
-        first_loss=losses[0],
-        last_loss=losses[-1],
+        first_loss=first_loss,
+        last_loss=last_loss,
         cautions=tuple(framework.cautions()) if framework else (),
         truth=_stated_truth(workload),
         sections=RunSections(
@@ -287,10 +291,34 @@ def _time_step(step: Callable[[], Any]) -> list[float]:
 
 
 def _item_count(items: Any) -> int:
-    count = int(items)
-    if count != items or count < 1:
-        raise ValueError(f"the items_per_step of a workload must be a whole number above 0, not {items!r}")
+    try:
+        count = int(items)
+    except (TypeError, ValueError, OverflowError):
+        count = 0
+    if count != items or not 1 <= count <= MOST_ITEMS:
+        raise ValueError(f"the items_per_step of a workload must be a whole number from 1, not {str(items)[:60]}")
     return count
+
+
+def _ends(losses: Any) -> tuple[float | None, float | None]:
+    """The first and the last loss of a workload, where it has any."""
+    if losses is None:
+        return None, None
+    try:
+        ends = [losses[0], losses[-1]] if len(losses) else []
+    except (TypeError, LookupError) as error:
+        raise ValueError(f"the losses of a workload must be a list, not {losses!r}") from error
+    return (_loss(ends[0]), _loss(ends[1])) if ends else (None, None)
+
+
+def _loss(value: Any) -> float:
+    try:
+        loss = float(value)
+    except (TypeError, ValueError):
+        loss = nan
+    if not isfinite(loss):
+        raise ValueError(f"the losses of a workload must be finite numbers, not {value!r}")
+    return loss
 
 
 def _stated_truth(workload: Any) -> StatedTruth | None:
@@ -362,7 +390,7 @@ def reason(error: BaseException) -> str:
     if missing in EXTRAS:
         return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{EXTRAS[missing]}]'"
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    words = " ".join(str(error).split()) or "no message"
+    words = " ".join(str(error).split())[:LONGEST_REASON] or "no message"
     return f"{type(error).__name__}: {words} ({os.path.basename(frame.filename)} line {frame.lineno})"
 
 

@@ -15,8 +15,8 @@ from types import TracebackType
 
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.topology import Machine, Topology
-from scaling.results.rows import Row
-from scaling.results.traces import TracedRow
+from scaling.results.rows import Row, storable
+from scaling.results.traces import TracedRow, storable_trace
 from scaling.running import memory, processes
 from scaling.running.cohort import MemberSpec, take_turns
 from scaling.running.environment import environment, row_variables
@@ -85,7 +85,7 @@ class LocalEngine:
             launched = launch(spec, self._starter(run, spec))
         except StartError as error:
             launched = not_started(str(error))
-        return TracedRow(self._row(run, spec, launched, started_at), launched.traced)
+        return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
 
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
         """Execute runs that take turns, and yield their rows once all have ended."""
@@ -99,7 +99,7 @@ class LocalEngine:
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
         for run, spec, result in zip(runs, specs, launched, strict=True):
-            yield self._row(run, spec, result, started_at)
+            yield storable(self._row(run, spec, result, started_at))
 
     def _row(self, run: Run, spec: ChildSpec, launched: LaunchResult, started_at: str) -> Row:
         return Row(

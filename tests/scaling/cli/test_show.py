@@ -92,3 +92,16 @@ def test_an_empty_folder_is_a_sentence(tmp_path):
     completed = program("show", folder_of(tmp_path / "a", []))
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
     assert "no rows in" in completed.stderr
+
+
+def test_rows_that_are_there_twice_and_machines_that_are_not_alike_are_named(tmp_path):
+    rows = swept_rows()
+    other = replace(rows[0].machine, host="other", cpu_model="Gustafson 1", fingerprint="f" * 16)
+    joined = [*rows, rows[0], rows[1], replace(rows[0], machine=other, started_at="2027-01-01T00:00:00+00:00")]
+    folder = folder_of(tmp_path / "joined", joined)
+    notes = scaling("show", folder).stderr
+    assert "2 rows repeated (the same run and start), each counted once" in notes
+    assert (
+        f"not alike are in one folder: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
+    )
+    assert notes.splitlines()[:2] == scaling("fit", folder).stderr.splitlines()[:2]

@@ -1,5 +1,6 @@
 import json
 import math
+import os
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,16 @@ from benchmarks.shared.machines import first_run, row
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
-from scaling.errors import StoreError
-from scaling.results.rows import Sections, launch_of, row_from_json, row_to_json, run_from_json, run_to_json
+from scaling.errors import OtherSchemaError, StoreError
+from scaling.results.rows import (
+    Sections,
+    launch_of,
+    row_from_json,
+    row_to_json,
+    run_from_json,
+    run_to_json,
+    storable,
+)
 from scaling.study.planning import Cohort
 
 times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
@@ -163,3 +172,40 @@ def test_a_run_that_is_yet_to_be_made_travels_and_arrives_as_it_was():
 def test_what_is_no_run_is_refused():
     with pytest.raises(StoreError, match="workload: field required"):
         run_from_json("{}")
+
+
+@given(text=st.text(alphabet=st.characters(codec=None, categories=None)))
+@settings(derandomize=True, deadline=None)
+def test_any_text_can_be_stored(text):
+    one = storable(replace(row(reason=text, status="failed", stderr_tail=text), environment=((text, text),)))
+    assert row_from_json(row_to_json(one)) == one
+    if text.isascii():
+        assert one.outcome.reason == text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"step_seconds": (value,)} for value in (float("nan"), float("inf"), -1.0, 0.0)),
+        *({"items_per_step": value} for value in (0, -1, 10**400)),
+        {"last_loss": float("nan")},
+        {"warmup_steps": -1},
+        {"sections": Sections(wall=float("inf"))},
+    ],
+    ids=str,
+)
+def test_a_row_that_could_not_be_read_again_is_that_of_a_failed_run(wrong):
+    one = storable(row(**wrong))
+    assert one.outcome.status == "failed"
+    assert "what it measured cannot be stored" in one.outcome.reason
+    assert row_from_json(row_to_json(one)) == one
+
+
+def test_bytes_that_are_no_utf_8_are_kept_by_escape():
+    assert storable(row(reason=os.fsdecode(b"a\xff\xc3\xa9"), status="failed")).outcome.reason == "a\\xff\xe9"
+
+
+def test_a_schema_of_a_later_version_is_named_with_what_to_do():
+    facts = {**json.loads(row_to_json(row())), "schema": 7, "run": {"new": 1}}
+    with pytest.raises(OtherSchemaError, match="schema 7, and this version reads 1; install a later version"):
+        row_from_json(json.dumps(facts))

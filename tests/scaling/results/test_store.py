@@ -1,6 +1,7 @@
 import collections
 import resource
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,20 +105,20 @@ def test_a_row_that_does_not_fit_is_not_there_at_all(store):
 
 
 def test_a_full_disk_loses_no_row(tmp_path):
-    disk = tmp_path / "disk"
+    disk, many = tmp_path / "disk", [replace(one, started_at=str(number)) for number in range(10) for one in ROWS]
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", disk], capture_output=True)
     need(mounted.returncode == 0, "the right to mount a small disk")
     try:
         store = Store(disk / "results")
         with pytest.raises(StoreError, match="No space left on device; every earlier row is safe"):
-            collections.deque(map(store.append, ROWS * 10))
+            collections.deque(map(store.append, many))
         kept_rows = stored_rows(store)
         store.close()
     finally:
         subprocess.run(["umount", disk], check=True)
     assert kept_rows
-    assert kept_rows == (ROWS * 10)[: len(kept_rows)]
+    assert kept_rows == many[: len(kept_rows)]
 
 
 def test_a_folder_is_written_by_one_sweep_at_a_time(store):
@@ -200,3 +201,20 @@ def test_the_plain_steps_of_a_profile_are_rows_where_there_are_no_others():
     folder = read_folder(Path(__file__).parents[3] / "docs" / "examples" / "profiles-small")
     assert len(folder.rows) == len(folder.traces) == 32
     assert all(row.outcome.step_seconds for row in folder.rows)
+
+
+def test_a_last_row_of_a_later_version_is_neither_passed_over_nor_set_aside(tmp_path):
+    later = row_to_json(ROWS[0]) + "\n" + row_to_json(ROWS[1]).replace('"schema":1', '"schema":9') + "\n"
+    (tmp_path / "rows.jsonl").write_text(later)
+    with pytest.raises(StoreError, match=r"rows.jsonl line 2 has schema 9"):
+        list(read_rows(tmp_path))
+    with pytest.raises(StoreError, match=r"rows.jsonl has schema 9"):
+        Store(tmp_path)
+    assert (tmp_path / "rows.jsonl").read_text() == later
+
+
+def test_rows_that_are_there_twice_count_once(store):
+    for one in (ROWS[0], ROWS[1], ROWS[0], replace(ROWS[1], started_at="2027-01-01T00:00:00+00:00")):
+        store.append(one)
+    assert len(stored_rows(store)) == 3
+    assert read_folder(store.folder).census.repeated == 1

@@ -1,6 +1,8 @@
 """Workloads that go wrong, each in a way of its own, and a few that do not."""
 
 import ctypes
+import dataclasses
+import json
 import os
 import signal
 import sys
@@ -131,6 +133,40 @@ def answers_without_steps(setting):
 def answers_an_array(setting):
     os.write(reply_fd(), b"[1, 2]")
     os._exit(0)
+
+
+def answers_otherwise(setting, key, value):
+    """Ends well, and says something of itself that cannot be."""
+    from scaling.running import worker
+
+    true_encode = worker.encode
+    turn = dataclasses.asdict(worker.Turn(round=1, steps=9, unsettled=12, seconds=1.0))
+
+    def encode(message):
+        text = true_encode(message)
+        if type(message).__name__ != "RunResult":
+            return text
+        return json.dumps({**json.loads(text), key: [turn] if value == "overlapping" else json.loads(str(value))})
+
+    worker.encode = encode
+    return brief(setting)
+
+
+def counts_items(setting, items):
+    workload = brief(setting)
+    workload.items_per_step = {"unknown": float("nan"), "none": None, "half": 0.5, "huge": 10**400}.get(items, items)
+    return workload
+
+
+def loses(setting, loss):
+    workload = brief(setting)
+    workload.losses = {"unknown": [1.0, float("nan")], "text": ["high"], "number": 7}[loss]
+    return workload
+
+
+def raises_bytes(setting):
+    """An error whose message has a byte that is no UTF-8, a control character, and no end."""
+    raise OSError(os.fsdecode(b"/tmp/\xff\x1b[2J") + "x" * 100_000)
 
 
 def notes(setting, path):

@@ -12,6 +12,7 @@ import pytest
 
 from scaling.analysis.truth import StatedTruth
 from scaling.machine.sysfs import read_topology
+from scaling.results.rows import row_from_json, row_to_json
 from scaling.running import memory, processes
 from scaling.running.witness import memory_policy
 from tests import runs
@@ -100,6 +101,18 @@ def test_the_parent_is_where_it_was_after_a_sweep(row_of):
         ("answers_rubbish", "failed", "that are no answer"),
         ("answers_an_array", "failed", "that are no answer"),
         ("answers_without_steps", "failed", "(RunResult lacks cautions, ended_by, "),
+        ("answers_otherwise key=step_seconds value=[0.1,-1]", "failed", "its steps take from -1 s to 0.1 s"),
+        ("answers_otherwise key=step_seconds value=[]", "failed", "its answer has no steps"),
+        ("answers_otherwise key=items_per_step value=0", "failed", "0 items per step"),
+        ("answers_otherwise key=turns value=overlapping", "failed", "its turns do not add up"),
+        ("counts_items items=unknown", "failed", "items_per_step of a workload must be a whole number from 1"),
+        ("counts_items items=none", "failed", "items_per_step of a workload must be a whole number from 1"),
+        ("counts_items items=half", "failed", "items_per_step of a workload must be a whole number from 1"),
+        ("counts_items items=huge", "failed", "items_per_step of a workload must be a whole number from 1"),
+        ("loses loss=unknown", "failed", "the losses of a workload must be finite numbers, not nan"),
+        ("loses loss=text", "failed", "the losses of a workload must be finite numbers, not 'high'"),
+        ("loses loss=number", "failed", "the losses of a workload must be a list"),
+        ("raises_bytes", "failed", "OSError: /tmp/\\xff"),
         ("nothing_here", "failed", "has no function 'nothing_here'"),
         ("not_a_workload", "failed", "AttributeError"),
         ("brief width=3", "failed", "unexpected keyword argument 'width'"),
@@ -110,7 +123,16 @@ def test_a_run_that_ends_badly_is_a_row_with_a_reason(row_of, call, status, reas
     assert outcome.status == status
     assert reason in outcome.reason
     assert "\n" not in outcome.reason
+    assert len(outcome.reason) < 3000
     assert outcome.sections.wall > 0
+
+
+def test_variables_that_are_not_utf_8_are_kept_by_escape(row_of, monkeypatch):
+    monkeypatch.setenv("LANG", os.fsdecode(b"de_DE.\xff"))
+    row = row_of(faulty("brief"))
+    assert row.outcome.status == "ok"
+    assert dict(row.environment)["LANG"] == "de_DE.\\xff"
+    assert row_from_json(row_to_json(row)) == row
 
 
 def test_a_file_that_cannot_be_imported_is_a_row_with_a_reason(row_of, tmp_path):

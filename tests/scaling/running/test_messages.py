@@ -93,6 +93,11 @@ def changed(**facts: object) -> str:
         (changed(step_seconds=0.1), "RunResult.step_seconds cannot be 0.1"),
         (changed(first_loss="low"), 'RunResult.first_loss cannot be "low"'),
         (changed(versions=["numpy"]), 'RunResult.versions cannot be ["numpy"]'),
+        (changed(versions=0).replace("0", "[" * 100_000 + "]" * 100_000), "it is nested too deeply"),
+        (changed(last_loss=float("nan")), "it holds a number that is not finite"),
+        (changed(last_loss=0.5).replace("0.5", "1e999"), "it holds a number that is not finite"),
+        (changed(started_ns=10**30), "it holds a number of 31 digits"),
+        (changed(started_ns=1).replace("1", "1" * 9999), "it holds a number of"),
     ],
     ids=lambda text: text[:30],
 )
