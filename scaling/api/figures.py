@@ -19,6 +19,7 @@ from scaling.results.files import write_output
 from scaling.results.store import ROWS, read_study_toml
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
+from scaling.study.privacy import without_secrets
 
 FIGURES, REPORT = "figures", "report.html"
 
@@ -141,9 +142,10 @@ def _write_node_type_reports(
     for one in node_types:
         drawings = _write_all(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
         _write_page(pages[one.name], page(one.evaluation, drawings))
+    study = read_study_toml(results.path)
     text = node_types_page(
         results.path.resolve().name,
-        read_study_toml(results.path),
+        study if study is None or results.sources[0].full else without_secrets(study),
         node_types,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in pages.items()},
         _write_all(draw_side_by_side(node_types, target=target), figures, on_file),

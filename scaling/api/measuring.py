@@ -102,6 +102,7 @@ class Job:
     folder: Path
     budget_seconds: float | None = None
     notes: tuple[str, ...] = ()
+    full: bool = False
 
     def schedule(self) -> Schedule:
         """The runs to make, after those that the folder has."""
@@ -125,6 +126,7 @@ def run(
     cluster: str | Path | None = None,
     retry_failed: bool = False,
     wait: bool = True,
+    full: bool = False,
     on_row: Callable[[Row], object] | None = None,
     monitor: Monitor | None = None,
 ) -> Results:
@@ -132,12 +134,13 @@ def run(
 
     `study` is a `Study`, the name of a ready-made one, or a TOML file; `settings` are "key=value" laid over it. With a
     `budget` such as "10m" runs are made as long as it lasts. `on_row` is called with every row once it is stored.
+    With `full`, rows keep the user's variables and folders.
     """
     watch = monitor or (_OnRow(on_row) if on_row else Monitor())
     where = None if folder is None else Path(folder)
     if cluster is not None:
         return run_on_cluster(study, where, Path(cluster), settings, retry_failed, watch)[0]
-    return carry_out_job(prepare(study, where, settings, budget), retry_failed, wait, watch)
+    return carry_out_job(prepare(study, where, settings, budget, full), retry_failed, wait, watch)
 
 
 def prepare(
@@ -145,6 +148,7 @@ def prepare(
     folder: Path | None = None,
     settings: Sequence[str] = (),
     budget: str | float | None = None,
+    full: bool = False,
 ) -> Job:
     """A study checked and planned for this machine; workloads whose extra is not installed are left out with a note."""
     requested, toml = _with_interpreter(*_read_study(study, settings))
@@ -162,6 +166,7 @@ def prepare(
         folder=folder or DEFAULT_FOLDER / possible.name,
         budget_seconds=None if budget is None else budget_seconds(budget),
         notes=(*notes, *planned.notes),
+        full=full,
     )
 
 
@@ -199,11 +204,15 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
+        _engine(job, lock_fd, monitor) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
     if job.budget_seconds is not None:
         monitor.note(_spent(schedule, job.study.precision))
+
+
+def _engine(job: Job, lock_fd: int, monitor: Monitor) -> LocalEngine:
+    return LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note, full=job.full)
 
 
 def run_on_cluster(
@@ -274,6 +283,7 @@ def prepare_profile(
     settings: Mapping[str, object],
     steps: int = TRACED_STEPS,
     reproducible_to: float | None = None,
+    full: bool = False,
 ) -> ProfileJob:
     """What is to be traced, checked and planned: workloads by name, or one study."""
     if reproducible_to is not None and not reproducible_to > 0:
@@ -298,6 +308,7 @@ def prepare_profile(
         folder=folder,
         notes=planned.notes,
         reproducible_to=reproducible_to,
+        full=full,
     )
 
 
@@ -337,7 +348,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
     with (
         interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
         watch(monitor, schedule),
-        LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
+        _engine(job, lock_fd, monitor) as engine,
     ):
         loop.trace(schedule, engine, store, on_row, check)
 

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from scaling.reporting.plots.drawing import Figure
 
 
-def load(path: str | Path, *, physical: int | None = None) -> "Results":
+def load(path: str | Path, *, physical: int | None = None, full: bool = False) -> "Results":
     """The results at a path: a results folder, a cluster's folder, or a CSV with columns cores and seconds.
 
     Fits take points that are ok or imprecise. With `physical` given, counts in a CSV above it are second threads of so
-    many cores.
+    many cores. With `full`, exports and pages have what they leave out otherwise: the user's variables and folders, and
+    values that look like secrets.
     """
-    return Results(Path(path), open_sources(Path(path), physical))
+    return Results(Path(path), open_sources(Path(path), physical, full))
 
 
 @dataclass(frozen=True)

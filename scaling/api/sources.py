@@ -21,7 +21,7 @@ from scaling.results.evaluation import Evaluation, evaluate
 from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
 from scaling.results.node_types import NodeTypeEvaluation
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, launch_of, public_row
 from scaling.results.store import RowCensus, read_folder, read_rows
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class Source:
     node_type: str | None = None
     core_hour: float | None = None
     physical: int | None = None
+    full: bool = False
 
     @cached_property
     def is_table(self) -> bool:
@@ -46,7 +47,8 @@ class Source:
 
     def rows(self) -> Iterator[Row]:
         """The runs of a results folder, or of a CSV that was exported from one."""
-        return read_rows(self.path) if self.path.is_dir() else read_export(self.path)
+        rows = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
+        return rows if self.full else map(public_row, rows)
 
     @cached_property
     def _read(self) -> tuple[list[Summary], RowCensus]:
@@ -91,7 +93,7 @@ class Source:
     @cached_property
     def evaluation(self) -> Evaluation:
         """Everything that figures and pages show."""
-        return evaluate(read_folder(self.path))
+        return evaluate(read_folder(self.path, self.full))
 
     def as_node_type(self) -> NodeTypeEvaluation:
         """The same as a node type of a cluster, with its price."""
@@ -138,12 +140,14 @@ class Sources:
         return is_cluster_folder(self.path)
 
 
-def open_sources(path: Path, physical: int | None = None) -> tuple[Source, ...]:
+def open_sources(path: Path, physical: int | None = None, full: bool = False) -> tuple[Source, ...]:
     """The node types of a cluster's folder, or the one machine or CSV that a path is."""
     if not is_cluster_folder(path):
-        return (Source(path, physical=physical),)
+        return (Source(path, physical=physical, full=full),)
     prices = {node_type.name: node_type.core_hour for node_type in read_cluster(path).node_types}
-    return tuple(Source(folder, name, prices[name], physical) for name, folder in measured_node_types(path).items())
+    return tuple(
+        Source(folder, name, prices[name], physical, full) for name, folder in measured_node_types(path).items()
+    )
 
 
 def read_all(

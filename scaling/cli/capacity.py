@@ -9,7 +9,7 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import load
 from scaling.api.sizing import Answers, Limits, sizing_question
 from scaling.cli.options import Json, Physical, Source
-from scaling.cli.printing import print_json, print_notes, print_table
+from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.errors import FitError
 from scaling.reporting.capacity import (
     answer_facts,
@@ -93,15 +93,15 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
         beside = {"node_types": side_by_side_facts(answers.node_types)} if answers.node_types else {}
         print_json({"answers": [answer_facts(one) for one in answers], **beside})
     else:
-        print(*map(answer_sentence, answers), sep="\n")
+        print_lines(*map(answer_sentence, answers))
         if sentences := level_sentences(answers):
-            print("", *sentences, sep="\n")
+            print_lines("", *sentences)
         table = answers_table(answers)
         if table.rows:
-            print()
+            print_lines("")
             print_table(table)
         if sentences := side_by_side(answers.node_types):
-            print("", *sentences, "", sep="\n")
+            print_lines("", *sentences, "")
             print_table(side_by_side_table(answers.node_types))
         print_notes(caution_lines(answers.fits))
     if any(one.status is not Status.OK for one in answers):
@@ -113,6 +113,6 @@ def _print_limits(limits: Limits, as_json: bool) -> None:
     if as_json:
         print_json({"limits": [limits_facts(one) for one in limits]})
         return
-    print(*map(limits_sentence, limits), "", sep="\n")
+    print_lines(*map(limits_sentence, limits), "")
     print_table(limits_table(limits))
     print_notes(caution_lines(limits.fits))

@@ -9,7 +9,7 @@ from scaling.analysis.comparison import Comparison
 from scaling.api.comparing import carry_out_comparison, prepare_comparison
 from scaling.api.results import load
 from scaling.cli.options import Json, NoWait, RetryFailed
-from scaling.cli.printing import MOST_REMARKS, print_json, print_note, print_notes, print_table
+from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.errors import StudyError
 from scaling.reporting.points import (
@@ -91,7 +91,7 @@ def _print(comparison: Comparison, folders: tuple[Path, ...], as_json: bool) -> 
     if as_json:
         print_json(comparison_facts(comparison))
         return
-    print(comparison_answer(comparison))
+    print_lines(comparison_answer(comparison))
     print_table(comparison_table(comparison))
     for folder, only in zip(folders, (comparison.only_first, comparison.only_second), strict=True):
         if only:

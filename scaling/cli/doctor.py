@@ -9,7 +9,7 @@ import typer
 from scaling.analysis.rules import Verdict
 from scaling.api.results import load
 from scaling.cli.options import Json, Root
-from scaling.cli.printing import print_json, print_table
+from scaling.cli.printing import print_json, print_lines, print_table
 from scaling.machine.doctor.findings import verdict
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.sysfs import HERE, read_topology
@@ -44,7 +44,7 @@ def doctor(
     if as_json:
         print_json(examination_facts(examination))
     else:
-        print(*examination_lines(examination, min(WIDEST, shutil.get_terminal_size().columns)), sep="\n")
+        print_lines(*examination_lines(examination, min(WIDEST, shutil.get_terminal_size().columns)))
     if verdict(examination) == "spoiler":
         raise typer.Exit(1)
 
@@ -55,7 +55,7 @@ def _print_host(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(host_facts(points))
     else:
-        print(host_sentence(points), end="\n\n")
+        print_lines(host_sentence(points), "")
         print_table(host_table(points))
     if any(point.verdict is Verdict.DISTURBED for point in points):
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scaling.api.results import load
-from scaling.cli.options import Folder
+from scaling.cli.options import Folder, Full
 from scaling.cli.printing import print_note
 from scaling.reporting.words import count
 
@@ -27,14 +27,15 @@ def export(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to; DIR/rows.FORMAT if left out, - is stdout."),
     ] = None,
+    full: Full = False,
 ) -> None:
     """Write every run of a results folder as one line of a flat table.
 
     Example: scaling export results/quick --format csv -o quick.csv
     """
     if output == Path("-"):
-        load(folder).export(sys.stdout.buffer, form.value)
+        load(folder, full=full).export(sys.stdout.buffer, form.value)
         return
     path = output or folder / f"rows.{form}"
-    written = load(folder).export(path, form.value)
+    written = load(folder, full=full).export(path, form.value)
     print_note(f"{count(written, 'run')} written to {path}")

@@ -7,7 +7,7 @@ import typer
 from scaling.analysis.laws import BEST, LAW_CHOICES
 from scaling.api.results import load
 from scaling.cli.options import Json, Physical, Source
-from scaling.cli.printing import print_json, print_notes, print_table
+from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.reporting.fits import caution_lines, fit_facts, fit_sentences, fits_table, trace_lines, truth_lines
 
 
@@ -29,12 +29,12 @@ def fit(
     if as_json:
         print_json({"series": [fit_facts(one) for one in fits.series_fits]})
         return
-    print(*fit_sentences(fits.series_fits), sep="\n")
+    print_lines(*fit_sentences(fits.series_fits))
     with_law = [one for one in fits.series_fits if not one.is_short]
     if with_law:
-        print()
+        print_lines("")
         print_table(fits_table(with_law))
     traces = [line for one in with_law for line in (*trace_lines(one), *truth_lines(one))]
     if traces:
-        print("", *traces, sep="\n")
+        print_lines("", *traces)
     print_notes(caution_lines(fits.series_fits))

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import scaling
-from scaling.cli.printing import print_note
+from scaling.cli.printing import flush_stdout, prepare_streams, print_lines, print_note
 from scaling.errors import Interrupted, ScalingError
 
 # Group, command, and the first line of its help; module and function have the command's name.
@@ -96,7 +96,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"scaling {scaling.__version__}")
+        print_lines(f"scaling {scaling.__version__}")
         raise typer.Exit
 
 
@@ -111,8 +111,14 @@ def _options(
 
 def main() -> None:
     """Run one command: status 0 done, 1 the answer is no, 2 the user can put it right, 130 interrupted."""
+    prepare_streams()
     try:
-        app()
+        try:
+            app()
+        finally:
+            flush_stdout()
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        sys.exit(1)
     except ScalingError as error:
         print_note(str(error))
         sys.exit(2)

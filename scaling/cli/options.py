@@ -35,6 +35,13 @@ Physical = Annotated[
         help="Counts above this are second threads of so many cores, which were filled first (for a CSV).",
     ),
 ]
+Full = Annotated[
+    bool,
+    typer.Option(
+        "--full",
+        help="Keep what is left out otherwise: user, home, PATH-like variables, values that look like secrets.",
+    ),
+]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")]
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")

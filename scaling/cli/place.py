@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from scaling.cli.options import Json, Root
-from scaling.cli.printing import print_json, print_note, print_table
+from scaling.cli.printing import print_json, print_lines, print_note, print_table
 from scaling.errors import PlacementError
 from scaling.machine import placement as policies
 from scaling.machine.cpulist import parse_list
@@ -45,7 +45,7 @@ def place(
             }
         )
     else:
-        print(f"{chosen.short}: {','.join(map(str, chosen.flat))}")
+        print_lines(f"{chosen.short}: {','.join(map(str, chosen.flat))}")
         print_table(placement_table(machine, chosen))
         for caution in chosen.cautions:
             print_note(f"caution: {caution}")

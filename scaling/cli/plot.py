@@ -19,7 +19,7 @@ from scaling.api.figures import (
 )
 from scaling.api.results import Results, load
 from scaling.cli.options import Folder, check_target
-from scaling.cli.printing import print_note, print_notes
+from scaling.cli.printing import print_lines, print_note, print_notes
 from scaling.reporting.plots.drawing import NotDrawn
 from scaling.reporting.plots.registry import help_text
 from scaling.reporting.points import evaluation_notes
@@ -79,6 +79,6 @@ def _print_evaluation_notes(results: Results, kinds: list[str] | None) -> None:
 
 def _write(figures: Iterable[Drawn], where: Path, formats: list[str]) -> None:
     """Figures as files whose paths are printed, and for each that is none the reason."""
-    for figure in write_figures(figures, where, formats, print):
+    for figure in write_figures(figures, where, formats, print_lines):
         if isinstance(figure, NotDrawn):
             print_note(f"no figure '{figure.kind}': {figure.reason}")

@@ -1,31 +1,116 @@
-"""How commands print: facts as JSON and tables on stdout, sentences on stderr, no colour when piped."""
+"""How commands print: facts as JSON and tables on stdout, sentences on stderr, no colour when piped.
 
+Texts come from rows, locks and files that others may have written: control characters in them are shown by escape and
+never reach a terminal. A stream that is closed, full or of a small character set ends no measurement.
+"""
+
+import codecs
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
 
-from scaling.reporting.words import Table, text_lines
+from scaling.errors import StoreError
+from scaling.reporting.words import Table, text_lines, visible
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20
 
+# What stands for our own characters in a character set without them; any other is shown by escape.
+PLAIN = {"µ": "u", "–": "-", "−": "-", "…": "...", "’": "'", "·": "-", "×": "x", "±": "+-", "≤": "<=", "≥": ">="}
+ERRORS = "scaling.plain"
+
+
+def prepare_streams() -> None:
+    """Have all three standard streams open, so that no file of ours gets their numbers, and able to take any text."""
+    codecs.register_error(ERRORS, _plain)
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=ERRORS)
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    words = (PLAIN.get(letter, letter.encode("ascii", "backslashreplace").decode()) for letter in letters)
+    return "".join(words), error.end
+
+
+def flush_stdout() -> None:
+    """Have everything written that was printed; StoreError where that cannot be."""
+    with _refuse_unwritable():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _refuse_unwritable() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        raise
+    except OSError as error:
+        _silence(sys.stdout)
+        raise StoreError(f"stdout cannot be written: {error.strerror}; make room or give another place") from error
+
+
+def _silence(stream: TextIO) -> None:
+    """Have what is left in a stream go nowhere, or the interpreter would try again as it ends."""
+    with suppress(OSError, ValueError):
+        fd = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(fd, stream.fileno())
+        os.close(fd)
+
 
 def print_json(facts: object) -> None:
     """Facts on stdout: one line for scripts, indented where a person reads it."""
-    print(json.dumps(facts, indent=1 if sys.stdout.isatty() else None, allow_nan=False))
+    _print(json.dumps(facts, indent=1 if sys.stdout.isatty() else None, allow_nan=False))
+
+
+def print_lines(*lines: object) -> None:
+    """Lines on stdout."""
+    _print("\n".join(visible(str(line)) for line in lines))
 
 
 def print_table(table: Table) -> None:
     """A table on stdout, its headers in bold where a person reads it."""
-    first, *rest = text_lines(table)
+    first, *rest = text_lines(Table(table.headers, [tuple(map(visible, row)) for row in table.rows]))
     if sys.stdout.isatty() and any(table.headers):
         first = f"\x1b[1m{first}\x1b[0m"
-    print(first, *rest, sep="\n")
+    _print("\n".join([first, *rest]))
+
+
+def _print(text: str) -> None:
+    with _refuse_unwritable():
+        print(text)
+
+
+def print_line(line: str) -> None:
+    """A line on stderr at once; where that is closed or full there is nobody to tell, and the work goes on."""
+    try:
+        print(visible(line), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        _silence(sys.stderr)
 
 
 def print_note(sentence: str) -> None:
     """A sentence on stderr, out of the way of results."""
-    print(f"scaling: {sentence}", file=sys.stderr)
+    print_line(f"scaling: {sentence}")
 
 
 def print_notes(sentences: Iterable[str]) -> None:

@@ -9,8 +9,8 @@ import typer
 
 from scaling.analysis.ops.traces import Trace, traces_by_point
 from scaling.api.measuring import TRACED_STEPS, ProfileJob, carry_out_profile, prepare_profile
-from scaling.cli.options import Json, NoWait, RetryFailed
-from scaling.cli.printing import print_json, print_note, print_notes, print_table
+from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.errors import StudyError
 from scaling.reporting import operations
@@ -73,6 +73,7 @@ def profile(
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     predict: Predict = None,
+    full: Full = False,
     as_json: Json = False,
 ) -> None:
     """Trace the operations of networks: how long each type takes in a step, and what lies between them.
@@ -89,7 +90,7 @@ def profile(
         return
     given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}
     settings = {"inter": inter} | {key: value for key, value in given.items() if value is not None}
-    job = prepare_profile(workloads, output, settings, steps, reproducible_to)
+    job = prepare_profile(workloads, output, settings, steps, reproducible_to, full)
     print_notes(job.notes)
     traced = carry_out_profile(job, retry_failed, not no_wait, Progress())
     _print(traced, as_json, predicted)
@@ -145,7 +146,7 @@ def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -
         print_json({"profiles": runs, "analysis": operations.op_facts(evaluate_ops(traces, predict))})
         return
     for number, launches in enumerate(traces_by_point(traces).values()):
-        print("\n" * (number > 0) + "\n".join(map(trace_words, launches)))
+        print_lines(*[""] * (number > 0), *map(trace_words, launches))
         print_table(ops_table(*launches))
     _print_analysis(traces, predict)
     print_notes(trace_remarks(ordered))
@@ -172,11 +173,11 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     )
     sections += [operations.predictions_table(result.scalings)] if predict and result.scalings else []
     for table in sections:
-        print()
+        print_lines("")
         print_table(table)
     lines = operations.similarity_lines(result)
     lines += [operations.loss_sentence(scaling.name, loss) for scaling in result.scalings for loss in scaling.losses]
     if lines:
-        print("", *lines, sep="\n")
+        print_lines("", *lines)
     for remark in operations.op_remarks(result):
         print_note(remark)

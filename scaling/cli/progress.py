@@ -3,8 +3,6 @@
 Drawn between runs only: a bar that moves by itself would need a thread that wakes up beside the measurement.
 """
 
-import sys
-
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -12,8 +10,8 @@ from rich.table import Column
 from rich.text import Text
 
 from scaling.api.measuring import Monitor
-from scaling.cli.printing import print_note, print_notes
-from scaling.reporting.words import count, duration, long_duration, point_words
+from scaling.cli.printing import print_line, print_note, print_notes
+from scaling.reporting.words import count, duration, long_duration, point_words, visible
 from scaling.results.rows import Row, launch_of
 from scaling.running.engines.cluster_sweep import Event, NodeTypePlanned, RowStored
 from scaling.running.loop import Runs
@@ -55,9 +53,9 @@ class Progress(Monitor):
         line = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
         if self.bar is None:
             number = f"[{self.schedule.completed}/{self._total()}]"
-            print(f"{number} {line} ({self._left()} left)", file=sys.stderr, flush=True)
+            print_line(f"{number} {line} ({self._left()} left)")
         elif row.outcome.status != "ok":
-            self.bar.console.print(Text(line))
+            self.bar.console.print(Text(visible(line)))
         self._draw()
 
     def event(self, event: Event) -> None:
@@ -77,7 +75,7 @@ class Progress(Monitor):
         parts += [f"now {point_words(run.point)}" for run in self.schedule.pending[:1]]
         parts += [f"last {self.last.partition(':')[0]}"] if self.last else []
         made, total = self.schedule.completed, self._total()
-        self.bar.update(self.task, description=" · ".join(parts), completed=made, total=total, refresh=True)
+        self.bar.update(self.task, description=visible(" · ".join(parts)), completed=made, total=total, refresh=True)
 
     def _total(self) -> int:
         return self.schedule.total

@@ -7,7 +7,8 @@ import typer
 
 from scaling.api.figures import REPORT, figures_folder, write_reports
 from scaling.api.results import load
-from scaling.cli.options import Folder, check_target
+from scaling.cli.options import Folder, Full, check_target
+from scaling.cli.printing import print_lines
 from scaling.errors import FitError
 
 
@@ -24,6 +25,7 @@ def report(
         bool,
         typer.Option("--figures", help="Write its figures as files too, as `scaling plot` does; each is drawn once."),
     ] = False,
+    full: Full = False,
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
@@ -33,11 +35,11 @@ def report(
     Example: scaling report results/quick
     """
     check_target(target)
-    results = load(folder)
+    results = load(folder, full=full)
     if target is not None and not results.is_cluster:
         raise FitError(
             f"--target is what the node types of a cluster are compared at, and {folder} is of one machine; "
             "ask the planner of its page"
         )
     where = figures_folder(output or folder / REPORT) if figures else None
-    print(*write_reports(results, output, target, where, print), sep="\n")
+    print_lines(*write_reports(results, output, target, where, print_lines))

@@ -5,7 +5,7 @@ import sys
 from scaling.api.results import Results, load
 from scaling.api.sources import Source
 from scaling.cli.options import Folder, Json
-from scaling.cli.printing import MOST_REMARKS, print_json, print_notes, print_remarks, print_table
+from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
@@ -30,13 +30,13 @@ def print_points(results: Results) -> None:
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
-            print(f"{source.node_type}, {models}, on {', '.join(sorted(source.machines))}:")
+            print_lines(f"{source.node_type}, {models}, on {', '.join(sorted(source.machines))}:")
         _print_source(source)
         if source.node_type:
             if source.between_machines:
-                print(f"\nmeasured on more than one machine of {source.node_type}:")
+                print_lines("", f"measured on more than one machine of {source.node_type}:")
                 print_table(between_table(source.between_machines))
-            print()
+            print_lines("")
 
 
 def _print_source(source: Source) -> None:
@@ -44,11 +44,11 @@ def _print_source(source: Source) -> None:
     points = source.points
     if sys.stdout.isatty():
         print_table(sparklines_table(points))
-        print()
+        print_lines("")
     print_table(points_table(points))
     short, complaints = source.short_fits(MOST_REMARKS)
     if short:
-        print("", *short_series_sentences(short), "", sep="\n")
+        print_lines("", *short_series_sentences(short), "")
     print_notes(source.notes)
     remarks = [*map(str, complaints), *point_remarks(points)]
     print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in remarks])

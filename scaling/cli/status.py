@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scaling.cli.options import Json
-from scaling.cli.printing import print_json, print_note, print_table
+from scaling.cli.printing import print_json, print_lines, print_note, print_table
 from scaling.errors import ClusterError
 from scaling.reporting.cluster import Pilot, Standing, pilots_table, standing_facts, standing_table
 from scaling.results.cluster_folder import count_rows, is_being_written, read_cluster, read_journal
@@ -37,7 +37,7 @@ def status(
     print_table(standing_table(standings))
     pilots = pilots_table(standings)
     if pilots.rows:
-        print()
+        print_lines("")
         print_table(pilots)
     if not running and any(standing.tally.done != standing.tally.planned for standing in standings):
         print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")

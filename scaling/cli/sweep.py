@@ -12,8 +12,8 @@ from scaling.analysis.fits.verdict import LEAST_COUNTS
 from scaling.analysis.rules import Verdict
 from scaling.api.measuring import Job, carry_out_job, prepare, run_on_cluster
 from scaling.api.results import Results
-from scaling.cli.options import NoWait, RetryFailed
-from scaling.cli.printing import print_note, print_notes
+from scaling.cli.options import Full, NoWait, RetryFailed
+from scaling.cli.printing import print_lines, print_note, print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.show import print_points
 from scaling.errors import StudyError
@@ -49,6 +49,7 @@ def sweep(
         Path | None,
         typer.Option(metavar="FILE", help="Run it on every node type this TOML file describes, through Parsl."),
     ] = None,
+    full: Full = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
 ) -> None:
     """Run a study; the same command again goes on where it stopped.
@@ -63,7 +64,7 @@ def sweep(
         results, incomplete = run_on_cluster(study, output, cluster, settings or [], retry_failed, Progress())
         _finish(results, no_report, incomplete)
         return
-    job = prepare(study, output, settings or [], budget)
+    job = prepare(study, output, settings or [], budget, full)
     print_notes(job.notes)
     if dry_run:
         _print_plan(job)
@@ -120,10 +121,12 @@ def _print_plan(job: Job) -> None:
     walls = job.schedule().walls
     for number, run in enumerate(job.plan.runs, 1):
         cpus = format_list(run.flat_cpus)
-        print(f"{number:>5}  launch {run.launch}  {point_words(run.point)}  on CPUs {cpus}")
+        print_lines(f"{number:>5}  launch {run.launch}  {point_words(run.point)}  on CPUs {cpus}")
     seconds = estimated_seconds(job.plan.runs, job.study, walls)
     bound = "about" if walls or job.study.design == "turns" else "at most about"
-    print(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
+    print_lines(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
     if job.budget_seconds is not None:
         spent = long_duration(job.budget_seconds)
-        print(f"a budget of {spent} makes fewer whole blocks where it is short, further launches where there is more")
+        print_lines(
+            f"a budget of {spent} makes fewer whole blocks where it is short, further launches where there is more"
+        )

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from scaling.errors import StoreError
+from scaling.results.rows import escape_text
 from scaling.study.planning import Run
 
 Event = Literal["begun", "planned", "pilot", "sent", "result", "lost", "late", "left", "ended"]
@@ -50,7 +51,11 @@ _ENTRY = TypeAdapter(Entry)
 
 def entry_to_json(entry: Entry) -> str:
     """An entry as one line of JSON, without what does not apply."""
-    facts = {name: value for name, value in asdict(entry).items() if value is not None}
+    facts = {
+        name: escape_text(value) if isinstance(value, str) else value
+        for name, value in asdict(entry).items()
+        if value is not None
+    }
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -4,9 +4,9 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
@@ -22,6 +22,7 @@ from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.machine.topology import Machine
 from scaling.study.planning import Run
+from scaling.study.privacy import is_private, without_home, without_secrets
 
 SCHEMA = 1
 
@@ -96,6 +97,7 @@ class Row:
     versions: tuple[tuple[str, str], ...]
     started_at: str
     environment: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()
 
 
 def row_to_json(row: Row) -> str:
@@ -118,6 +120,7 @@ def row_facts(row: Row) -> dict[str, object]:
         "versions": dict(row.versions),
         "started_at": row.started_at,
         "environment": dict(row.environment),
+        "left_out": row.left_out,
     }
 
 
@@ -133,7 +136,7 @@ def storable(row: Row) -> Row:
     """
     escaped = replace(
         row,
-        outcome=_escape_outcome(row.outcome),
+        outcome=_change_texts(row.outcome, escape_text),
         versions=tuple((escape_text(name), escape_text(text)) for name, text in row.versions),
         environment=tuple((escape_text(name), escape_text(text)) for name, text in row.environment),
     )
@@ -141,18 +144,35 @@ def storable(row: Row) -> Row:
         launch_of(row_from_json(row_to_json(escaped)))
     except (StoreError, ValueError, ArithmeticError, RecursionError) as error:
         reason = f"what it measured cannot be stored: {error}"[:LONGEST_REASON]
-        tails = {"stdout_tail": escaped.outcome.stdout_tail, "stderr_tail": escaped.outcome.stderr_tail}
-        return replace(escaped, outcome=Outcome("failed", reason, **tails), witness=Witness())
+        tails = escaped.outcome.stdout_tail, escaped.outcome.stderr_tail
+        failed = Outcome("failed", reason, stdout_tail=tails[0], stderr_tail=tails[1])
+        return replace(escaped, outcome=failed, witness=Witness())
     return escaped
 
 
-def _escape_outcome(outcome: Outcome) -> Outcome:
+def public_row(row: Row) -> Row:
+    """A row without what says more about a person than about the run; `left_out` names the variables."""
+    home = dict(row.environment).get("HOME")
+    private = [name for name, _ in row.environment if is_private(name)]
+    point = row.run.point
+    return replace(
+        row,
+        run=replace(row.run, point=replace(point, workload=without_secrets(point.workload))),
+        outcome=_change_texts(row.outcome, lambda text: without_home(without_secrets(text), home)),
+        environment=tuple((name, value) for name, value in row.environment if name not in private),
+        left_out=tuple(dict.fromkeys((*row.left_out, *private))),
+    )
+
+
+def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
+    """An outcome with every text of the program's changed, reason and cautions no longer than a person reads."""
+    reason, stdout, stderr = outcome.reason, outcome.stdout_tail, outcome.stderr_tail
     return replace(
         outcome,
-        reason=None if outcome.reason is None else escape_text(outcome.reason)[:LONGEST_REASON],
-        cautions=tuple(escape_text(caution)[:LONGEST_REASON] for caution in outcome.cautions),
-        stdout_tail=None if outcome.stdout_tail is None else escape_text(outcome.stdout_tail),
-        stderr_tail=None if outcome.stderr_tail is None else escape_text(outcome.stderr_tail),
+        reason=None if reason is None else change(reason)[:LONGEST_REASON],
+        cautions=tuple(change(caution)[:LONGEST_REASON] for caution in outcome.cautions),
+        stdout_tail=None if stdout is None else change(stdout),
+        stderr_tail=None if stderr is None else change(stderr),
     )
 
 
@@ -218,6 +238,7 @@ class _RowLine(TypedDict):
     versions: dict[str, str]
     started_at: str
     environment: dict[str, str]
+    left_out: NotRequired[tuple[str, ...]]
 
 
 _LINE = TypeAdapter(_RowLine)
@@ -273,6 +294,7 @@ def _row(parsed: _RowLine) -> Row:
         versions=tuple(parsed["versions"].items()),
         started_at=parsed["started_at"],
         environment=tuple(parsed["environment"].items()),
+        left_out=parsed.get("left_out", ()),
     )
 
 

@@ -14,8 +14,9 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
-from scaling.results.rows import Row, row_from_json, row_identity, row_to_json
+from scaling.results.rows import Row, public_row, row_from_json, row_identity, row_to_json
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
+from scaling.study.privacy import without_secrets
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
 ROWS = RecordFormat(
@@ -97,19 +98,23 @@ class Folder:
     census: RowCensus = field(default_factory=RowCensus)
 
 
-def read_folder(path: Path) -> Folder:
-    """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows."""
+def read_folder(path: Path, full: bool = False) -> Folder:
+    """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows.
+
+    What says more about a person than about the runs is left out, unless it is asked for in full.
+    """
     traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
     has_rows = (path / ROWS.file).exists() or not traced
     census = RowCensus()
     read = read_rows(path, census.count_repeated) if has_rows else (run.row for run in traced)
-    rows = tuple(census.count(read))
+    rows = tuple(census.count(read if full else map(public_row, read)))
+    study_toml = read_study_toml(path)
     if not rows:
         raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
     return Folder(
         name=path.resolve().name,
         rows=rows,
-        study_toml=read_study_toml(path),
+        study_toml=study_toml if full or study_toml is None else without_secrets(study_toml),
         machine=read_machine_file(path),
         findings=read_findings(path),
         traces=tuple(trace for trace in map(trace_of, traced) if trace),

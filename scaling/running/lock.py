@@ -45,10 +45,14 @@ class MachineLock:
                 raise BusyError(f"{_holder(self.fd)}; leave out --no-wait to wait for it") from None
             notify(f"{_holder(self.fd)}; waiting for it to end")
             fcntl.flock(self.fd, fcntl.LOCK_EX)
+        except OSError as error:
+            raise BusyError(
+                f"the lock file cannot be locked: {error.strerror}; set SCALING_LOCK to a file on a local disk"
+            ) from error
 
     def _sign(self, purpose: str) -> None:
         """Say who holds it."""
-        holder = {"pid": os.getpid(), "user": getpass.getuser(), "purpose": purpose}
+        holder = {"pid": os.getpid(), "user": _user(), "purpose": purpose}
         text = json.dumps({**holder, "since": datetime.now().astimezone().isoformat(timespec="seconds")}).encode()
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, text, 0)
@@ -56,6 +60,14 @@ class MachineLock:
     def release(self) -> None:
         """Let the next sweep begin; a child that shares the lock still holds it until it ends."""
         os.close(self.fd)
+
+
+def _user() -> str:
+    """The name of this user, or the number of one who has none, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _open(path: Path) -> int:

@@ -17,6 +17,7 @@ from pydantic import Field
 from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import Placement, Request, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
+from scaling.study.privacy import without_secrets
 from scaling.study.spec import AXES, Items, Start, Study, Threads
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -209,7 +210,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
     for placement, smt in product(study.placements, _smt_widths(study, topology)):
         for cores in _core_counts(study, topology, placement, smt, notes):
             for workload, mode, items, intra, inter in product(
-                study.workloads, study.modes, study.items, study.intra, study.inter
+                workload_names(study), study.modes, study.items, study.intra, study.inter
             ):
                 yield Point(
                     workload=workload,
@@ -227,6 +228,17 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     intra=intra,
                     inter=inter,
                 )
+
+
+def workload_names(study: Study) -> dict[str, str]:
+    """The workloads of a study by the names that their points have, which leave secrets out."""
+    names = {without_secrets(text): text for text in study.workloads}
+    if len(names) < len(study.workloads):
+        raise StudyError(
+            f"study '{study.name}': two of its workloads differ only in what looks like a secret, which is left out of "
+            "rows; have the program read it from a file"
+        )
+    return names
 
 
 def _smt_widths(study: Study, topology: Topology) -> tuple[int, ...]:

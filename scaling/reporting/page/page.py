@@ -80,6 +80,7 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
         study=folder.study_toml,
         versions=provenance.versions(folder.rows),
         environment=provenance.environment(folder.rows),
+        left_out=provenance.left_out(folder.rows),
         commands=provenance.commands(folder),
     )
 

@@ -110,6 +110,11 @@ def environment(rows: Sequence[Row]) -> list[tuple[str, str]]:
     return _distinct_values(row.environment for row in rows)
 
 
+def left_out(rows: Sequence[Row]) -> list[str]:
+    """The variables that runs had and the page leaves out."""
+    return sorted({name for row in rows for name in row.left_out})
+
+
 def _distinct_values(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
     values: dict[str, dict[str, None]] = {}
     for group in pairs:

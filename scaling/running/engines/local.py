@@ -15,7 +15,7 @@ from types import TracebackType
 
 from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.topology import Machine, Topology
-from scaling.results.rows import Row, storable
+from scaling.results.rows import Row, public_row, storable
 from scaling.results.traces import TracedRow, storable_trace
 from scaling.running import memory, processes
 from scaling.running.cohort import MemberSpec, take_turns
@@ -25,7 +25,7 @@ from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import Run, turns_of
+from scaling.study.planning import Run, turns_of, workload_names
 from scaling.study.spec import Study
 from scaling.study.workload import Command, Named, workload
 
@@ -40,8 +40,12 @@ class LocalEngine:
         machine: Machine,
         held_open: tuple[int, ...] = (),
         notify: Callable[[str], None] = lambda sentence: None,
+        full: bool = False,
     ) -> None:
+        """With `full`, rows keep the user's variables and folders too."""
         self.study = study
+        self.workloads = workload_names(study)
+        self.full = full
         self.topology = topology
         self.machine = machine
         self.mark = uuid.uuid4().hex
@@ -102,7 +106,7 @@ class LocalEngine:
             yield storable(self._row(run, spec, result, started_at))
 
     def _row(self, run: Run, spec: ChildSpec, launched: LaunchResult, started_at: str) -> Row:
-        return Row(
+        row = Row(
             run=run,
             outcome=launched.outcome,
             witness=launched.witness,
@@ -111,6 +115,7 @@ class LocalEngine:
             started_at=started_at,
             environment=row_variables(spec.environment),
         )
+        return row if self.full else public_row(row)
 
     def _versions(self, run: Run) -> dict[str, str]:
         """What is known of a run's software before it has said more: of another interpreter, which it is."""
@@ -152,7 +157,7 @@ class LocalEngine:
     def _request(self, run: Run, cpus: CpuSet) -> RunRequest:
         point = run.point
         return RunRequest(
-            workload=_workload_spec(point.workload),
+            workload=_workload_spec(self.workloads.get(point.workload, point.workload)),
             setting={
                 "mode": point.mode,
                 "size": point.size,

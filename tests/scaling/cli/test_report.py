@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,41 @@ def test_no_output_takes_the_place_of_the_measurements_or_of_a_device(small, com
     assert (small / "rows.jsonl").read_bytes() == before
     assert scaling(command[0], small, *command[1:], "-o", "/dev/null").returncode == 0
     assert Path("/dev/null").is_char_device()
+
+
+@pytest.fixture
+def personal(tmp_path):
+    """A folder whose rows and study tell of a person, as rows once did."""
+    secret = "command: ./prog --token=hunter2"
+    private = {"USER": "ada", "HOME": "/home/ada", "PATH": "/home/ada/bin", "LC_SECRET_PROJECT": "x", "LANG": "C"}
+    rows = []
+    for one in made("cores = [1, 2]\nlaunches = 3"):
+        point = replace(one.run.point, workload=secret)
+        rows.append(replace(one, run=replace(one.run, point=point), environment=tuple(private.items())))
+    failed = replace(rows[-1].outcome, status="failed", reason="no /home/ada/x --token=hunter2", step_seconds=())
+    folder = written([*rows[:-1], replace(rows[-1], outcome=failed)], tmp_path / "personal")
+    (folder / "study.toml").write_text(f'workloads = ["{secret}"]\n')
+    return folder
+
+
+PERSONAL = ("hunter2", "/home/ada", "SECRET_PROJECT=", ">ada<")
+
+
+def test_a_page_leaves_out_what_tells_of_a_person_and_says_so(personal):
+    assert scaling("report", personal).returncode == 0
+    page = (personal / "report.html").read_text()
+    assert not [text for text in PERSONAL if text in page]
+    assert "HOME, LC_SECRET_PROJECT, PATH, USER, and command-line values that look like secrets" in page
+    assert scaling("report", personal, "--full").returncode == 0
+    page = (personal / "report.html").read_text()
+    assert "hunter2" in page
+    assert "/home/ada/bin" in page
+
+
+def test_an_export_leaves_it_out_too(personal):
+    assert scaling("export", personal, "--format", "csv").returncode == 0
+    table = (personal / "rows.csv").read_text()
+    assert not [text for text in PERSONAL if text in table]
+    assert "command: ./prog --token=***" in table
+    assert scaling("export", personal, "--format", "csv", "--full").returncode == 0
+    assert "no /home/ada/x --token=hunter2" in (personal / "rows.csv").read_text()

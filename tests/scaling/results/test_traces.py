@@ -25,7 +25,13 @@ STEPS = (
 )
 RUN = replace(first_run('intra = "cores"\ninter = 2'), traced=4)
 TRACED = TracedRow(row(RUN, step_seconds=(9.0, 0.9, 0.9, 0.9, 0.9), warmup_steps=1), STEPS)
-FAILED = TracedRow(row(RUN, step_seconds=(), status="failed", reason="no memory", items_per_step=None), ())
+FAILED = TracedRow(
+    replace(
+        row(RUN, step_seconds=(), status="failed", reason="no memory", items_per_step=None),
+        started_at="2026-01-01T00:01:00.000+00:00",
+    ),
+    (),
+)
 
 seconds = st.floats(min_value=0, max_value=1e6)
 op_times = st.builds(OpTime, st.text(min_size=1, max_size=5), seconds, st.integers(1, 10**6))

@@ -62,5 +62,7 @@ def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):
         f"command: {sys.executable} -c \"import os; open('{shown}', 'w').write(' '.join(os.environ))\"", intra=2
     )
     seen = set(shown.read_text().split())
-    assert seen - {"SCALING_SWEEP", "TMPDIR", "LC_CTYPE"} == {name for name, _ in row.environment} - {"LC_CTYPE"}
+    said = {*(name for name, _ in row.environment), *row.left_out}
+    assert seen - {"SCALING_SWEEP", "TMPDIR", "LC_CTYPE"} == said - {"LC_CTYPE"}
+    assert {"PATH", "HOME"} <= set(row.left_out)
     assert dict(row.environment)["OMP_NUM_THREADS"] == "2"

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import shutil
@@ -134,3 +135,23 @@ def test_a_lock_that_cannot_be_signed_is_given_back(monkeypatch):
         with pytest.raises(OSError, match="No space left"):
             MachineLock("study 'mine'", False, print)
     MachineLock("study 'mine'", False, print).release()
+
+
+@pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 4711"), OSError("No username set")])
+def test_a_user_without_a_name_is_a_number(own_lock, monkeypatch, error):
+    def getuser():
+        raise error
+
+    monkeypatch.setattr("getpass.getuser", getuser)
+    MachineLock("study 'mine'", True, print).release()
+    assert json.loads(own_lock.read_text())["user"] == str(os.getuid())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])
+def test_a_file_system_without_locks_is_one_sentence(monkeypatch, number):
+    def flock(fd, operation):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(BusyError, match=r"cannot be locked: .*; set SCALING_LOCK to a file on a local disk"):
+        MachineLock("study 'mine'", True, print)

@@ -187,3 +187,10 @@ def test_another_way_of_starting_processes_is_another_study():
 )
 def test_what_no_machine_would_go_on_with_is_known_without_one(old, new, why):
     assert incompatibility_anywhere(study(old), study(new)) == why
+
+
+def test_points_leave_secrets_out_and_workloads_that_differ_in_nothing_else_are_refused():
+    planned = plan(study('workloads = ["command: ./a --token=x"]'), machine(2))
+    assert {run.point.workload for run in planned.runs} == {"command: ./a --token=***"}
+    with pytest.raises(StudyError, match="differ only in what looks like a secret"):
+        plan(study('workloads = ["command: ./a --token=x", "command: ./a --token=y"]'), machine(2))

@@ -8,8 +8,10 @@ import pytest
 
 from benchmarks.shared.machines import study
 from scaling.machine.sysfs import read_machine, read_topology
+from scaling.results.rows import row_to_json
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan
+from tests.runs import row_of
 
 LITTERS = f'command: {sys.executable} -c "import tempfile; tempfile.mkdtemp()"'
 
@@ -56,3 +58,13 @@ def test_no_two_engines_share_a_scratch_folder():
     machine = read_machine(topology)
     with LocalEngine(study(), topology, machine) as one, LocalEngine(study(), topology, machine) as other:
         assert one.scratch.folder != other.scratch.folder
+
+
+def test_a_program_gets_the_secret_that_its_row_leaves_out(tmp_path):
+    shown = tmp_path / "seen"
+    code = f"import sys; open('{shown}', 'w').write(sys.argv[1])"
+    row = row_of(f'command: {sys.executable} -c "{code}" --token=hunter2')
+    assert row.outcome.status == "ok"
+    assert shown.read_text() == "--token=hunter2"
+    assert "hunter2" not in row_to_json(row)
+    assert "--token=***" in row.run.point.workload
