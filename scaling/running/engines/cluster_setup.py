@@ -97,7 +97,7 @@ def _node_type_sweep(
     cluster = job.cluster
     spool = job.folder.resolve() / SPOOL if cluster.shared else None
     if spool is not None:
-        spool.mkdir(exist_ok=True)
+        spool.mkdir(exist_ok=True, mode=0o700)
     longest = job.study.timeout_seconds + START_AND_END_SECONDS
     log_folder = job.folder.resolve() / PARSL / f"{time.strftime('%Y%m%d-%H%M%S')}-{node_type.name}"
     pilots = ParslPilots(node_type, cluster, log_folder, node_type.drain_seconds(longest))

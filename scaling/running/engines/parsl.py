@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from scaling.analysis.witness import Witness
+from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine
 from scaling.results.cluster_folder import Journal, Spooled, read_spool, spool_path
@@ -169,7 +170,7 @@ class ParslEngine:
         spooled = {(reply.key, reply.attempt): reply.path for reply in self._read_spool()}
         for key, attempt in self.ledger.open_attempts(self.node_type.name).items():
             path = spooled.get((key, attempt))
-            row = None if path is None or key in completed else _spooled_row(path.read_text())
+            row = None if path is None or key in completed else _spooled_row(path, key)
             if row is not None:
                 yield row
             if key in completed or row is not None:
@@ -243,11 +244,11 @@ class ParslEngine:
             if self._lost(sent, error):
                 return None
             return self._failed_row(sent.run, f"{error}, in attempt {sent.number}, which was the last")
-        if isinstance(reply, NodeRefusal):
-            self._write("lost", sent.key, sent.number, node=reply.node, note=reply.reason)
-            self.watch.exclude_node(reply.job, f"{_node_name(reply)}: {reply.reason}")
+        row = reply.reason if isinstance(reply, NodeRefusal) else _row_of_run(reply, sent.key)
+        if isinstance(row, str):
+            self._write("lost", sent.key, sent.number, node=reply.node, note=row)
+            self.watch.exclude_node(reply.job, f"{_node_name(reply)}: {row}")
             return None
-        row = row_from_json(reply.row)
         # Whoever ends a job may end its run first, whose reply is then the last of the node.
         ended = NodeLostError(f"{_node_name(reply)} was told to end its run")
         if row.outcome.status == "interrupted" and self._lost(sent, ended):
@@ -326,9 +327,19 @@ def _node_name(reply: NodeDescription | NodeRow | NodeRefusal) -> str:
     return f"node {reply.node or 'without a name'}"
 
 
-def _spooled_row(text: str) -> Row | None:
-    """The row of a reply in the spool; None where the node refused, or was cut off as it wrote."""
+def _row_of_run(reply: NodeRow, key: str) -> Row | str:
+    """The row of a reply, or what is wrong with it: it must be one, and of the run that was sent."""
     try:
-        return row_from_json(decode(text, NodeRow).row)
-    except MessageError:
+        row = row_from_json(reply.row)
+    except StoreError as error:
+        return f"it answered with something that is no row: {error}"
+    return row if run_key(row.run) == key else "it answered with the row of another run"
+
+
+def _spooled_row(path: Path, key: str) -> Row | None:
+    """The row of a reply in the spool; None where the node refused, was cut off as it wrote, or made another run."""
+    try:
+        row = _row_of_run(decode(path.read_bytes(), NodeRow), key)
+    except (MessageError, OSError):
         return None
+    return None if isinstance(row, str) else row

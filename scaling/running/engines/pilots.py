@@ -7,7 +7,6 @@ a node is lost. How many pilots there should be, and what a lost one means, is t
 import errno
 import ipaddress
 import logging
-import shlex
 import socket
 import sys
 import time
@@ -19,7 +18,8 @@ from typing import Any, Protocol
 import psutil
 
 from scaling.errors import ClusterError
-from scaling.running.engines import interchange
+from scaling.running.engines import interchange, pilot_keys
+from scaling.running.engines.pilot_keys import PILOT_FOLDER
 from scaling.running.engines.schedulers import Job, cancel_jobs, provider, read_jobs
 from scaling.study.cluster import Cluster, NodeType
 
@@ -74,7 +74,7 @@ class ParslPilots:
         self.node_type = node_type
         self._log = folder.parent / DRIVER_LOG
         self._scripts = folder / "scripts"
-        self._scripts.mkdir(parents=True, exist_ok=True)
+        self._scripts.mkdir(parents=True, exist_ok=True, mode=0o700)  # the scripts carry keys
         self._executor = _executor(node_type, cluster, folder, drain_seconds)
         self._providers = {host: provider(node_type, cluster.shared, host) for host in node_type.hosts or (None,)}
         for provider_of_host in self._providers.values():
@@ -97,7 +97,8 @@ class ParslPilots:
     def submit_job(self, host: str | None) -> str:
         """Submit one more job, for a host where one is named; its number."""
         self._submitted += 1
-        command = self._executor.launch_cmd.format(block_id=self._submitted)
+        keys = pilot_keys.export_line(Path(self._executor.cert_dir))
+        command = f"{keys}\n{self._executor.launch_cmd.format(block_id=self._submitted)}"
         try:
             number = self._providers[host].submit(command, 1, f"scaling.{self.node_type.name}")
         except Exception as error:  # every provider has errors of its own
@@ -166,13 +167,19 @@ def start_log(folder: Path) -> None:
 
 
 def check_parsl() -> None:
-    """Refuse where Parsl is not installed."""
+    """Refuse where Parsl is not installed, or could not tell its own nodes from strangers."""
     try:
         import parsl  # noqa: F401
+        import zmq
     except ImportError as error:
         raise ClusterError(
             "a sweep on a cluster needs Parsl, which is not installed; give: pip install 'cpu-scaling[cluster]'"
         ) from error
+    if not zmq.has("curve"):
+        raise ClusterError(
+            "a sweep on a cluster encrypts its connections, and this ZeroMQ cannot (it has no CURVE); "
+            "give: pip install --force-reinstall --only-binary :all: pyzmq"
+        )
 
 
 def own_address() -> str:
@@ -219,12 +226,12 @@ def _executor(node_type: NodeType, cluster: Cluster, folder: Path, drain_seconds
     from parsl.providers import LocalProvider
 
     name = f"{time.time_ns():x}"
-    python = shlex.quote(node_type.python or sys.executable)
-    pool = f"exec {python} -P -m parsl.executors.high_throughput.process_worker_pool"
+    pool = pilot_keys.command(node_type.python or sys.executable)
+    launch = DEFAULT_LAUNCH_CMD.replace("process_worker_pool.py", pool, 1).replace("{cert_dir}", PILOT_FOLDER, 1)
     executor = HighThroughputExecutor(
         label=node_type.name,
         provider=LocalProvider(init_blocks=0),  # jobs are submitted by the providers, one per host
-        launch_cmd=DEFAULT_LAUNCH_CMD.replace("process_worker_pool.py", pool, 1),
+        launch_cmd=launch,
         interchange_launch_cmd=interchange.command(),
         address=cluster.address or own_address(),
         worker_port_range=cluster.ports,
@@ -235,8 +242,8 @@ def _executor(node_type: NodeType, cluster: Cluster, folder: Path, drain_seconds
         address_probe_timeout=cluster.threshold_seconds,
         drain_period=drain_seconds,
         poll_period=POLL_MILLISECONDS,
-        worker_logdir_root=None if cluster.shared else f"/tmp/scaling-{name}",
-        encrypted=cluster.shared,  # the certificates are in the folder that is shared
+        worker_logdir_root=None if cluster.shared else PILOT_FOLDER,
+        encrypted=True,
     )
     executor.run_id = name
     executor.run_dir = str(folder)

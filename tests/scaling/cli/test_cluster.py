@@ -220,6 +220,15 @@ def test_every_run_is_made_once_on_a_node_of_its_type_and_none_beside_another(sw
     assert len(sweep.journal("pilot")) == 4
 
 
+def test_nodes_that_share_no_folder_get_their_keys_from_the_scheduler_and_leave_none_behind(sweep):
+    sweep.write({"kindA": 1}, idle_study(0.1, launches=1), shared=False)
+    done = sweep.run()
+    assert done.returncode == 0, done.stderr
+    complete(sweep, 3, ("kindA",))
+    assert not (sweep.results / "spool").exists()
+    until(lambda: not list(sweep.folder.glob("scaling-*")), 60, lambda: list(sweep.folder.iterdir()))
+
+
 def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_nothing_twice(sweep, slurm):
     sweep.write({"kindA": 2, "kindB": 2}, idle_study(1.2, launches=5, step=0.3), **SOON)
     with sweep.started() as driver:

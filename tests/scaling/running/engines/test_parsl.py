@@ -11,7 +11,7 @@ from scaling.results.rows import run_to_json
 from scaling.running.engines.parsl import ParslEngine, StoppedError, StudyText
 from scaling.running.engines.pilots import NodeLostError, WorkerLostError
 from scaling.running.engines.watch import NodeTypeError, Watch
-from scaling.running.messages import NodeDescription, encode
+from scaling.running.messages import NodeDescription, NodeRow, encode
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.planning import plan
 from tests.scaling.running.engines.fake_pilots import FakePilots, refusal, row_reply
@@ -113,6 +113,31 @@ def test_a_node_that_refuses_is_excluded_and_its_run_goes_to_another(journal):
     assert len(rows) == 3
     assert pilots.cancelled == ["1"]
     assert "going on without it" in notes[0]
+
+
+@pytest.mark.parametrize("wrong", ["another run", "no row"])
+def test_a_node_that_answers_with_something_else_is_excluded_and_its_run_goes_to_another(journal, tmp_path, wrong):
+    def verdict(request, number):
+        if number > 1:
+            return row_reply(request.run)
+        return row_reply(run_to_json(RUNS[1])) if wrong == "another run" else encode(NodeRow("n1", "1", "{}"))
+
+    notes = []
+    rows = list(engine(journal, FakePilots(verdict), notes=notes).execute(RUNS[:1]))
+    assert [run_key(row.run) for row in rows] == [run_key(RUNS[0])]
+    assert ("lost", 1) in entries(tmp_path)
+    assert any("node n1: it answered with" in note for note in notes)
+
+
+@pytest.mark.parametrize("text", [row_reply(run_to_json(RUNS[1])), encode(NodeRow("n1", "1", "{}"))])
+def test_an_answer_in_the_spool_that_is_not_of_its_run_is_lost(journal, tmp_path, text):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    key = run_key(RUNS[0])
+    journal.write("sent", "epyc", key=key, attempt=1)
+    spool_path(spool, "epyc", key, 1).write_text(text)
+    assert list(engine(journal, FakePilots(lambda *_: None), spool=spool).recover(set())) == []
+    assert ("lost", 1) in entries(tmp_path)
 
 
 def test_a_node_type_whose_last_node_refuses_is_left_with_the_reason(journal):
