@@ -54,13 +54,19 @@ def memory_headroom(root: Path) -> float:
 
 def _quota_v2(folder: Path) -> float | None:
     quota, _, period = (read_text(folder / "cpu.max") or "max").partition(" ")
-    return None if quota == "max" else int(quota) / int(period or 100_000)
+    return None if quota == "max" else int(quota) / _positive(int(period or 100_000))
 
 
 def _quota_v1(folder: Path) -> float | None:
     quota = int(read_text(folder / "cpu.cfs_quota_us") or -1)
     period = int(read_text(folder / "cpu.cfs_period_us") or 100_000)
-    return quota / period if quota > 0 else None
+    return quota / _positive(period) if quota > 0 else None
+
+
+def _positive(period: int) -> int:
+    if period <= 0:
+        raise ValueError(f"a period of {period} microseconds is none")
+    return period
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:

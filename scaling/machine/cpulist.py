@@ -7,6 +7,9 @@ CpuSet = frozenset[int]
 # Linux is built for at most 8192 CPUs; a larger number is a slip of the pen, and would eat memory as a range.
 HIGHEST_CPU = 65535
 
+# A list may name CPUs again, but not for ever.
+MOST_NAMED = 16 * HIGHEST_CPU
+
 
 def parse_list(text: str) -> CpuSet:
     """The CPUs of a list such as '0-3,8'; ValueError where it is none."""
@@ -16,20 +19,27 @@ def parse_list(text: str) -> CpuSet:
 def ordered_list(text: str) -> tuple[int, ...]:
     """The CPUs of a list in the order they were written, each once."""
     cpus: dict[int, None] = {}
+    named = 0
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         first, _, last = part.partition("-")
         if not (first.isdecimal() and (last.isdecimal() or (last == "" and "-" not in part))):
-            raise ValueError(f"'{part}' is neither a CPU number nor a range such as 0-3")
-        low, high = int(first), int(last or first)
-        if not low <= high <= HIGHEST_CPU:
-            raise ValueError(f"'{part}' is not a range of CPU numbers up to {HIGHEST_CPU}")
+            raise ValueError(f"'{part[:40]}' is neither a CPU number nor a range such as 0-3")
+        low, high = int(first[-20:]), int((last or first)[-20:])
+        if max(len(first), len(last)) > 20 or not low <= high <= HIGHEST_CPU:
+            raise ValueError(f"'{part[:40]}' is not a range of CPU numbers up to {HIGHEST_CPU}")
+        named += high - low + 1
+        if named > MOST_NAMED:
+            raise ValueError("it names the same CPUs again and again")
         cpus.update(dict.fromkeys(range(low, high + 1)))
     return tuple(cpus)
 
 
 def parse_mask(text: str) -> CpuSet:
     """The CPUs of a hexadecimal mask such as 'ff,00000000'."""
-    bits = int(text.replace(",", ""), 16)
+    digits = text.replace(",", "").lstrip("0") or "0"
+    if len(digits) > (HIGHEST_CPU + 1) // 4:
+        raise ValueError(f"a mask of {len(digits)} digits is for more than {HIGHEST_CPU + 1} CPUs")
+    bits = int(digits, 16)
     return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from scaling.errors import MachineError
 from scaling.machine import cgroups
-from scaling.machine.cpulist import CpuSet, parse_list, parse_mask
+from scaling.machine.cpulist import HIGHEST_CPU, CpuSet, parse_list, parse_mask
 from scaling.machine.files import numbered_folders, read_text
 from scaling.machine.topology import CpuMasks, Machine, Topology, topology
 
@@ -36,6 +36,10 @@ def read_topology(root: Path = HERE) -> Topology:
     folders = numbered_folders(cpu_folder, "cpu")
     if not folders:
         raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; give the folder that holds sys/")
+    if max(folders) > HIGHEST_CPU:
+        raise MachineError(
+            f"{cpu_folder} has a cpu{max(folders)}, and numbers end at {HIGHEST_CPU}; the recording is damaged"
+        )
     hybrid = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_CORE_TYPES.items()}
     online = _online(cpu_folder, folders)
     everything = frozenset(folders)

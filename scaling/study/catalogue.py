@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scaling.errors import StudyError
-from scaling.study.keys import did_you_mean
+from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.spec import Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, check_workload, workload
 
@@ -48,7 +48,8 @@ def read_study_text(name: str) -> str:
             f"there are {', '.join(studies)}, or give a file that ends in .toml"
         )
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(LONGEST_TOML + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StudyError(f"study {name} cannot be read: {reason}; give a TOML file or a name in `sweeps`") from error

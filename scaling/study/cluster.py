@@ -2,14 +2,13 @@
 
 import ipaddress
 import math
-import tomllib
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 from scaling.errors import ClusterError
-from scaling.study.keys import accepted_words, as_list, first_problem, parse_duration, takes
+from scaling.study.keys import accepted_words, as_list, excerpt, first_problem, parse_duration, parse_toml, takes
 
 # A pilot takes a moment to come up and one to leave; no run may be cut off by the time limit of its pilot.
 MARGIN_SECONDS = 60.0
@@ -172,8 +171,8 @@ class Cluster:
 def cluster_from_toml(text: str, source: str) -> Cluster:
     """The cluster a TOML text describes."""
     try:
-        return Cluster(**tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise ClusterError(f"cluster {source}: not valid TOML: {error}") from error
+        return Cluster(**parse_toml(text))
+    except ValueError as error:
+        raise ClusterError(f"cluster {source}: not valid TOML: {excerpt(str(error))}") from error
     except ClusterError as error:
         raise ClusterError(f"cluster {source}: {error}") from error

@@ -7,6 +7,7 @@ schedulers do: 90, 45s, 10m, 1h30m, 1.5 h, 01:30:00.
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, get_type_hints
@@ -14,10 +15,29 @@ from typing import Any, get_type_hints
 from pydantic import Field, ValidationError
 
 UNKNOWN = "unexpected_keyword_argument"
+
+# More than anybody writes. A key of many parts takes the parser the square of their number.
+LONGEST_TOML = 2**20
+MOST_DOTS_PER_LINE = 2000
+
+# A message shows so much of a wrong value or an unknown key.
+LONGEST_EXCERPT = 100
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _UNITS = re.compile(rf"(?:{_NUMBER}\s*h)?\s*(?:{_NUMBER}\s*(?:min|m))?\s*(?:{_NUMBER}\s*s)?")
 _CLOCK = re.compile(r"(\d+):(\d\d):(\d\d)")
 _PLAIN = re.compile(_NUMBER)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The keys of a TOML text; ValueError, in words, where it is none or beyond what anybody writes."""
+    if len(text) > LONGEST_TOML:
+        raise ValueError(f"it is longer than {LONGEST_TOML} characters")
+    if any(line.count(".") > MOST_DOTS_PER_LINE for line in text.splitlines()):
+        raise ValueError(f"a line has more than {MOST_DOTS_PER_LINE} dots")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
 
 
 def takes(words: str, **limits: Any) -> Any:
@@ -54,7 +74,7 @@ def first_problem(
     value, more = problems[key]["input"], f" (and {len(problems) - 1} more to put right)" if len(problems) > 1 else ""
     if unknown:
         hint = did_you_mean(key, keys) or (unknown_key_hint(value) if unknown_key_hint else _known_keys(keys))
-        return f"unknown key '{key}'{hint}{more}"
+        return f"unknown key '{excerpt(key)}'{hint}{more}"
     return _wrong_value(key, problems[key]["type"], value, keys[key]) + more
 
 
@@ -66,7 +86,20 @@ def _wrong_value(key: str, problem: str, value: object, words: str) -> str:
     if problem == "missing":
         return f"key '{key}' is missing; it takes {words}"
     hint = did_you_mean(value, re.findall(r"'(\w+)'", words)) if isinstance(value, str) else ""
-    return f"key '{key}' cannot be {json.dumps(value, default=str)}; it takes {words}{hint}"
+    return f"key '{key}' cannot be {excerpt(_json(value))}; it takes {words}{hint}"
+
+
+def _json(value: object) -> str:
+    try:
+        return json.dumps(value, default=str)
+    except (RecursionError, ValueError):  # nested too deeply; a number of too many digits
+        return "a number or a nesting of that size"
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, without anything that would steer a terminal."""
+    shown = "".join(character if character.isprintable() else "?" for character in text[:LONGEST_EXCERPT])
+    return shown if len(text) <= LONGEST_EXCERPT else f"{shown}…"
 
 
 def parse_duration(text: str) -> float:

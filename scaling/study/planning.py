@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import product
+from math import prod
 from typing import Annotated
 
 from pydantic import Field
@@ -40,6 +41,10 @@ timeout_seconds = 3600
 # The plain steps a trace is held against. TensorFlow takes some ninety runs to learn which ops are too cheap to be
 # worth another thread, so these end in the state that long runs are in.
 PLAIN_STEPS = 100
+
+# What can be held in memory: runs, and the CPUs that they list.
+MOST_RUNS = 1_000_000
+MOST_LISTED_CPUS = 100_000_000
 
 # Held where a run is read back from a file; planning itself makes no other.
 PositiveCount = Annotated[int, Field(ge=1)]
@@ -140,6 +145,7 @@ def plan(study: Study, topology: Topology) -> Plan:
     """
     notes: dict[str, None] = {}
     try:
+        _refuse_too_large(study, topology)
         points = list(_points(study, topology, notes))
         blocks = [block(study, topology, points, launch) for launch in range(1, study.launches + 1)]
         if study.design == "apart":
@@ -148,6 +154,25 @@ def plan(study: Study, topology: Topology) -> Plan:
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error
     return Plan(tuple(run for runs in blocks for run in runs), tuple(notes))
+
+
+def _refuse_too_large(study: Study, topology: Topology) -> None:
+    """Refuse a plan that cannot be held, by its size, before it is made."""
+    counts = [
+        (smt, _core_counts(study, topology, placement, smt, {}))
+        for placement, smt in product(study.placements, _smt_widths(study, topology))
+    ]
+    combinations = prod(len(getattr(study, axis)) for axis in ("workloads", "modes", "items", "intra", "inter"))
+    runs = combinations * study.launches * sum(len(cores) for _, cores in counts)
+    # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
+    lists = study.launches if study.design == "turns" else 1
+    most = len(topology.cores)  # what needs more is refused by its placement
+    cpus = lists * sum(smt * min(number, most) for smt, cores in counts for number in cores)
+    if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
+        raise StudyError(
+            f"study '{study.name}' comes to {runs:,} runs that list {cpus:,} CPUs, and at most {MOST_RUNS:,} runs "
+            f"and {MOST_LISTED_CPUS:,} CPUs can be held; name fewer cores, launches or workloads"
+        )
 
 
 def block(study: Study, topology: Topology, points: Sequence[Point], launch: int) -> list[Run]:

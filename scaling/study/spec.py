@@ -1,7 +1,6 @@
 """A study as a frozen value, from TOML or from Python, checked once; later modules trust it. Pure."""
 
 import json
-import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from scaling.errors import PlacementError, StudyError
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.study.keys import accepted_words, as_list, did_you_mean, first_problem, takes
+from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, first_problem, parse_toml, takes
 from scaling.study.workload import workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
@@ -130,9 +129,9 @@ class Study:
 def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Study:
     """The study a TOML text describes, with KEY=VALUE settings laid over it."""
     try:
-        keys: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"study {source}: not valid TOML: {error}") from error
+        keys = parse_toml(text)
+    except ValueError as error:
+        raise StudyError(f"study {source}: not valid TOML: {excerpt(str(error))}") from error
     keys.setdefault("name", source.rsplit("/", 1)[-1].removesuffix(".toml"))
     keys.update(map(_setting, settings))
     try:
@@ -157,8 +156,8 @@ def _setting(text: str) -> tuple[str, object]:
     if not equals or not key.strip():
         raise StudyError(f"--set {text}: write KEY=VALUE, such as --set cores=1-4")
     try:
-        parsed: object = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        parsed: object = parse_toml(f"value = {value}")["value"]
+    except ValueError:
         parsed = value.strip()
     return key.strip(), parsed
 

@@ -25,6 +25,20 @@ def test_a_list_names_single_cpus_and_ranges(text, cpus):
     assert parse_list(text) == cpus
 
 
+@pytest.mark.parametrize("text", [f"0-{'9' * 9999}", ",".join(["0-65535"] * 20), "x" * 10**6])
+def test_an_endless_list_is_refused_in_a_short_sentence(text):
+    with pytest.raises(ValueError, match="CPU") as refused:
+        parse_list(text)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_mask_is_as_wide_as_a_machine_may_be():
+    assert parse_mask("1," + "0" * (HIGHEST_CPU // 4)) == {4 * (HIGHEST_CPU // 4)}
+    assert parse_mask("0" * 10**6 + "3") == {0, 1}
+    with pytest.raises(ValueError, match="more than 65536 CPUs"):
+        parse_mask("f" * 10**6)
+
+
 @pytest.mark.parametrize("text", ["x", "3-", "-3", "3-1", "1-2-3", "0.5", "1;2", "0x3", "-", "1 2", "0-3:2/4"])
 def test_rubbish_is_no_list(text):
     with pytest.raises(ValueError, match="CPU number"):

@@ -1,3 +1,6 @@
+import os
+
+from scaling.machine import files
 from scaling.machine.files import numbered_folders, read_text
 
 
@@ -9,6 +12,22 @@ def test_padding_around_a_text_is_left_out(tmp_path):
 def test_a_file_that_cannot_be_read_is_none(tmp_path):
     assert read_text(tmp_path / "missing") is None
     assert read_text(tmp_path) is None
+
+
+def test_what_is_no_file_or_has_no_end_is_none(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    assert read_text(tmp_path / "pipe") is None
+    assert read_text(tmp_path / "zeros") is None
+    monkeypatch.setattr(files, "LONGEST_FILE", 3)
+    (tmp_path / "long").write_text("four")
+    assert read_text(tmp_path / "long") is None
+
+
+def test_nothing_that_steers_a_terminal_is_read(tmp_path):
+    (tmp_path / "cpuinfo").write_bytes(b"model name\t: \x1b]0;mine\x07 \xc2\x9b2J CPU\n")
+    assert read_text(tmp_path / "cpuinfo").isprintable() is False  # the tab
+    assert read_text(tmp_path / "cpuinfo").replace("\t", "").isprintable()
 
 
 def test_folders_come_by_number_and_others_are_passed_over(tmp_path):

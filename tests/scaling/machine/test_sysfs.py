@@ -1,5 +1,6 @@
 """The reader: invented machines, the rules learnt from real ones, recorded ones, and hwloc's opinion."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,38 @@ def test_what_was_invented_is_what_is_read(machine):
     }
     assert (read.allowed, read.quota_cpus) == (machine.usable, machine.quota_cpus)
     assert read == topology_of(machine)
+
+
+HOSTILE = {
+    f"{CPU_FOLDER}/online": ["0-" + "9" * 6000, ",".join(["0-65535"] * 100), "\x1b[2J"],
+    f"{CPU_FOLDER}/cpu0/topology/core_cpus_list": ["f" * 10**5],
+    "proc/self/status": ["Cpus_allowed_list: " + "0-9," * 10**6],
+    "sys/fs/cgroup/cpu.max": ["100 0", "x", "9" * 5000],
+}
+
+
+@pytest.mark.parametrize(("path", "text"), [(path, text) for path, texts in HOSTILE.items() for text in texts])
+def test_a_hostile_recording_is_refused_in_one_short_sentence(tmp_path, path, text):
+    write(tmp_path, {**files(TWO_SOCKETS), "proc/self/cgroup": "0::/", path: text})
+    with pytest.raises(MachineError, match="the recording is damaged") as refused:
+        read_topology(tmp_path)
+    assert len(str(refused.value)) < 300 + len(str(tmp_path))
+    assert str(refused.value).isprintable()
+
+
+def test_a_pipe_in_a_recording_is_not_waited_for(tmp_path):
+    write(tmp_path, files(TWO_SOCKETS))
+    for path in ("proc/cpuinfo", f"{CPU_FOLDER}/isolated"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).unlink(missing_ok=True)
+        os.mkfifo(tmp_path / path)
+    assert read_topology(tmp_path).cpu_model is None
+
+
+def test_a_cpu_number_beyond_all_machines_is_refused(tmp_path):
+    write(tmp_path, {**files(TWO_SOCKETS), f"{CPU_FOLDER}/cpu99999999999/online": "1"})
+    with pytest.raises(MachineError, match="cpu99999999999, and numbers end at 65535"):
+        read_topology(tmp_path)
 
 
 class TestRules:

@@ -1,6 +1,9 @@
 import pytest
 
-from scaling.study.keys import parse_duration
+from scaling.errors import ClusterError, StudyError
+from scaling.study.cluster import cluster_from_toml
+from scaling.study.keys import LONGEST_TOML, parse_duration
+from scaling.study.spec import study_from_toml
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,33 @@ def test_a_duration_is_written_with_units_or_as_a_clock(text, seconds):
 def test_what_is_not_a_duration_is_refused(text):
     with pytest.raises(ValueError, match="is not a duration; write it such as 90s, 10m, 1h30m or 01:30:00"):
         parse_duration(text)
+
+
+ABSURD = {
+    "open brackets": "workloads = " + "[" * 100_000,
+    "nested lists": "workloads = " + "[" * 3000 + "]" * 3000,
+    "nested tables": "workloads = " + "{a = " * 3000 + "1" + "}" * 3000,
+    "a key of many parts": "workloads." + ".".join("a" * 50_000) + " = 1",
+    "a table of many parts": f"[{'.'.join('a' * 50_000)}]",
+    "a number of many digits": f"workloads = 1\nlaunches = {'9' * 5000}\nthreshold_seconds = {'9' * 5000}",
+    "a hexadecimal number": f"workloads = 1\nlaunches = 0x{'f' * 9999}\nthreshold_seconds = 0x{'f' * 9999}",
+    "a long text": f'size = "{"x" * (LONGEST_TOML - 100)}"\naddress = "{"x" * 50}"',
+    "more than is read": "#" * (LONGEST_TOML + 1),
+    "a key that steers a terminal": '"\\u001b[2J" = 1',
+}
+
+
+@pytest.mark.parametrize("text", ABSURD.values(), ids=ABSURD)
+def test_a_toml_beyond_what_anybody_writes_is_refused_in_one_short_sentence(text):
+    for read, error in ((study_from_toml, StudyError), (cluster_from_toml, ClusterError)):
+        with pytest.raises(error) as refused:
+            read(text, "source")
+        assert len(str(refused.value)) < 400
+        assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("setting", [f"launches={'9' * 5000}", f"cores={'[' * 5000}", f"seed=0x{'f' * 9999}"])
+def test_a_setting_beyond_what_anybody_writes_is_refused_in_one_short_sentence(setting):
+    with pytest.raises(StudyError) as refused:
+        study_from_toml('workloads = ["calibrated"]', "source", [setting])
+    assert len(str(refused.value)) < 400

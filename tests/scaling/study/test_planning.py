@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
+from scaling.study import planning
 from scaling.study.planning import (
     PLAIN_STEPS,
     START_UP_SECONDS,
@@ -30,6 +31,24 @@ def test_doubling_goes_up_to_what_the_machine_has(cores, counts):
 
 def test_all_means_every_count():
     assert core_counts('cores = "all"', cores=5) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("toml", "cores", "size"),
+    [
+        (f"items = {list(range(1, 1001))}\nlaunches = 65536\ncores = [1, 2]", 2, "131,072,000 runs"),
+        ('cores = "all"\nlaunches = 500\ndesign = "turns"', 1024, "262,400,000 CPUs"),
+    ],
+)
+def test_a_plan_too_large_to_hold_is_refused_by_its_size_before_it_is_made(toml, cores, size, monkeypatch):
+    monkeypatch.setattr(planning, "_points", None)
+    with pytest.raises(StudyError, match=f"comes to .*{size}.* can be held; name fewer"):
+        plan(study(toml), machine(cores))
+
+
+def test_more_cores_than_there_are_is_said_and_not_the_size_of_the_plan():
+    with pytest.raises(StudyError, match="asked for"):
+        plan(study('cores = "1-60000"\nlaunches = 5'), machine(4))
 
 
 def test_one_core_is_always_there():
