@@ -61,6 +61,8 @@ AS_CHEAP = 0.05
 # Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order of summing.
 ROUNDING = 1e-12
 MOST_REPLICAS = 10**6
+# Sizes that are evaluated together: draws × sizes have to be held.
+AT_A_TIME = 256
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
@@ -271,9 +273,10 @@ class _Sizing:
         return replace(allocation, threads=self.sizes.threads, assurance=float(chances[0]))
 
     def _chances(self, counts: tuple[int, ...]) -> Floats:
-        if not counts:
-            return np.empty(0)
-        return chance_within(self.draws, self.seconds, np.array(counts, dtype=np.float64))
+        parts = [
+            np.array(counts[first : first + AT_A_TIME], dtype=np.float64) for first in range(0, len(counts), AT_A_TIME)
+        ]
+        return np.concatenate([np.empty(0), *(chance_within(self.draws, self.seconds, part) for part in parts)])
 
     def _rate(self, count: int, siblings: float = 0.0) -> Estimate:
         logs = self.draws.log_time(np.array([float(count)]), siblings)[:, 0]
@@ -358,16 +361,27 @@ def cheapest_replicas(
 
     None where no size is as sure as asked for.
     """
-    candidates = [_fewest_replicas(draws, seconds, count, price, assurance) for count in counts]
-    return min(
-        filter(None, candidates), key=lambda candidate: (candidate.hourly_cost, candidate.replicas), default=None
-    )
+    best: Replicas | None = None
+    for count in counts:
+        too_few = _too_few_replicas(draws, seconds, count)
+        if best is not None and (too_few + 1) * price.hourly(count) > best.hourly_cost:
+            continue
+        found = _fewest_replicas(draws, seconds, count, price, assurance, too_few)
+        if found and (best is None or (found.hourly_cost, found.replicas) < (best.hourly_cost, best.replicas)):
+            best = found
+    return best
 
 
-def _fewest_replicas(draws: Draws, seconds: float, cores: int, price: Price, assurance: float) -> Replicas | None:
-    """The fewest replicas of a size that are sure enough, counted up from what the middle of the laws asks for."""
+def _too_few_replicas(draws: Draws, seconds: float, cores: int) -> int:
+    """One replica less than the middle of the laws asks for."""
     log_time = quantiles(draws.log_time(np.array([float(cores)]))[:, 0], draws.share, [0.5])[0]
-    most = max(1, floor(np.exp(log_time) / seconds)) - 1  # so many are too few
+    return max(1, floor(np.exp(log_time) / seconds)) - 1
+
+
+def _fewest_replicas(
+    draws: Draws, seconds: float, cores: int, price: Price, assurance: float, most: int
+) -> Replicas | None:
+    """The fewest replicas of a size that are sure enough; `most` is a number that is too few."""
     step = 1
     while most + step <= MOST_REPLICAS and _chance(draws, seconds, cores, most + step) < assurance:
         most, step = most + step, 2 * step

@@ -1,7 +1,7 @@
 """The core counts a machine can give, and what they cost. Pure.
 
 Within one last-level cache any number of cores can be given, beyond it whole caches. Physical cores come first; a
-second thread of each only when there is no further core. Where nothing is known of the machine, every whole number is
+second thread of each only when there is no further core. Where nothing is known of the machine, whole numbers are
 offered. The price is per hour of a core and of a replica, and so per million units of work.
 """
 
@@ -26,8 +26,13 @@ class Sizes:
 
 
 def plain_sizes(most: int) -> Sizes:
-    """Every whole number up to a limit."""
-    return Sizes(tuple(range(1, most + 1)))
+    """Every whole number up to a limit; beyond 1000 those of three significant digits, which are never many."""
+    counts = list(range(1, min(most, 1000) + 1))
+    step = 10
+    while counts[-1] + step <= most:
+        counts += range(counts[-1] + step, min(most, 1000 * step) + 1, step)
+        step *= 10
+    return Sizes((*counts, most) if counts[-1] < most else tuple(counts))
 
 
 def machine_sizes(

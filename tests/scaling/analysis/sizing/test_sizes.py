@@ -26,6 +26,16 @@ def test_one_cache_for_all_offers_every_count():
     )
 
 
+@pytest.mark.parametrize("most", [1, 7, 1000, 1001, 1015, 10_000, 65_536, 2**31])
+def test_plain_sizes_are_whole_numbers_and_beyond_a_thousand_those_of_three_digits(most):
+    counts = plain_sizes(most).counts
+    assert list(counts) == sorted(set(counts))
+    assert counts[: min(most, 1000)] == tuple(range(1, min(most, 1000) + 1))
+    assert counts[-1] == most
+    assert all(len(str(count).rstrip("0")) <= 3 for count in counts[:-1])
+    assert len(counts) < 7000
+
+
 def test_without_caches_whole_nodes_are_offered():
     sizes = machine_sizes([[cpu] for cpu in range(8)], [], [cpus(0, 3), cpus(4, 7)], range(8), "arm")
     assert sizes.counts == (1, 2, 3, 4, 8)
