@@ -12,11 +12,13 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from statistics import median
 
 from scaling.machine.sysfs import read_machine, read_topology
+from scaling.results.rows import Row
 from scaling.running.engines.local import LocalEngine
-from scaling.study.planning import plan
+from scaling.study.planning import Run, plan
 from scaling.study.spec import study_from_toml
 
 OWN_IMPORTS = "import scaling.workloads.calibrated"
@@ -37,10 +39,10 @@ def main() -> None:
         starts = {
             "python -c pass": lambda: _started("pass", run.flat_cpus),
             f"python -c '{OWN_IMPORTS}'": lambda: _started(OWN_IMPORTS, run.flat_cpus),
-            "launch, to the exit of the child": lambda: engine._row(run).outcome.sections.wall,
-            "launch, to the row": lambda: _timed(lambda: engine._row(run)),
+            "launch, to the exit of the child": lambda: _row(engine, run).outcome.sections.wall or 0.0,
+            "launch, to the row": lambda: _timed(lambda: _row(engine, run)),
         }
-        seconds = {name: [] for name in starts}
+        seconds: dict[str, list[float]] = {name: [] for name in starts}
         for _ in range(rounds):
             for name, start in starts.items():
                 seconds[name].append(start())
@@ -54,6 +56,11 @@ def main() -> None:
     print(f"\nparent CPU during a run of {row.outcome.sections.wall:.1f} s: {100 * share:.2f} % of the child's")
 
 
+def _row(engine: LocalEngine, run: Run) -> Row:
+    (row,) = engine.execute([run])
+    return row
+
+
 def _started(code: str, cpus: tuple[int, ...]) -> float:
     """Seconds from start to exit of a plain interpreter on the same CPUs."""
     own = os.sched_getaffinity(0)
@@ -64,7 +71,7 @@ def _started(code: str, cpus: tuple[int, ...]) -> float:
         os.sched_setaffinity(0, own)
 
 
-def _timed(action: object) -> float:
+def _timed(action: Callable[[], object]) -> float:
     start = time.monotonic()
     action()
     return time.monotonic() - start
