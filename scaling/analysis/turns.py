@@ -5,11 +5,11 @@ process takes one turn, in random order, so that what the machine does to one po
 A run that had the machine to itself from its first step to its last (`design = "apart"`) has no turns.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate
 from math import sqrt
-from operator import itemgetter
 from statistics import median
 
 from scaling.analysis.witness import SLACK_SECONDS
@@ -98,14 +98,14 @@ def _disturbance(turn: Turn, cpus: int) -> float | None:
     return max(0.0, sum(known) - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if known else None
 
 
-def _windows(steps: Sequence[float]) -> Iterator[float]:
+def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
     total = sum(steps)
     count = max(1, round(total / WINDOW_SECONDS))
-    middles = (end - seconds / 2 for end, seconds in zip(accumulate(steps), steps, strict=True))
-    numbered = ((int(middle / total * count), seconds) for middle, seconds in zip(middles, steps, strict=True))
-    for _, window in groupby(numbered, key=itemgetter(0)):
-        yield median(seconds for _, seconds in window)
+    windows: dict[int, list[float]] = {}
+    for end, seconds in zip(accumulate(steps), steps, strict=True):
+        windows.setdefault(int((end - seconds / 2) / total * count), []).append(seconds)
+    return [window[0] if len(window) == 1 else median(window) for window in windows.values()]
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:
@@ -122,4 +122,4 @@ def lower_level(ordered: Sequence[float]) -> float:
     windows had it. Where there is one level, nearly all windows are close to their fastest and this is their median.
     """
     fastest = ordered[int(FASTEST_SHARE * (len(ordered) - 1))]
-    return median(window for window in ordered if window <= fastest * (1 + LEVEL_WIDTH))
+    return median(ordered[: bisect_right(ordered, fastest * (1 + LEVEL_WIDTH))])

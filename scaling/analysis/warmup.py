@@ -45,8 +45,10 @@ def level_shift(steady: Sequence[float]) -> float:
     halves = steady[:middle], steady[middle:]
     first, last = map(median, halves)
     shift = abs(last - first) / median(steady)
+    if shift <= UNSTEADY.limit:
+        return 0.0
     chance = sqrt(sum(step_noise(half) ** 2 / len(half) for half in halves))
-    return shift if shift > max(STANDARD_ERRORS * chance, UNSTEADY.limit) else 0.0
+    return shift if shift > STANDARD_ERRORS * chance else 0.0
 
 
 def step_noise(steady: Sequence[float]) -> float:
@@ -57,20 +59,25 @@ def step_noise(steady: Sequence[float]) -> float:
     """
     if len(steady) < 2:
         return 0.0
-    correlation = min(0.9, max(0.0, _lag_one(steady)))
+    level = median(steady)
+    spread = _deviation_from(steady, level)
+    correlation = min(0.9, max(0.0, _lag_one(steady, level, spread)))
     inflation = pi / 2 * (1 + correlation) / (1 - correlation)
-    return deviation(steady) / median(steady) * sqrt(inflation)
+    return spread / level * sqrt(inflation)
 
 
 def deviation(values: Sequence[float]) -> float:
     """The standard deviation by the median absolute deviation, which a few outliers do not move."""
-    level = median(values)
-    return NORMAL_MAD * median(abs(value - level) for value in values)
+    return _deviation_from(values, median(values))
 
 
-def _lag_one(values: Sequence[float]) -> float:
+def _deviation_from(values: Sequence[float], level: float) -> float:
+    return NORMAL_MAD * median([abs(value - level) for value in values])
+
+
+def _lag_one(values: Sequence[float], level: float, spread: float) -> float:
     """Lag-one autocorrelation, with outliers clipped to three deviations (winsorized)."""
-    level, reach = median(values), 3 * deviation(values)
+    reach = 3 * spread
     clipped = [min(max(value - level, -reach), reach) for value in values]
     centre = fmean(clipped)
     parts = [value - centre for value in clipped]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 
 from scaling.analysis import rules
@@ -127,6 +128,7 @@ def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | 
     return (witness.cpu_seconds - SLACK_SECONDS) / could - 1
 
 
+@lru_cache(4096)
 def _cpus(text: str) -> CpuSet:
     """The CPUs of a list in a row; what is no list names no CPU."""
     try:

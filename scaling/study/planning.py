@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Annotated
 
@@ -126,7 +126,7 @@ class Run:
     @property
     def flat_cpus(self) -> Cpus:
         """All CPUs, core by core."""
-        return tuple(cpu for group in self.cpus for cpu in group)
+        return tuple(chain.from_iterable(self.cpus))
 
 
 @dataclass(frozen=True, slots=True)
