@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-import pyperf
-
+from benchmarks.shared.tools import need_module, need_program
 from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
 from scaling.analysis.estimates import mean
 from scaling.analysis.summary import summarize
@@ -55,6 +54,8 @@ def main() -> None:
     parser.add_argument("--start", default="fork", choices=["spawn", "fork"])
     parser.add_argument("--cores", type=int, default=2)
     arguments = parser.parse_args()
+    need_module("pyperf")
+    need_program("taskset")
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
     _rounds(_Job.from_arguments(arguments, MOST_LAUNCHES, LAUNCH_SECONDS), arguments.rounds)
     if arguments.turns:
@@ -161,6 +162,8 @@ def _ours(job: _Job) -> tuple[float, int, float]:
 
 def _pyperf(cpus: tuple[int, ...]) -> tuple[float, list[float]]:
     """Seconds pyperf takes by default, and the median of each of its processes."""
+    import pyperf  # a tool beside the program; `main` says so where it is missing
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matmul.json"
         began = time.monotonic()
@@ -172,6 +175,8 @@ def _pyperf(cpus: tuple[int, ...]) -> tuple[float, list[float]]:
 
 def _pyperf_in_turn(cpus: tuple[int, ...], turns: Path) -> float:
     """The median pyperf tells of one process; its first value is warm-up, as it is by default."""
+    import pyperf
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matmul.json"
         options = ("-p", "1", "-l", str(STEPS_IN_A_TURN), "-w", "1", "-n", str(TURNS - 1))

@@ -29,10 +29,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
-import pyperf
-from pyperf._cli import format_checks
-
 from benchmarks.disturbance import disturb
+from benchmarks.shared.tools import need_module, need_program
 from scaling.analysis.estimates import ratio
 from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import speedups
@@ -93,6 +91,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--calm", action="store_true")
     arguments = parser.parse_args()
+    need_module("pyperf")
+    for program in ("taskset",) if arguments.calm else ("taskset", "stress-ng"):
+        need_program(program)
     answers = _read(arguments.file)
     for sweep in range(max((answer.sweep for answer in answers), default=-1) + 1, arguments.sweeps):
         new = _one_sweep(sweep, arguments.seed + sweep, arguments.calm)
@@ -179,6 +180,9 @@ def _mean_of_200(engine: LocalEngine, run: Run) -> float:
 
 def _pyperf(sweep: int, topology: Topology) -> Answer:
     """pyperf's mean of each point, and whether it warns of either."""
+    import pyperf  # a tool beside the program; `main` says so where it is missing
+    from pyperf._cli import format_checks
+
     benches = []
     with tempfile.TemporaryDirectory() as folder:
         for run in _one_per_point(topology):

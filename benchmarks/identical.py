@@ -23,6 +23,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.shared.tools import need_module
 from scaling.analysis.comparison import compare
 from scaling.analysis.permutation import ROUNDING, SIGNIFICANCE, assignments, paired_tests, permutation_tests
 from scaling.analysis.summary import Launch, summarize
@@ -107,6 +108,7 @@ def main() -> None:
     if arguments.only in (None, "pairs"):
         _print_pairs(arguments.pairs)
     if arguments.only in (None, "pyperf"):
+        need_module("pyperf")
         _print_pyperf(arguments.pairs, arguments.real, arguments.launches)
 
 

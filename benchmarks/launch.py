@@ -1,6 +1,6 @@
 """Overhead of a launch against a bare interpreter and against the workload's own imports.
 
-    python -m benchmarks.launch [--rounds 40]
+    python -m benchmarks.launch [--rounds 40] [--seconds 3]
 
 All four ways to start alternate on the same CPU, so that drift affects all equally: a bare `python -c pass`, the
 imports that `calibrated` needs, a launch of the smallest `calibrated` run, and a long run for the share of CPU time
@@ -23,17 +23,18 @@ from scaling.study.spec import study_from_toml
 
 OWN_IMPORTS = "import scaling.workloads.calibrated"
 SMALLEST = 'workloads = ["calibrated work=0.001 serial=1"]\ncores = 1\nlaunches = 1\nmax_seconds = 1e-9'
-LONG = 'workloads = ["calibrated work=4"]\ncores = 1\nlaunches = 1\nprecision = 1e-9\nmax_seconds = 3'
+LONG = 'workloads = ["calibrated work=4"]\ncores = 1\nlaunches = 1\nprecision = 1e-9\nmax_seconds = {}'
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--seconds", type=float, default=3.0, help="of the long run")
+    arguments = parser.parse_args()
     topology = read_topology()
     machine = read_machine(topology)
-    smallest, long = study_from_toml(SMALLEST, "smallest"), study_from_toml(LONG, "long")
+    smallest, long = study_from_toml(SMALLEST, "smallest"), study_from_toml(LONG.format(arguments.seconds), "long")
     run = plan(smallest, topology).runs[0]
     with LocalEngine(smallest, topology, machine) as engine:
         starts = {
@@ -43,7 +44,7 @@ def main() -> None:
             "launch, to the row": lambda: _timed(lambda: _row(engine, run)),
         }
         seconds: dict[str, list[float]] = {name: [] for name in starts}
-        for _ in range(rounds):
+        for _ in range(arguments.rounds):
             for name, start in starts.items():
                 seconds[name].append(start())
     with LocalEngine(long, topology, machine) as engine:

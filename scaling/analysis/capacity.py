@@ -12,7 +12,7 @@ noise √r times smaller than one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import floor, inf, isinf
+from math import exp, floor, inf, isinf
 
 import numpy as np
 
@@ -375,7 +375,7 @@ def cheapest_replicas(
 def _too_few_replicas(draws: Draws, seconds: float, cores: int) -> int:
     """One replica less than the middle of the laws asks for."""
     log_time = quantiles(draws.log_time(np.array([float(cores)]))[:, 0], draws.share, [0.5])[0]
-    return max(1, floor(np.exp(log_time) / seconds)) - 1
+    return max(1, floor(exp(log_time) / seconds)) - 1
 
 
 def _fewest_replicas(

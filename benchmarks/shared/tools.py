@@ -1,0 +1,17 @@
+"""What some benchmarks need beside the program itself; where it is missing they end with a sentence that says so."""
+
+import shutil
+import sys
+from importlib.util import find_spec
+
+
+def need_module(name: str) -> None:
+    """End where a module is not installed."""
+    if find_spec(name) is None:
+        sys.exit(f"this benchmark needs {name}, which is not installed; give: pip install 'cpu-scaling[benchmarks]'")
+
+
+def need_program(name: str) -> None:
+    """End where a program is not installed."""
+    if shutil.which(name) is None:
+        sys.exit(f"this benchmark needs {name}, which is not installed; install the system's package {name}")
