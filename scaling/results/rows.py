@@ -159,6 +159,7 @@ def public_row(row: Row) -> Row:
         row,
         run=replace(row.run, point=replace(point, workload=without_secrets(point.workload))),
         outcome=_change_texts(row.outcome, lambda text: without_home(without_secrets(text), home)),
+        versions=tuple((name, without_home(text, home)) for name, text in row.versions),
         environment=tuple((name, value) for name, value in row.environment if name not in private),
         left_out=tuple(dict.fromkeys((*row.left_out, *private))),
     )

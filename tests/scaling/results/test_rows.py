@@ -15,6 +15,7 @@ from scaling.errors import OtherSchemaError, StoreError
 from scaling.results.rows import (
     Sections,
     launch_of,
+    public_row,
     row_from_json,
     row_to_json,
     run_from_json,
@@ -211,3 +212,18 @@ def test_a_schema_of_a_later_version_is_named_with_what_to_do():
     facts = {**json.loads(row_to_json(row())), "schema": 7, "run": {"new": 1}}
     with pytest.raises(OtherSchemaError, match="schema 7, and this version reads 1; install a later version"):
         row_from_json(json.dumps(facts))
+
+
+def test_a_public_row_tells_nothing_of_a_person_and_says_what_it_leaves_out():
+    private = (("HOME", "/home/ada"), ("LANG", "C"), ("LC_CTYPE", "C"), ("LC_PROJECT", "x"), ("USER", "ada"))
+    one = replace(
+        row(status="failed", reason="no /home/ada/data", stderr_tail="curl --token=hunter2", step_seconds=()),
+        versions=(("interpreter", "/home/ada/venv/bin/python"),),
+        environment=private,
+    )
+    public = public_row(one)
+    assert not [text for text in ("ada", "hunter2") if text in row_to_json(public)]
+    assert dict(public.environment) == {"LANG": "C", "LC_CTYPE": "C"}
+    assert public.left_out == ("HOME", "LC_PROJECT", "USER")
+    assert public_row(public) == public
+    assert row_from_json(row_to_json(public)) == public
