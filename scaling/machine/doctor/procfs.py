@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from scaling.errors import MachineError
 from scaling.machine.cgroups import throttled_periods
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
@@ -217,5 +218,8 @@ def _first_float(path: Path) -> float | None:
 
 def examine(topology: Topology, root: Path = HERE) -> list[Finding]:
     """What the doctor finds; activity only on this machine, where it can be watched for a moment."""
-    vitals = read_vitals(root, (lambda: time.sleep(SECONDS_BETWEEN_READINGS)) if root == HERE else None)
+    try:
+        vitals = read_vitals(root, (lambda: time.sleep(SECONDS_BETWEEN_READINGS)) if root == HERE else None)
+    except ValueError as error:  # a number of thousands of digits
+        raise MachineError(f"what is recorded below {root} cannot be understood: {error}") from error
     return list(findings(topology, vitals, os.environ))

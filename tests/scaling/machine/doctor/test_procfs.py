@@ -2,11 +2,12 @@
 
 import pytest
 
-from scaling.machine.doctor.procfs import read_vitals
+from scaling.errors import MachineError
+from scaling.machine.doctor.procfs import examine, read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Settings
-from scaling.machine.sysfs import HERE
+from scaling.machine.sysfs import HERE, read_topology
 from tests.scaling.machine.doctor.examined import HEALTHY
-from tests.scaling.machine.invented import CPU_FOLDER, write
+from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, files, write
 
 HWMON = "sys/class/hwmon/hwmon2"
 
@@ -21,6 +22,15 @@ def test_an_empty_folder_tells_nothing(tmp_path):
     assert (read.load, read.pressure, read.memory, read.sensors) == (None, Pressure(None, None), None, ())
     assert (read.recent.activity, read.recent.interrupts) == ((), ())
     assert (read.recent.swapped_pages_per_second, read.recent.throttled_periods) == (None, None)
+
+
+@pytest.mark.parametrize("path", ["proc/sys/kernel/numa_balancing", "proc/interrupts", "proc/meminfo"])
+def test_a_number_without_end_is_refused_in_one_sentence(tmp_path, path):
+    number = "9" * 5000
+    texts = {"proc/interrupts": f"CPU0\n1: {number}", "proc/meminfo": f"MemTotal: {number} kB"}
+    root = write(tmp_path, {**files(TWO_SOCKETS), path: texts.get(path, number)})
+    with pytest.raises(MachineError, match="cannot be understood"):
+        examine(read_topology(root), root)
 
 
 def test_a_healthy_machine_is_read_in_full(tmp_path):
