@@ -1,0 +1,386 @@
+"""Cases: which command is given what. A case is made of its seed and number alone, so that each can be made again."""
+
+import json
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.shared.fuzz import materials
+
+Chance = random.Random
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link to a path relative to the folder that the command works in."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """Something that is no regular file: "pipe" or "folder"."""
+
+    what: str
+
+
+Content = bytes | Link | Special
+Tree = dict[str, Content]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command line, the files it finds, and the paths it may write to; `data` where stdout is data, not words."""
+
+    number: int
+    kind: str
+    arguments: tuple[str, ...]
+    files: Tree
+    outputs: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    data: bool = False
+
+
+DEEP = "@deep@"
+TEXTS = ["", " ", "\x1b[31mred\x1b[0m", "\x00", "\x07\r\x08", "\x9b2J", "\ud800", "a" * 70_000, "../../x", "\n\n"]
+TEXTS += ["<script>alert(1)</script>", "%s{0}{x}", "１２", "nan", "1e400", "2026-13-45T99:99", "-", "ok", "☃" * 50]
+NUMBERS: list[Any] = [0, -1, 1, 2**31, 2**63, 2**64, 10**30, 10**400, 1e308, -1e308, 5e-324, 1e-300, -0.0, 0.5]
+NUMBERS += [float("nan"), float("inf"), float("-inf"), 65536, 65537]
+VALUES: list[Any] = [*TEXTS, *NUMBERS, None, True, False, [], {}, [[]], [None], {"": None}, DEEP, [1, "a", None]]
+
+WORDS = ["0", "-1", "1", "nan", "inf", "-inf", "1e308", "1e-320", "", " ", "x", "1-", "1-4", "4-1", "1,,2", "9" * 11]
+WORDS += ["\x1b[31m", "\udcff", "☃", "--", "-o", "9" * 400, "a" * 5000, "1_000", "0x10", "../..", "10m", "1h1h"]
+
+TOML_VALUES = ["", "0", "-1", "1", "2", "65536", "65537", "9" * 30, "9" * 5000, "1e400", "nan", "inf", "-inf", "true"]
+TOML_VALUES += ['""', '"\\u001b[31m"', '"\\u0000"', '"a/b"', '".."', '"all"', '"doubling"', '"1-4"', '"4-1"', "[]"]
+TOML_VALUES += ["[" * 3000 + "]" * 3000, "[1, 2, 2]", '["x", 1]', "1979-05-27", "07:32:00", f'"{"a" * 5000}"', "[[1]]"]
+TOML_VALUES += ["{a = {b = 1}}", "0x7fffffffffffffffffffff", '"command: true"', '"command: {x}"', '"☃"', "{}", '"5m"']
+TOML_VALUES += ['"cpus:0"', '"cpus:9999999999"', '"cpus:1-"', '"scatter:"', '"no.py:f"', '"S0"', "'''\n'''"]
+TOML_VALUES += ['"calibrated work=x"', '"0-99999999"', '"\\ud800"', '"command: \\u0000"', '"calibrated serial=nan"']
+
+BYTES = [b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\x1b[2J", b"\n", b"\r\n", b'"', b"}", b"[" * 2000, b",", b"9" * 500]
+
+
+def case(seed: int, number: int) -> Case:
+    """A case by its number."""
+    chance = Chance(f"{seed} {number}")
+    make = chance.choices(list(MAKERS), list(MAKERS.values()))[0]
+    return make(chance, number)
+
+
+def _folder_case(chance: Chance, number: int) -> Case:
+    """A command over a corrupted results folder."""
+    makers = (materials.sweep_folder, materials.turns_folder, materials.profile_folder, materials.cluster_folder)
+    files: Tree = {f"in/{name}": text for name, text in chance.choices(makers, (5, 3, 2, 2))[0]().items()}
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        _corrupt(chance, files, chance.choice([*files] or ["in/rows.jsonl"]))
+    arguments, outputs = _reading_command(chance, "in")
+    if "other" in arguments:
+        files |= {f"other/{name}": text for name, text in materials.sweep_folder().items()}
+    return _case(chance, number, "folder", arguments, files, outputs)
+
+
+def _output_case(chance: Chance, number: int) -> Case:
+    """A sound folder, and an output that is something already."""
+    files: Tree = {f"in/{name}": text for name, text in materials.sweep_folder().items()}
+    contents: list[Content] = [*map(Link, ("bystander", "nowhere/x", "bystander.d")), Special("folder"), b"old"]
+    name = chance.choice(
+        ["out", "in/rows.csv", "in/rows.jsonl", "in/study.toml", "in/machine.json", "in/.rows.csv.draft"]
+    )
+    if not name.startswith("in/") or name not in files:
+        files[name] = chance.choice(contents)
+    output = [] if name.startswith("in/") and chance.random() < 0.5 else ["-o", name]
+    arguments = ["export", "in", "--format", chance.choice(("csv", "parquet")), *output]
+    outputs = () if name in ("in/rows.jsonl", "in/study.toml", "in/machine.json") and output else (name,)
+    return _case(chance, number, "output", arguments, files, (*outputs, "in/rows.csv", "in/rows.parquet"))
+
+
+def _resume_case(chance: Chance, number: int) -> Case:
+    """A sweep that goes on with a corrupted folder of its own."""
+    files: Tree = {f"in/{name}": text for name, text in materials.resumable_folder().items()}
+    _corrupt(chance, files, chance.choice(list(files)))
+    files["study.toml"] = materials.RESUMABLE
+    flags = chance.choice(([], ["--retry-failed"], ["--dry-run"], ["--budget", "1s"]))
+    arguments = ["sweep", "study.toml", "-o", "in", "--no-wait", "--no-report", *flags]
+    return _case(chance, number, "resume", arguments, files, ("in",))
+
+
+def _study_case(chance: Chance, number: int) -> Case:
+    """The plan of a hostile study; settings of the command line too."""
+    files: Tree = {"study.toml": _corrupt_toml(chance, materials.STUDY)}
+    settings = [f"{chance.choice(_keys(materials.STUDY))}={chance.choice(TOML_VALUES + WORDS)}"]
+    flags = ["--set", *settings] if chance.random() < 0.3 else []
+    output = ["-o", "out"] if chance.random() < 0.5 else []
+    return _case(chance, number, "study", ["sweep", "study.toml", "--dry-run", *output, *flags], files)
+
+
+def _csv_case(chance: Chance, number: int) -> Case:
+    """Figures of another tool, or an export that was edited."""
+    text = chance.choice((materials.CSV, materials.CSV, materials.exported_csv()))
+    files: Tree = {"in.csv": text}
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        _corrupt(chance, files, "in.csv")
+    command = chance.choice(("fit", "fit", "capacity", "capacity", "show", "export", "compare", "report"))
+    options = {
+        "capacity": _sizing(chance),
+        "export": ["--format", "csv", "-o", "out"],
+        "compare": ["in.csv"],
+        "report": ["-o", "out"],
+        "fit": ["--physical", chance.choice(("1", "2", "64"))] if chance.random() < 0.3 else [],
+    }
+    return _case(chance, number, "csv", [command, "in.csv", *options.get(command, [])], files, ("out",))
+
+
+OPTIONS = {
+    "show": ["--json"],
+    "fit": ["--law", "--physical", "--json"],
+    "capacity": ["--throughput", "--latency", "--efficiency", "--hourly-budget", "--core-hour", "--assurance"],
+    "compare": ["--across-machines", "--between", "--set", "-o"],
+    "export": ["--format", "-o"],
+    "profile": ["--predict", "--threads", "--steps", "--mode", "--json"],
+    "plot": ["--target", "--ceilings", "--format"],
+    "report": ["--target"],
+    "place": ["--cores", "--smt", "--placement", "--reserve", "--within", "--core-type", "--root"],
+    "topology": ["--root"],
+    "doctor": ["--root"],
+    "status": ["--json"],
+    "sweep": ["--budget", "--set", "--cluster"],
+}
+
+
+def _options_case(chance: Chance, number: int) -> Case:
+    """Options with hostile values over sound input."""
+    command = chance.choice(list(OPTIONS))
+    files: Tree = {f"in/{name}": text for name, text in materials.sweep_folder().items()}
+    words = {"place": [], "topology": [], "doctor": [], "sweep": ["--dry-run"]}.get(command, ["in"])
+    if command == "profile":
+        files |= {f"in/{name}": text for name, text in materials.profile_folder().items()}
+    for option in chance.choices(OPTIONS[command], k=chance.choice((1, 1, 2, 3))):
+        words += [option] if option in ("--json", "--cheapest", "--across-machines") else [option, chance.choice(WORDS)]
+    return _case(chance, number, "options", [command, *words], files, ("in/figures", "in/report.html", "out"))
+
+
+def _cluster_case(chance: Chance, number: int) -> Case:
+    """A hostile cluster file, for a sweep or in a folder."""
+    if chance.random() < 0.5:
+        files: Tree = {"cluster.toml": _corrupt_toml(chance, materials.CLUSTER), "study.toml": materials.RESUMABLE}
+        arguments = ["sweep", "study.toml", "--cluster", "cluster.toml", "-o", "out", "--no-report"]
+        return _case(chance, number, "cluster", arguments, files, ("out",))
+    files = {f"in/{name}": text for name, text in materials.cluster_folder().items()}
+    files["in/cluster.toml"] = _corrupt_toml(chance, materials.CLUSTER)
+    command = chance.choice((["status", "in"], ["show", "in"], ["capacity", "in", *_sizing(chance)], ["fit", "in"]))
+    return _case(chance, number, "cluster", command, files)
+
+
+def _machine_case(chance: Chance, number: int) -> Case:
+    """A damaged recording of a machine."""
+    files: Tree = {f"root/{name}": text for name, text in materials.recorded_machine().items()}
+    texts = [
+        "0-",
+        "9999999999",
+        "0-99999999",
+        "ffffffff" * 5000,
+        "-1",
+        "x",
+        "",
+        "3-0",
+        "0-3,0-3",
+        "☃",
+        "\x1b[2J",
+        "1e9",
+        "max",
+    ]
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        name = chance.choice(list(files))
+        if chance.random() < 0.6:
+            files[name] = chance.choice(texts).encode()
+        else:
+            _corrupt(chance, files, name)
+    command = chance.choice((["topology"], ["doctor"], ["place", "--cores", chance.choice(("1", "2", "4"))]))
+    return _case(chance, number, "machine", [*command, "--root", "root", *_json(chance)], files)
+
+
+Maker = Callable[[Chance, int], Case]
+MAKERS: dict[Maker, int] = {
+    _folder_case: 46,
+    _output_case: 4,
+    _resume_case: 3,
+    _study_case: 15,
+    _csv_case: 12,
+    _options_case: 10,
+    _cluster_case: 5,
+    _machine_case: 5,
+}
+
+
+def _case(
+    chance: Chance, number: int, kind: str, arguments: Sequence[str], files: Tree, outputs: Sequence[str] = ()
+) -> Case:
+    encoding = "ascii" if chance.random() < 0.05 else "utf-8"
+    data = arguments[0] == "export" and "-" in arguments
+    return Case(number, kind, tuple(arguments), files, tuple(outputs), encoding, data)
+
+
+def _reading_command(chance: Chance, folder: str) -> tuple[list[str], tuple[str, ...]]:
+    """A command that reads a folder, and what it may write."""
+    commands: dict[str, tuple[float, Callable[[], list[str]], tuple[str, ...]]] = {
+        "show": (8, lambda: _json(chance), ()),
+        "fit": (6, lambda: _json(chance), ()),
+        "capacity": (5, lambda: [*_sizing(chance), *_json(chance)], ()),
+        "compare": (4, lambda: ["other", *_json(chance), *chance.choice(([], ["--across-machines"]))], ()),
+        "export": (
+            5,
+            lambda: ["--format", chance.choice(("csv", "csv", "parquet")), "-o", chance.choice(("out", "-"))],
+            ("out",),
+        ),
+        "profile": (4, lambda: [*chance.choice(([], ["--predict", "4"])), *_json(chance)], ()),
+        "status": (1, lambda: _json(chance), ()),
+        "workloads": (1, lambda: _json(chance), ()),
+        "plot": (0.3, lambda: ["--format", "svg", "-o", "out"], ("out",)),
+        "report": (0.3, lambda: ["-o", "out"], ("out", "out-wide.html", "out-small.html")),
+    }
+    name = chance.choices(list(commands), [weight for weight, *_ in commands.values()])[0]
+    _, options, outputs = commands[name]
+    return [name, folder, *options()], outputs
+
+
+def _sizing(chance: Chance) -> list[str]:
+    questions = (["--throughput", "3"], ["--latency", "0.2"], ["--efficiency", "0.5"], ["--hourly-budget", "4"])
+    return chance.choice((*questions, ["--cheapest"], []))
+
+
+def _json(chance: Chance) -> list[str]:
+    return chance.choice(([], ["--json"]))
+
+
+def _corrupt(chance: Chance, files: Tree, name: str) -> None:
+    """Spoil a file, or put something else in its place."""
+    content = files.get(name, b"")
+    if not isinstance(content, bytes):
+        return
+    way = chance.random()
+    if way < 0.05:
+        files.pop(name, None)
+    elif way < 0.12 and name.startswith("in/"):
+        links = ("bystander", "bystander.d", "nowhere", "/dev/null", "/dev/zero", "/proc/self/mem", name)
+        contents: list[Content] = [Special("pipe"), Special("folder"), *map(Link, links)]
+        files[name] = chance.choice(contents)
+    elif way < 0.35:
+        files[name] = _corrupt_bytes(chance, content)
+    elif name.endswith(".toml"):
+        files[name] = _corrupt_toml(chance, content)
+    elif name.endswith((".json", ".jsonl")):
+        files[name] = _corrupt_json_lines(chance, content)
+    elif name.endswith(".csv"):
+        files[name] = _corrupt_csv(chance, content)
+    else:
+        files[name] = _corrupt_bytes(chance, content)
+
+
+def _corrupt_bytes(chance: Chance, text: bytes) -> bytes:
+    at, end = sorted(chance.randrange(len(text) + 1) for _ in range(2))
+    junk = chance.choice([*BYTES, chance.randbytes(8)])
+    return chance.choice(
+        (text[:at], text[:at] + junk + text[at:], text[:at] + junk + text[end:], text[:at] + text[end:], b"")
+    )
+
+
+def _corrupt_json_lines(chance: Chance, text: bytes) -> bytes:
+    """Change one value of one line or the same value of all, or the order and number of lines."""
+    lines = text.split(b"\n") if text.count(b"\n") > 2 and text.startswith(b'{"') else [text]
+    way = chance.random()
+    if way < 0.15:
+        chance.shuffle(lines)
+        return b"\n".join(lines[: chance.randrange(len(lines) + 1)] + lines[:3])
+    try:
+        parsed = [json.loads(line) for line in lines if line.strip()]
+    except (ValueError, RecursionError):
+        return _corrupt_bytes(chance, text)
+    paths = sorted(_paths(chance.choice(parsed)), key=repr) if parsed else []
+    if not paths:
+        return _corrupt_bytes(chance, text)
+    path, change = chance.choice(paths), _change(chance)
+    chosen = parsed if way < 0.6 else [chance.choice(parsed)]
+    for value in chosen:
+        _apply(value, path, change)
+    written = "\n".join(json.dumps(value) for value in parsed) + "\n"
+    return written.replace(f'"{DEEP}"', "[" * 5000 + "]" * 5000).encode()
+
+
+def _paths(value: Any, limit: int = 4) -> list[tuple[Any, ...]]:
+    """The ways to every value within a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    return [
+        way for key, inner in items for way in ((key,), *((key, *rest) for rest in _paths(inner, limit - 1) if limit))
+    ]
+
+
+REMOVED = object()
+
+
+def _change(chance: Chance) -> Callable[[Any], Any]:
+    """What becomes of a value: gone, another one, or a number of another size."""
+    way = chance.random()
+    if way < 0.1:
+        return lambda value: REMOVED
+    if way < 0.35:
+        factor = chance.choice((0, -1, 1e-300, 1e300, 1e12, 1e-12, 2, 0.5))
+        return lambda value: value * factor if isinstance(value, int | float) else [value, value]
+    other = chance.choice(VALUES)
+    return lambda value: other
+
+
+def _apply(value: Any, path: tuple[Any, ...], change: Callable[[Any], Any]) -> None:
+    """Change the value at a path, where there is such a path."""
+    try:
+        for key in path[:-1]:
+            value = value[key]
+        changed = change(value[path[-1]])
+        if changed is REMOVED:
+            del value[path[-1]]
+        else:
+            value[path[-1]] = changed
+    except (KeyError, IndexError, TypeError):
+        return
+
+
+def _keys(toml: bytes) -> list[str]:
+    return re.findall(r"^(\w+) =", toml.decode(errors="surrogateescape"), re.MULTILINE)
+
+
+def _corrupt_toml(chance: Chance, toml: bytes) -> bytes:
+    """Give keys other values, repeat one, or damage the text."""
+    if chance.random() < 0.2:
+        return _corrupt_bytes(chance, toml)
+    text = toml.decode(errors="surrogateescape")
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        key, value = chance.choice([*_keys(toml), "x"]), chance.choice(TOML_VALUES)
+        line = f"{key} = {value}"
+        pattern = rf"^{key} = .*$"
+        text = re.sub(pattern, line.replace("\\", r"\\"), text, count=1, flags=re.MULTILINE)
+        text = text if line in text else f"{line}\n{text}"
+    return text.encode(errors="surrogateescape")
+
+
+def _corrupt_csv(chance: Chance, text: bytes) -> bytes:
+    """Give a field another value, or change columns and separators."""
+    lines = [line.split(b",") for line in text.splitlines()] or [[b""]]
+    way = chance.random()
+    values = [word.encode(errors="surrogateescape") for word in (*WORDS, *map(str, NUMBERS))]
+    if way < 0.5:
+        line = chance.choice(lines)
+        line[chance.randrange(len(line))] = chance.choice(values)
+    elif way < 0.7:
+        at = chance.randrange(len(lines[0]))
+        for line in lines[1:]:
+            line[at : at + 1] = [chance.choice(values)]
+    elif way < 0.8:
+        at = chance.randrange(len(lines[0]))
+        for line in lines:
+            del line[at : at + 1]
+    else:
+        chance.shuffle(lines)
+    separator = chance.choice((b",", b",", b",", b";", b"\t"))
+    return b"\n".join(map(separator.join, lines)) + b"\n"

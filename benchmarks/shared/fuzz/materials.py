@@ -1,0 +1,178 @@
+"""Sound input to corrupt: results folders, a profile, a cluster's folder, CSV files, a recorded machine; as bytes."""
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+from benchmarks.shared import machines
+from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.turns import Turn
+from scaling.machine.doctor.findings import Finding
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.machine.topology import Machine, Topology
+from scaling.results.export import write_export
+from scaling.results.ledger import Entry, entry_to_json
+from scaling.results.rows import Row
+from scaling.results.store import Store
+from scaling.results.traces import TracedRow, traced_row_to_json
+from scaling.study.planning import Run, plan, traced_plan
+from scaling.study.spec import study_from_toml
+
+Files = dict[str, bytes]
+
+STUDY = b"""workloads = ["calibrated serial=0.1"]
+cores = [1, 2, 4, 8]
+launches = 3
+design = "apart"
+placements = ["compact"]
+items = ["default"]
+max_seconds = 5.0
+timeout_seconds = 60
+reserve = []
+name = "sound"
+seed = 7
+"""
+# As small as a run can be: a resumed sweep makes those that are missing.
+RESUMABLE = b"""workloads = ["calibrated work=0.001 serial=1"]
+cores = 1
+launches = 2
+max_seconds = 1e-9
+timeout_seconds = 20
+"""
+CLUSTER = b"""address = "127.0.0.1"
+ports = [54000, 55000]
+shared = true
+heartbeat_seconds = 5
+threshold_seconds = 30
+poll_seconds = 1.0
+patience_seconds = 0
+
+[[node_types]]
+name = "wide"
+scheduler = "slurm"
+hosts = ["n1", "n2"]
+walltime = "4h"
+core_hour = 0.05
+
+[[node_types]]
+name = "small"
+scheduler = "pbs"
+nodes = 2
+setup = "true"
+"""
+CSV = b"""cores,seconds,series,launch
+1,10.0,a,1
+1,10.1,a,2
+2,5.6,a,1
+2,5.5,a,2
+4,3.2,a,1
+4,3.3,a,2
+8,2.0,b,1
+1,9.0,b,1
+4,2.9,b,1
+2,4.9,b,1
+"""
+FINDING = Finding("Governor", "caution", "powersave", "clocks vary", "choose another governor")
+
+
+@cache
+def sweep_folder() -> Files:
+    """A study of four core counts, three launches each."""
+    return _folder(STUDY, machines.HOST, machines.machine(8))
+
+
+@cache
+def turns_folder() -> Files:
+    """The same with processes that took turns."""
+    return _folder(STUDY.replace(b'"apart"', b'"turns"'), machines.HOST, machines.machine(8))
+
+
+@cache
+def resumable_folder() -> Files:
+    """A small study that was carried out on this machine."""
+    topology = read_topology()
+    return _folder(RESUMABLE, read_machine(topology), topology)
+
+
+@cache
+def profile_folder() -> Files:
+    """Two networks traced on one thread and on two."""
+    toml = 'workloads = ["alexnet", "memnet"]\ncores = [1, 2]\nlaunches = 2\nsize = "small"\nintra = "cores"\ninter = 1'
+    runs = traced_plan(study_from_toml(toml, "profile"), machines.machine(2), 6).runs
+    lines = "".join(traced_row_to_json(_traced(run)) + "\n" for run in runs)
+    return {"traces.jsonl": lines.encode(), "profile.toml": toml.encode()}
+
+
+@cache
+def cluster_folder() -> Files:
+    """Two node types and a journal."""
+    types = {"wide": sweep_folder(), "small": turns_folder()}
+    folders = {f"{name}/{path}": text for name, files in types.items() for path, text in files.items()}
+    at = "2026-01-01T00:00:00.000+00:00"
+    entries = [
+        Entry("begun", at, study=STUDY.decode()),
+        *(Entry("planned", at, name, runs=12) for name in types),
+        Entry("pilot", at, "wide", job="17"),
+        Entry("sent", at, "wide", key="0123456789abcdef", attempt=1, node="n1"),
+        Entry("lost", at, "wide", key="0123456789abcdef", attempt=1, note="no heartbeat"),
+        Entry("ended", at),
+    ]
+    journal = "".join(entry_to_json(entry) + "\n" for entry in entries)
+    return {**folders, "cluster.toml": CLUSTER, "study.toml": STUDY, "journal.jsonl": journal.encode()}
+
+
+@cache
+def exported_csv() -> bytes:
+    """Rows as `export` writes them, which can be read again."""
+    buffer = BytesIO()
+    write_export(_rows(STUDY, machines.HOST, machines.machine(8)), "csv", buffer)
+    return buffer.getvalue()
+
+
+@cache
+def recorded_machine() -> Files:
+    """The `sys/` and `proc/` of two cores with two threads each."""
+    cpu, node = "sys/devices/system/cpu", "sys/devices/system/node/node0"
+    files = {f"{cpu}/{name}": "0-3\n" for name in ("online", "present", "possible")}
+    files |= {f"{node}/cpulist": "0-3\n", "proc/cpuinfo": "model name : Amdahl 470\ncpu MHz : 2000.0\n"}
+    files |= {"proc/self/status": "Cpus_allowed_list:\t0-3\n", "proc/loadavg": "0.10 0.20 0.30 1/100 1000\n"}
+    files |= {"proc/meminfo": "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n"}
+    files |= {"proc/stat": "cpu  10 0 10 1000 0 0 0 5 0 0\ncpu0 10 0 10 1000 0 0 0 5 0 0\n", "proc/uptime": "9 9\n"}
+    files |= {"sys/fs/cgroup/cpu.max": "max 100000\n", "sys/fs/cgroup/cpuset.cpus.effective": "0-3\n"}
+    for number in range(4):
+        part, cache_part = f"{cpu}/cpu{number}/topology", f"{cpu}/cpu{number}/cache/index3"
+        pair = f"{number - number % 2}-{number - number % 2 + 1}\n"
+        files |= {f"{part}/core_cpus_list": pair, f"{part}/package_cpus_list": "0-3\n", f"{part}/die_cpus": "f\n"}
+        files |= {f"{cache_part}/level": "3\n", f"{cache_part}/type": "Unified\n", f"{cache_part}/shared_cpu_map": "f"}
+        files |= {f"{cpu}/cpu{number}/cpufreq/scaling_governor": "powersave\n"}
+        files |= {f"{cpu}/cpu{number}/cpufreq/scaling_max_freq": "2000000\n"}
+    return {path: text.encode() for path, text in files.items()}
+
+
+def _folder(toml: bytes, machine: Machine, topology: Topology) -> Files:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = Store(folder)
+        for row in _rows(toml, machine, topology):
+            store.append(row)
+        store.write_study(toml.decode())
+        store.write_machine(machine, topology)
+        store.write_findings([FINDING])
+        store.close()
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def _rows(toml: bytes, machine: Machine, topology: Topology) -> Iterable[Row]:
+    runs = plan(study_from_toml(toml.decode(), "sound"), topology).runs
+    for row in machines.AmdahlMachine(noise=0.01).execute(runs):
+        turns = tuple(Turn(number, 5, 1, 1.0, 0.9, 0.9, 0.0) for number in range(1, 5)) if row.run.cohort else ()
+        yield replace(row, machine=machine, outcome=replace(row.outcome, turns=turns))
+
+
+def _traced(run: Run) -> TracedRow:
+    ops = (OpTime("Conv2D", 0.03 / run.point.cores, 5), OpTime("MatMul", 0.02, 3), OpTime("Tile", 0.001, 1))
+    row = machines.row(run, step_seconds=(0.06, 0.06, 0.06), items_per_step=32)
+    return TracedRow(row, (TracedStep(sum(op.seconds for op in ops) + 0.002, ops, 0.002),) * 6)

@@ -1,0 +1,58 @@
+"""Every command over hostile input: a few hundred cases here, thousands with `python -m benchmarks.fuzz`."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from benchmarks.shared.fuzz import oracle
+from benchmarks.shared.fuzz.cases import Case, case
+
+SEED, CASES, PER_TEST = 2, 300, 25
+
+
+@pytest.mark.parametrize("first", range(1, CASES, PER_TEST))
+def test_hostile_input_gets_an_answer_or_a_sentence_and_changes_nothing_else(first):
+    oracle.import_commands()
+    verdicts = [oracle.judge(case(SEED, number), 120.0) for number in range(first, first + PER_TEST)]
+    assert not [
+        f"python -m benchmarks.fuzz --seed {SEED} --only {one.case.number}: {one.faults}\n{one.printed}"
+        for one in verdicts
+        if one.faults
+    ]
+
+
+def test_a_case_is_the_same_whenever_it_is_made():
+    assert case(1, 17) == case(1, 17) != case(1, 18)
+
+
+def faults(monkeypatch, command, limit_seconds=60.0, **fields):
+    monkeypatch.setattr(oracle, "main", command)
+    return oracle.judge(Case(1, "test", ("show",), {"in/rows.jsonl": b"{}"}, **fields), limit_seconds).faults
+
+
+def test_a_traceback_is_a_fault(monkeypatch):
+    assert faults(monkeypatch, lambda: 1 / 0) == ("status 70", "traceback")
+
+
+def test_a_hang_is_a_fault(monkeypatch):
+    assert faults(monkeypatch, signal.pause, 0.1) == ("no end in time",)
+
+
+def test_an_unknown_status_is_a_fault(monkeypatch):
+    assert faults(monkeypatch, lambda: os._exit(3)) == ("status 3",)
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\r", "\x7f", "\x9b2J"])
+def test_a_control_character_on_a_terminal_is_a_fault(monkeypatch, text):
+    (fault,) = faults(monkeypatch, lambda: print(text))
+    assert fault.startswith("control character")
+
+
+def test_a_change_is_a_fault_except_of_the_output(monkeypatch):
+    def change():
+        for name in ("bystander", "in/rows.jsonl", "new"):
+            Path(name).write_text("changed")
+
+    assert faults(monkeypatch, change, outputs=("new",)) == ("changed bystander", "changed in/rows.jsonl")
