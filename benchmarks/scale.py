@@ -1,8 +1,8 @@
-"""Cost of large studies: planning 100,000 runs, printing them, and showing a folder of 100,000 rows.
+"""Cost of large studies: planning 100,000 runs, printing them, and reading a folder of 100,000 rows.
 
     python -m benchmarks.scale [--runs 100000]
 
-Each runs in its own process, as started by a user, with its wall time and its maximum memory.
+Each runs in its own process, as started by a user, with its wall time, its CPU time and its maximum memory.
 """
 
 import argparse
@@ -37,12 +37,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "large.toml").write_text(here)
         made = _write_rows(Path(folder) / "results", wide)
-        print("| what | runs or rows | seconds | MiB |\n|---|---|---|---|")
+        print("| what | lines printed | seconds | of them CPU | MiB |\n|---|---|---|---|---|")
         _measure("plan, 100 cores", [sys.executable, "-c", PLAN.format(toml=wide)])
         _measure("sweep --dry-run, this machine", [SCALING, "sweep", f"{folder}/large.toml", "--dry-run"])
         _measure(f"show ({made:.0f} MB)", [SCALING, "show", f"{folder}/results"])
         _measure("show --json", [SCALING, "show", f"{folder}/results", "--json"])
         _measure("export --format csv", [SCALING, "export", f"{folder}/results", "--format", "csv"])
+        _measure("report", [SCALING, "report", f"{folder}/results"])
 
 
 def _toml(runs: int, axis: str, cores: int) -> str:
@@ -72,7 +73,8 @@ def _measure(what: str, command: list[str]) -> None:
         output.seek(0)
         lines = sum(1 for _ in output)
     remark = "" if process.returncode == 0 else f" (status {process.returncode})"
-    print(f"| {what}{remark} | {lines} lines | {seconds:.1f} | {usage.ru_maxrss / 1024:.0f} |")
+    cpu = usage.ru_utime + usage.ru_stime
+    print(f"| {what}{remark} | {lines:,} | {seconds:.1f} | {cpu:.1f} | {usage.ru_maxrss / 1024:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
