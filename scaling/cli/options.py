@@ -32,6 +32,7 @@ Physical = Annotated[
         "--physical",
         metavar="CORES",
         min=1,
+        max=2**30,
         help="Counts above this are second threads of so many cores, which were filled first (for a CSV).",
     ),
 ]

@@ -56,14 +56,24 @@ def read_export(path: Path) -> Iterator[Row]:
     """The rows of an exported CSV; what a table has no room for (environment, output of the program) is left out."""
     # The steps of a launch are one field, which may be longer than csv takes by itself.
     csv.field_size_limit(sys.maxsize)
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        for number, line in enumerate(csv.DictReader(file), 2):
-            try:
-                yield row_from_facts(_row_facts({name: text or None for name, text in line.items()}))
-            except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
-                raise StoreError(
-                    f"{path} line {number} is not a run that `scaling export` wrote: {error}; export it again"
-                ) from error
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            yield from _read_rows(path, csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StoreError(
+            f"{path} cannot be read: {why}; give a results folder or a CSV that `scaling export` wrote"
+        ) from error
+
+
+def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
+    for number, line in enumerate(lines, 2):
+        try:
+            yield row_from_facts(_row_facts({name: text or None for name, text in line.items()}))
+        except (StoreError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise StoreError(
+                f"{path} line {number} is not a run that `scaling export` wrote: {error}; export it again"
+            ) from error
 
 
 def _write(columns: dict[str, list[Any]], form: Format, file: BinaryIO) -> int:
@@ -93,12 +103,14 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     """The table column by column, which takes far less memory than row by row; gaps are filled with None."""
     columns: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
-        for name, value in _flat(row).items():
+        flat = _flat(row)
+        for name, value in flat.items():
             if name not in columns:
                 columns[name] = [None] * number
             columns[name].append(value)
-        for column in columns.values():
-            column.extend([None] * (number + 1 - len(column)))
+        if len(flat) < len(columns):
+            for name in columns.keys() - flat.keys():
+                columns[name].append(None)
     return columns
 
 
@@ -120,7 +132,7 @@ def _flat(row: Row) -> dict[str, Any]:
         **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
         "turns": tuple(map(asdict, outcome.turns)),
         **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
-        **{f"truth_{field.name}": getattr(outcome.truth, field.name, None) for field in fields(StatedTruth)},
+        **{f"truth_{name}": getattr(outcome.truth, name, None) for name in StatedTruth.__dataclass_fields__},
         **_values(row.witness),
         **{f"machine_{name}": value for name, value in _values(row.machine).items()},
         **{f"version_{name}": value for name, value in row.versions},
@@ -171,4 +183,4 @@ def _number_or_word(text: str) -> int | str:
 
 
 def _values(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}

@@ -209,6 +209,8 @@ def _nest_run(line: Any) -> Any:
     if not isinstance(line, dict):
         return line
     requested = line.get("asked") or {}
+    if not isinstance(requested, dict):
+        raise PydanticCustomError("asked", "asked is no object")
     point = {**line, **requested}
     return {**{name: point[name] for name in RUN_FIELDS if name in point}, "point": point}
 

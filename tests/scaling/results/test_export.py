@@ -79,6 +79,15 @@ def test_a_damaged_export_is_refused_with_its_line(tmp_path):
         list(read_export(tmp_path / "rows.csv"))
 
 
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"cores\n\x00\n"])
+def test_a_file_that_is_no_export_is_refused_in_a_sentence(tmp_path, content):
+    path = tmp_path / "rows.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(StoreError, match=f"{path.name} .*; "):
+        list(read_export(path))
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_rows_are_written_to_an_open_stream_too(tmp_path, form):
     stream = io.BytesIO()

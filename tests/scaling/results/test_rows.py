@@ -135,6 +135,13 @@ def test_a_line_that_is_no_row_is_refused_in_one_sentence(line):
     assert "\n" not in str(refused.value)
 
 
+def test_what_was_asked_for_is_an_object_or_refused():
+    facts = json.loads(row_to_json(row()))
+    facts["run"]["asked"] = "☃"
+    with pytest.raises(StoreError, match=r"^run: asked is no object$"):
+        row_from_json(json.dumps(facts))
+
+
 def test_another_schema_is_refused():
     facts = json.loads(row_to_json(row()))
     with pytest.raises(StoreError, match="schema"):
