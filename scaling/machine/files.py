@@ -10,6 +10,7 @@ from pathlib import Path
 
 # /proc/cpuinfo of 8192 CPUs has about 12 MB; a recording may come from anybody.
 LONGEST_FILE = 64 * 2**20
+PIECE = 1 << 16
 
 # What could steer a terminal: all control characters but tabs and line ends.
 CONTROL_CHARACTERS = {
@@ -23,14 +24,24 @@ def read_text(path: Path) -> str | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as file:
-        try:
-            content = file.read(LONGEST_FILE + 1) if stat.S_ISREG(os.fstat(fd).st_mode) else None
-        except OSError:
-            return None
+    try:
+        content = _read(fd) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
     if content is None or len(content) > LONGEST_FILE:
         return None
-    return content.decode(errors="replace").strip("\0\n ").translate(CONTROL_CHARACTERS)
+    text = content.decode(errors="replace").replace("\r\n", "\n")
+    return text.strip("\0\n ").translate(CONTROL_CHARACTERS)
+
+
+def _read(fd: int) -> bytes:
+    """What a file has, and where it is too long, a little more than is allowed."""
+    content = bytearray()
+    while len(content) <= LONGEST_FILE and (piece := os.read(fd, PIECE)):
+        content += piece
+    return bytes(content)
 
 
 def numbered_folders(folder: Path, name: str) -> dict[int, Path]:

@@ -5,8 +5,9 @@ from scaling.machine.files import numbered_folders, read_text
 
 
 def test_padding_around_a_text_is_left_out(tmp_path):
-    (tmp_path / "online").write_bytes(b"0-3\n\0\0")
-    assert read_text(tmp_path / "online") == "0-3"
+    for padded in (b"0-3\n\0\0", b"0-3\r\n"):
+        (tmp_path / "online").write_bytes(padded)
+        assert read_text(tmp_path / "online") == "0-3"
 
 
 def test_a_file_that_cannot_be_read_is_none(tmp_path):
