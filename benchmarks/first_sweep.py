@@ -12,11 +12,13 @@ import argparse
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.disturbance import disturb
 from scaling.analysis.speedup import ScalingPoint
 from scaling.api.results import Results, load
+from scaling.errors import FitError, StoreError
 from scaling.machine.sysfs import read_topology
 
 STUDY, STATES_A_TRUTH = "quick", "calibrated"
@@ -65,20 +67,23 @@ def _largest(results: Results, workload: str) -> ScalingPoint:
 
 
 def _answer(point: ScalingPoint) -> str:
-    """The speedup with its interval, or a bound; '-' where there is neither."""
+    """The speedup with its interval, a bound, or what the busy host gave; '-' where there is none of them."""
     if point.at_least is not None or point.at_most is not None:
         return f"≥ {point.at_least:.2f}" if point.at_least is not None else f"≤ {point.at_most:.2f}"
-    speedup = point.speedup
-    if not point.valid or speedup is None or speedup.low is None or speedup.high is None:
+    speedup = point.on_this_host if point.unknown else point.speedup
+    if speedup is None or speedup.low is None or speedup.high is None:
         return "-"
-    return f"{speedup.value:.2f} ({speedup.low:.2f} to {speedup.high:.2f})"
+    words = f"{speedup.value:.2f} ({speedup.low:.2f} to {speedup.high:.2f})"
+    return f"on this busy host {words}" if point.unknown else words
 
 
 def _truth(results: Results) -> str:
     """Whether the stated serial fraction was recovered."""
-    fits = [fit for fit in results.fits.series_fits if fit.series.label.startswith(STATES_A_TRUTH)]
-    checks = [fit.truth for fit in fits if fit.truth is not None and fit.truth.inside is not None]
-    return ", ".join("yes" if check.inside else "no" for check in checks) or "no interval"
+    with suppress(FitError, StoreError):
+        fits = [fit for fit in results.fits.series_fits if fit.series.label.startswith(STATES_A_TRUTH)]
+        checks = [fit.truth for fit in fits if fit.truth is not None and fit.truth.inside is not None]
+        return ", ".join("yes" if check.inside else "no" for check in checks) or "no interval"
+    return "no interval"
 
 
 if __name__ == "__main__":

@@ -33,13 +33,15 @@ class ScalingPoint:
     """A point's summary with its ratios; None where the point or its baseline was not measured.
 
     The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
-    where both were disturbed only what was seen.
+    where both were disturbed only what was seen. `on_this_host` is the speedup of all launches that took turns with
+    their baseline, disturbed or not: what a user of this host got meanwhile.
     """
 
     summary: Summary
     speedup: Estimate | None
     smt_yield: Estimate | None
     doubts: tuple[Doubt, ...]
+    on_this_host: Estimate | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -103,7 +105,9 @@ def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
 def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> ScalingPoint:
     baseline = by_point.get(summary.point.baseline)
     speedup = _speedup(summary, baseline)
-    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), tuple(_doubts(summary, baseline, speedup)))
+    doubts = tuple(_doubts(summary, baseline, speedup))
+    on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
+    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), doubts, on_this_host)
 
 
 def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
@@ -147,6 +151,16 @@ def ratio(above: Summary, below: Summary) -> Estimate:
     if len(pairs) >= rules.FEW_LAUNCHES.limit:
         return estimates.mean([one / other for one, other in pairs])
     return estimates.ratio(above.launches, below.launches)
+
+
+def _host_speedup(summary: Summary, baseline: Summary) -> Estimate | None:
+    """The speedup over all launches of shared cohorts; None with fewer than three, or without turns."""
+    one, many = ((*side.used, *side.disturbed) for side in (baseline, summary))
+    pairs = _pairs(one, many, by_block=False)
+    if len(pairs) < rules.FEW_LAUNCHES.limit:
+        return None
+    times = summary.point.cores if summary.point.scale == "weak" else 1
+    return estimates.mean([times * first / second for first, second in pairs])
 
 
 def _bound(above: Summary, below: Summary) -> float:

@@ -284,6 +284,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "verdict_code": point.verdict.value,
         "speedup_at_least": point.at_least,
         "speedup_at_most": point.at_most,
+        **_estimate_facts("speedup_on_this_host", point.on_this_host),
         **_slowdown_facts(summary.slowdown),
         "doubts": [doubt.rule.name for doubt in point.all_doubts],
         "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],

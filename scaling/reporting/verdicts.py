@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import HostSlowdown
-from scaling.reporting.words import count, share
+from scaling.reporting.words import count, figure, share, with_interval
 
 VERDICT_WORDS = {
     Verdict.OK: "ok",
@@ -63,6 +63,8 @@ def verdict_words(scaled: ScalingPoint) -> str:
         return f"disturbed: at least {scaled.at_least:.3g} ×"
     if scaled.at_most is not None:
         return f"one core disturbed: at most {scaled.at_most:.3g} ×"
+    if scaled.unknown and scaled.on_this_host is not None:
+        return f"disturbed: on this busy host {with_interval(scaled.on_this_host, figure)} ×"
     return VERDICT_WORDS[verdict] + (f": {names}" if names else "")
 
 

@@ -131,7 +131,22 @@ def test_of_a_disturbed_point_and_baseline_nothing_is_known():
     ]
     _, at_two = ratios(*stolen)
     assert at_two.unknown
-    assert (at_two.at_least, at_two.at_most) == (None, None)
+    assert (at_two.at_least, at_two.at_most, at_two.on_this_host) == (None, None, None)
+
+
+def test_of_disturbed_launches_in_turns_it_is_known_what_a_user_got_meanwhile():
+    one, two = points("cores = [2]")
+    stolen = [
+        [
+            replace(launch, doubts=(Doubt(rules.STEAL, 0.4),), cohort=str(launch.number))
+            for launch in launches(point, seconds, about)
+        ]
+        for point, seconds, about in ((one, 1.0, (1.0, 1.5, 2.0)), (two, 0.6, (1.01, 1.5, 2.01)))
+    ]
+    _, at_two = ratios(*stolen)
+    assert at_two.unknown
+    assert at_two.on_this_host.low < 1 / 0.6 < at_two.on_this_host.high
+    assert at_two.on_this_host.half_width < 0.05
 
 
 def test_an_imprecise_baseline_makes_the_ratio_imprecise():

@@ -54,3 +54,11 @@ def test_verdicts_are_counted_from_good_to_bad():
 def test_a_sentence_says_how_much_slower_turns_were():
     words = "14 quiet of 60 turns; a turn took 1.00 to 1.60 times as long as undisturbed (median 1.20)"
     assert slowdown_words(HostSlowdown(1.0, 1.2, 1.6, 14 / 60, 60)) == words
+
+
+def test_a_disturbed_baseline_leaves_an_upper_bound_or_what_the_busy_host_gave():
+    disturbed = [replace(Launch(ONE, n, seconds), doubts=(STEAL,)) for n, seconds in enumerate((1.0, 1.1, 1.2), 1)]
+    sound = [Launch(TWO, n, seconds) for n, seconds in enumerate((0.5, 0.501, 0.499), 1)]
+    assert verdict_words(speedups(summarize([*disturbed, *sound]))[1]) == "one core disturbed: at most 2.01 ×"
+    both = [replace(launch, doubts=(STEAL,), cohort=str(launch.number)) for launch in (*disturbed, *sound)]
+    assert verdict_words(speedups(summarize(both))[1]).startswith("disturbed: on this busy host 2.19 (")
