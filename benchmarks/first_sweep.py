@@ -4,7 +4,8 @@
 
 Another program loads one of the measured CPUs during a random third of the time (`benchmarks.disturbance`). For every
 sweep: how long it took, the speedup of each workload on the most cores with its interval, or a bound, and whether the
-serial fraction that `calibrated` states is inside its interval. Sweeps that FOLDER has already are not made again, so
+serial fraction that `calibrated` states is inside its interval. What a host gave that was never quiet is shown and does
+not count as an answer. Sweeps that FOLDER has already are not made again, so
 that the benchmark can be interrupted.
 """
 
@@ -55,8 +56,10 @@ def _print_table(folders: list[Path]) -> None:
     print(f"| sweep | wall s | {' | '.join(workloads)} | answered | truth inside |")
     print("|---" * (4 + len(workloads)) + "|")
     for folder, result in zip(folders, results, strict=True):
-        cells = [_answer(_largest(result, workload)) for workload in workloads]
-        answered = f"{sum(cell != '-' for cell in cells)} of {len(cells)}"
+        points = [_largest(result, workload) for workload in workloads]
+        cells = [_answer(point) for point in points]
+        known = sum(cell != "-" and not point.unknown for cell, point in zip(cells, points, strict=True))
+        answered = f"{known} of {len(cells)}"
         seconds = (folder / SECONDS).read_text().strip()
         print(f"| {folder.name} | {seconds} | {' | '.join(cells)} | {answered} | {_truth(result)} |")
 
