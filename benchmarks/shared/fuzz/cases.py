@@ -86,15 +86,14 @@ def _output_case(chance: Chance, number: int) -> Case:
     """A sound folder, and an output that is something already."""
     files: Tree = {f"in/{name}": text for name, text in materials.sweep_folder().items()}
     contents: list[Content] = [*map(Link, ("bystander", "nowhere/x", "bystander.d")), Special("folder"), b"old"]
-    name = chance.choice(
-        ["out", "in/rows.csv", "in/rows.jsonl", "in/study.toml", "in/machine.json", "in/.rows.csv.draft"]
-    )
-    if not name.startswith("in/") or name not in files:
+    name = chance.choice(("out", "in/rows.csv", "in/.rows.csv.draft", *files))
+    outputs = ["in/rows.csv", "in/rows.parquet"]
+    if name not in files:
         files[name] = chance.choice(contents)
-    output = [] if name.startswith("in/") and chance.random() < 0.5 else ["-o", name]
+        outputs.append(name)
+    output = [] if name != "out" and chance.random() < 0.5 else ["-o", name]
     arguments = ["export", "in", "--format", chance.choice(("csv", "parquet")), *output]
-    outputs = () if name in ("in/rows.jsonl", "in/study.toml", "in/machine.json") and output else (name,)
-    return _case(chance, number, "output", arguments, files, (*outputs, "in/rows.csv", "in/rows.parquet"))
+    return _case(chance, number, "output", arguments, files, outputs)
 
 
 def _resume_case(chance: Chance, number: int) -> Case:
