@@ -293,7 +293,9 @@ def host_set(host: Host, curve: Curve, seed: int, design: Turns | Apart = TURNS)
     summaries = summarize(launch for launch in sweep.launches if launch.number <= EVALUATED)
     most = max(curve.counts)
     scaled = next(one for one in speedups(summaries) if one.summary.point.cores == most)
-    measured = HostSet(speedup=scaled.speedup.contains(sweep.true_speedup(most)) if scaled.valid else None)
+    measured = HostSet(
+        speedup=scaled.speedup.contains(sweep.true_speedup(most)) if scaled.valid and scaled.speedup else None
+    )
     selection = select_points(summaries)
     made = selected_series(selection)
     if not made or len(made[0].cores) < LEAST_COUNTS:
@@ -304,7 +306,7 @@ def host_set(host: Host, curve: Curve, seed: int, design: Turns | Apart = TURNS)
     if misfit(next(law for law in laws if law.problem.law == choice.law)).hopeless:
         return measured
     (everything,) = (one for one in summarize(sweep.launches) if one.point.cores == most)
-    undisturbed = [launch.seconds for launch in everything.used if launch.number > EVALUATED]
+    undisturbed = [launch.seconds for launch in everything.used if launch.number > EVALUATED and launch.seconds]
     new_launch = [one for one in sweep.launches if one.point.cores == most and one.number > EVALUATED]
     turns = [turn.seconds for launch in new_launch for turn in launch.turns]
     drawn = [draws(law, STEADY_CLOCK, 200) for law in laws]
@@ -370,7 +372,7 @@ def stops_when_precise(kind: str, precision: float = 0.03, most: int = 20) -> Me
         while True:
             scaled = speedups(summarize(so_far))
             have = len(so_far) // len(counts_used)
-            wanted = min(most, max(launches_needed(point, precision) for point in scaled[1:]))
+            wanted = int(min(most, max(launches_needed(point, precision) for point in scaled[1:])))
             if have >= wanted:
                 last = scaled[-1]
                 return last.speedup.contains(1.0 / (0.1 + 0.9 / 16)) if last.valid and last.speedup else None
@@ -409,7 +411,7 @@ def karp_flatt_covers(truth: Truth, effect: float) -> Measure:
 
     def measure(sets: int, chance: np.random.Generator) -> float:
         values = [
-            value.fraction.contains(truth.serial)
+            bool(value.fraction.contains(truth.serial))
             for _ in range(sets)
             for value in _karp_flatt(blocked_series(truth, effect, chance)).values
         ]
@@ -477,7 +479,7 @@ CELLS = [
     Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
     Cell("E1 amdahl", "prediction at 2x, Amdahl's law", predicts(STEADY, AMDAHL), *NOMINAL),
     Cell("E1 usl", "prediction at 2x, USL, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), USL), *NOMINAL),
-    Cell("E1 best", "prediction at 2x, laws mixed", predicts(STEADY, "best"), 0.929, 0.985),
+    Cell("E1 best", "prediction at 2x, laws mixed", predicts(STEADY, *LAWS), 0.929, 0.985),
     Cell("E2", "prediction at 2x, laws mixed, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), *LAWS), 0.85),
     Cell("E3", "4x refused", refuses_four_times(SHORT), 1.0),
     *(

@@ -19,6 +19,7 @@ from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Literal
 
 from scaling.analysis.estimates import ratio
 from scaling.analysis.summary import Launch
@@ -57,7 +58,7 @@ def main() -> None:
     _print_costs([arguments.folder / design for design in arguments.designs])
 
 
-def _study(arguments: argparse.Namespace, design: str) -> Study:
+def _study(arguments: argparse.Namespace, design: Literal["turns", "apart"]) -> Study:
     return Study(
         name=design,
         workloads=tuple(arguments.workloads),

@@ -157,6 +157,8 @@ def _medians(sweep: int, rows: Sequence[Row]) -> Answer:
     """Medians of launches, with the interval of their means; a warning where it is wide."""
     sides = [[median(row.outcome.step_seconds) for row in rows if row.run.point.cores == cores] for cores in (1, 2)]
     both = ratio(*sides)
+    assert both.low
+    assert both.high
     wide = max(both.high / both.value, both.value / both.low) > 1 + WIDE
     return Answer(sweep, "medians", both.value, both.low, both.high, wide)
 

@@ -45,7 +45,7 @@ def _sweep(folder: Path, seed: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with disturb(tuple(sorted(read_topology().allowed)), seed):
         start = time.monotonic()
-        command = [Path(sys.executable).with_name("scaling"), "sweep", STUDY]
+        command = [str(Path(sys.executable).with_name("scaling")), "sweep", STUDY]
         subprocess.run(command, cwd=folder, stdout=sys.stderr, check=True)
     (folder / SECONDS).write_text(f"{time.monotonic() - start:.0f}\n")
 

@@ -21,7 +21,7 @@ from scaling.analysis.fits.bootstrap import both_laws, fit_resamples, resample_m
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import fit_problem
 from scaling.analysis.fits.observations import counts
-from scaling.analysis.fitting import fit
+from scaling.analysis.fitting import SeriesFit, fit
 from scaling.analysis.laws import USL
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.results.csv_series import read_csv_series
@@ -76,7 +76,7 @@ def _loop(means: Floats, weights: Floats) -> list[Floats]:
 def _series(many: int) -> None:
     chance = np.random.default_rng(1)
     measured = [series(TRUTH, chance) for _ in range(many)]
-    fits = []
+    fits: list[SeriesFit] = []
     everything = _seconds(lambda: fits.extend(fit(series) for series in measured))
     print(f"| {many} series, complete analysis | {1000 * everything:.0f} | |")
     question = Question(Goal.THROUGHPUT, 10.0)

@@ -16,12 +16,13 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from statistics import median
 
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import launch_of
 from scaling.running.engines.local import LocalEngine
-from scaling.study.planning import plan
+from scaling.study.planning import Run, plan
 from scaling.study.spec import study_from_toml
 
 SECONDS = 4
@@ -130,8 +131,8 @@ def _pairs(name: str, count: int) -> list[tuple[float, float]]:
     chance = random.Random(1)
     pairs = []
     with LocalEngine(study, topology, read_machine(topology)) as engine:
-        measures = [
-            lambda: launch_of(next(engine.execute([run]))).seconds,
+        measures: list[Callable[[], float]] = [
+            lambda: _our_seconds(engine, run),
             lambda: _plain(name, run.flat_cpus),
         ]
         for _ in range(count):
@@ -139,6 +140,12 @@ def _pairs(name: str, count: int) -> list[tuple[float, float]]:
             values = {which: measures[which]() for which in order}
             pairs.append((values[0], values[1]))
     return pairs
+
+
+def _our_seconds(engine: LocalEngine, run: Run) -> float:
+    seconds = launch_of(next(engine.execute([run]))).seconds
+    assert seconds, "the run did not end well"
+    return seconds
 
 
 def _plain(name: str, cpus: tuple[int, ...]) -> float:

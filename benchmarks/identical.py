@@ -282,7 +282,7 @@ def _theirs(simulated: Simulated, change: float = 1.0) -> bool:
         [value for _ in range(PYPERF_PROCESSES) for value in simulated.process(PYPERF_VALUES, by)]
         for by in (1.0, change)
     )
-    return is_significant(first, second)[0]
+    return bool(is_significant(first, second)[0])
 
 
 def _differ(first: list[Launch], second: list[Launch]) -> bool:

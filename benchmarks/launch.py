@@ -37,7 +37,7 @@ def main() -> None:
     smallest, long = study_from_toml(SMALLEST, "smallest"), study_from_toml(LONG.format(arguments.seconds), "long")
     run = plan(smallest, topology).runs[0]
     with LocalEngine(smallest, topology, machine) as engine:
-        starts = {
+        starts: dict[str, Callable[[], float]] = {
             "python -c pass": lambda: _started("pass", run.flat_cpus),
             f"python -c '{OWN_IMPORTS}'": lambda: _started(OWN_IMPORTS, run.flat_cpus),
             "launch, to the exit of the child": lambda: _row(engine, run).outcome.sections.wall or 0.0,
@@ -53,6 +53,8 @@ def main() -> None:
     print("| start | median ms | relative to the workload's own imports | relative to bare Python |\n|---|---|---|---|")
     for name, milliseconds in zip(seconds, (bare, imports, child, whole), strict=True):
         print(f"| {name} | {milliseconds:.1f} | {milliseconds - imports:+.1f} ms | × {milliseconds / bare:.2f} |")
+    assert row.witness.parent_cpu_seconds is not None
+    assert row.witness.cpu_seconds
     share = row.witness.parent_cpu_seconds / row.witness.cpu_seconds
     print(f"\nparent CPU during a run of {row.outcome.sections.wall:.1f} s: {100 * share:.2f} % of the child's")
 

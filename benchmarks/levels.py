@@ -32,7 +32,7 @@ Level = Callable[[Sequence[TurnTimes]], float | None]
 Estimator = Callable[[Sweep, int], Estimate | None]
 
 ENOUGH = 3
-DESIGNS = {"turns": Turns(), "apart": Apart()}
+DESIGNS: dict[str, Turns | Apart] = {"turns": Turns(), "apart": Apart()}
 
 
 def log_windows(turns: Sequence[TurnTimes]) -> Floats:

@@ -102,7 +102,7 @@ def _pyperf_in_turn(path: str) -> None:
             start = pyperf.perf_counter()
             for _ in range(loops):
                 work.work.step()
-            return pyperf.perf_counter() - start
+            return float(pyperf.perf_counter() - start)
 
     runner = pyperf.Runner(program_args=("-m", "benchmarks.matmul", "pyperf-in-turn", path))
     work = MatmulInTurn(path)

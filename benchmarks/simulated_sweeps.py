@@ -59,7 +59,10 @@ def simulated_sweep(launches: int, chance: random.Random) -> Held:
         )
         if figure.low is not None and figure.high is not None
     ]
-    return Held(*held, bias=fmean(log((summary.seconds or 1) / truth[summary.point]) for summary in made))
+    step, speedup, efficiency = held
+    return Held(
+        step, speedup, efficiency, bias=fmean(log((summary.seconds or 1) / truth[summary.point]) for summary in made)
+    )
 
 
 def _points() -> tuple[Point, Point]:

@@ -17,7 +17,7 @@ from scaling.results.rows import Row, launch_of
 from scaling.running.engines.local import LocalEngine
 from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Run, plan
-from scaling.study.spec import study_from_toml
+from scaling.study.spec import Start, study_from_toml
 
 STUDY = """
 workloads = [{names}]
@@ -26,7 +26,7 @@ launches = {rounds}
 precision = 1e-9
 max_seconds = {seconds}
 """
-STARTS = ("spawn", "fork")
+STARTS: tuple[Start, ...] = ("spawn", "fork")
 
 # Seconds from the order to the row, and the row, of launches made in both ways.
 Pair = dict[str, tuple[float, Row]]
@@ -63,6 +63,16 @@ def _launched(engine: LocalEngine, run: Run) -> tuple[float, Row]:
     return seconds, row
 
 
+def _wall_seconds(row: Row) -> float:
+    return row.outcome.sections.wall or 0.0
+
+
+def _step_seconds(row: Row) -> float:
+    seconds = launch_of(row).seconds
+    assert seconds, "only runs that ended well are here"
+    return seconds
+
+
 def _print(pairs: list[Pair], names: list[str], rounds: int) -> None:
     print(
         "| workload, small, train | spawned s | forked s | ratio | step forked / spawned, median of pairs | quartiles |"
@@ -70,12 +80,12 @@ def _print(pairs: list[Pair], names: list[str], rounds: int) -> None:
     print("|---|---|---|---|---|---|")
     for name in names:
         own = [pair for pair in pairs if pair["fork"][1].run.point.workload == name]
-        spawned, forked = (median(pair[start][1].outcome.sections.wall for pair in own) for start in STARTS)
-        steps = sorted(launch_of(pair["fork"][1]).seconds / launch_of(pair["spawn"][1]).seconds for pair in own)
+        spawned, forked = (median(_wall_seconds(pair[start][1]) for pair in own) for start in STARTS)
+        steps = sorted(_step_seconds(pair["fork"][1]) / _step_seconds(pair["spawn"][1]) for pair in own)
         quartiles = f"{steps[len(steps) // 4]:.3f} … {steps[-1 - len(steps) // 4]:.3f}"
         print(f"| {name} | {spawned:.2f} | {forked:.2f} | {spawned / forked:.2f} | {median(steps):.3f} | {quartiles} |")
     spawned, forked = (sum(pair[start][0] for pair in pairs) / rounds for start in STARTS)
-    server = forked - sum(pair["fork"][1].outcome.sections.wall for pair in pairs) / rounds
+    server = forked - sum(_wall_seconds(pair["fork"][1]) for pair in pairs) / rounds
     print(f"| server of a round | | {server:.2f} | | | |")
     print(f"| a round of {len(pairs) // rounds} launches | {spawned:.1f} | {forked:.1f} | {spawned / forked:.2f} | | |")
 

@@ -63,7 +63,8 @@ class Calibrated:
 
     def hand_off_seconds(self) -> float:
         """What a step without work takes."""
-        seconds, empty = [], division_chain(0)
+        seconds: list[float] = []
+        empty = division_chain(0)
         end = time.perf_counter() + LONGEST_SECONDS
         while len(seconds) < EMPTY_STEPS and (start := time.perf_counter()) < end:
             self.take_step(empty, empty, NOTHING)

@@ -256,7 +256,7 @@ class _Process:
         own = chance.normal(0.0, STEP_NOISE, count + 1)
         scatter = np.sqrt(1.0 - STEP_CORRELATION**2) * own[1:] + STEP_CORRELATION * own[:-1]
         outlier = chance.random(count) < self.history.host.step_outliers
-        return np.exp(scatter) * np.where(outlier, chance.uniform(1.5, 3.0, count), 1.0)
+        return np.asarray(np.exp(scatter) * np.where(outlier, chance.uniform(1.5, 3.0, count), 1.0))
 
 
 def _history(host: Host, ticks: int, chance: np.random.Generator) -> _History:

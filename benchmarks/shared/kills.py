@@ -106,7 +106,8 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, chance: r
     # Everything a sweep starts has its TMPDIR, and is known by it.
     environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
     command = [str(Path(sys.executable).with_name("scaling")), "sweep", "--no-report", str(folder / "study.toml")]
-    with subprocess.Popen([*command, "-o", str(folder / "results")], env=environment, **_QUIET) as sweep:
+    command += ["-o", str(folder / "results")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as sweep:
         if victim is not None:
             with suppress(subprocess.TimeoutExpired):
                 sweep.wait(after_seconds)
@@ -119,17 +120,14 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, chance: r
     return sweep.returncode == 0
 
 
-_QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-
-
 def _kill(sweep: int, victim: str, folder: Path, chance: random.Random) -> None:
     spawned = [pid for pid, command in _processes(folder) if b"scaling.running.worker" in command]
     # The server is there before its children, and looks like them.
-    server, *forked = [pid for pid, command in _processes(folder) if b"scaling.running.forkserver" in command] or [None]
-    children = spawned + forked
+    servers = [pid for pid, command in _processes(folder) if b"scaling.running.forkserver" in command]
+    children = spawned + servers[1:]
     one = [chance.choice(children)] if children else []
-    victims = {"parent": [sweep], "child": one, "server": [server], "both": [sweep, *children]}
-    for pid in filter(None, victims[victim]):
+    victims = {"parent": [sweep], "child": one, "server": servers[:1], "both": [sweep, *children]}
+    for pid in victims[victim]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

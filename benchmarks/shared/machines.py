@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import exp
+from typing import Any
 
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list
@@ -37,7 +38,7 @@ def first_run(toml: str = "", cores: int = 8) -> Run:
     return plan(study(toml), machine(cores)).runs[0]
 
 
-def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1), **outcome: object) -> Row:
+def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1), **outcome: Any) -> Row:
     """A row that went well."""
     run = run or first_run()
     cpus = format_list(run.flat_cpus)
