@@ -26,7 +26,6 @@ from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.planning import Run, turns_of, workload_names
-from scaling.study.privacy import without_home
 from scaling.study.spec import Study
 from scaling.study.workload import Command, Named, workload
 
@@ -122,8 +121,7 @@ class LocalEngine:
         """What is known of a run's software before it has said more: of another interpreter, which it is."""
         if run.python is None:
             return self.versions
-        interpreter = run.python if self.full else without_home(run.python, os.environ.get("HOME"))
-        return {"scaling": self.versions["scaling"], "interpreter": interpreter}
+        return {"scaling": self.versions["scaling"], "interpreter": run.python}
 
     def _leave(self, cpus: CpuSet) -> None:
         """Have this process leave CPUs that are measured, where there are others."""
