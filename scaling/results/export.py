@@ -86,7 +86,10 @@ def _write(columns: dict[str, list[Any]], form: Format, file: BinaryIO) -> int:
         text.flush()
         text.detach()
     else:
-        pd.DataFrame(columns).to_parquet(file, index=False)
+        try:
+            pd.DataFrame(columns).to_parquet(file, index=False)
+        except (OverflowError, ValueError, TypeError) as error:
+            raise StoreError(f"Parquet cannot hold what a row says: {error}; choose --format csv") from error
     return count
 
 

@@ -238,7 +238,7 @@ def _reading_command(chance: Chance, folder: str) -> tuple[list[str], tuple[str,
         "status": (1, lambda: _json(chance), ()),
         "workloads": (1, lambda: _json(chance), ()),
         "plot": (0.3, lambda: ["--format", "svg", "-o", "out"], ("out",)),
-        "report": (0.3, lambda: ["-o", "out"], ("out", "out-wide.html", "out-small.html")),
+        "report": (0.3, lambda: ["-o", "out"], ("out", "out-wide", "out-small")),
     }
     name = chance.choices(list(commands), [weight for weight, *_ in commands.values()])[0]
     _, options, outputs = commands[name]

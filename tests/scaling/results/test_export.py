@@ -101,3 +101,9 @@ def test_parquet_without_its_package_is_refused_with_the_extra(monkeypatch, tmp_
     with pytest.raises(StoreError, match=r"needs pyarrow, which is not installed; give: pip install 'cpu-scaling\[par"):
         write_export(ROWS, "parquet", tmp_path / "rows.parquet")
     assert not (tmp_path / "rows.parquet").exists()
+
+
+def test_what_parquet_cannot_hold_is_refused_in_a_sentence(tmp_path):
+    huge = row()
+    with pytest.raises(StoreError, match=r"Parquet cannot hold .*; choose --format csv"):
+        write_export([replace(huge, run=replace(huge.run, seed=10**30))], "parquet", tmp_path / "rows.parquet")
