@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.results.files import NOT_SUPPORTED, open_own, open_regular, replace_file, sync_file, sync_folder
@@ -67,25 +67,27 @@ def read_lines(
 def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
     path = folder / record_format.file
     try:
-        lines = open_regular(path)
+        with open_regular(path) as lines:
+            yield from _parse(path, lines, record_format)
     except OSError as error:
         raise StoreError(
             f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); "
             f"give a folder that {record_format.writer} has written"
         ) from error
-    with lines:
-        number = 0
-        for number, line in enumerate(lines, 1):
-            try:
-                yield record_format.from_json(line)
-            except OtherSchemaError as error:
-                raise StoreError(f"{path} line {number} {error}") from error
-            except StoreError as error:
-                if lines.read(1) == b"":
-                    return
-                raise StoreError(
-                    f"{path} line {number} is not a {record_format.noun}: {error}; take that line out"
-                ) from error
+
+
+def _parse(path: Path, lines: BinaryIO, record_format: RecordFormat[T]) -> Iterator[T]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield record_format.from_json(line)
+        except OtherSchemaError as error:
+            raise StoreError(f"{path} line {number} {error}") from error
+        except StoreError as error:
+            if lines.read(1) == b"":
+                return
+            raise StoreError(
+                f"{path} line {number} is not a {record_format.noun}: {error}; take that line out"
+            ) from error
 
 
 class Lines(Generic[T]):

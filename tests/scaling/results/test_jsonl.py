@@ -80,3 +80,9 @@ def test_a_file_system_without_locks_is_written_to_and_said_to_have_none(tmp_pat
     lines.append(1)
     lines.close()
     assert list(read_lines(tmp_path, NUMBERS)) == [1]
+
+
+def test_a_file_that_fails_while_it_is_read_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / NUMBERS.file).symlink_to("/proc/self/mem")
+    with pytest.raises(StoreError, match=r"^no results in .* cannot be read"):
+        list(read_lines(tmp_path, NUMBERS))
