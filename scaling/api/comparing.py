@@ -7,7 +7,7 @@ share cohorts, by which `compare` pairs them, now and whenever it is given the t
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scaling.analysis.comparison import Comparison
@@ -127,11 +127,12 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
         stored = sum(1 for one in job.jobs for _ in read_rows(one.folder))
         return f"{stored} of {schedule.total} runs are kept in {job.folder}"
 
-    first = job.first
+    first, workloads = job.first, (*job.first.study.workloads, *job.second.study.workloads)
+    study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)))
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        LocalEngine(first.study, first.topology, first.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
+        LocalEngine(study, first.topology, first.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
     ):
         loop.measure(schedule, engine, _Stores(schedule, stores), monitor.row, check)
     if job.budget_seconds is not None:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from scaling.errors import BusyError, ScalingError
+from scaling.errors import BusyError, ScalingError, StoreError
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
+from scaling.results.files import replace_file
 from scaling.results.machine_file import machine_differences, machine_facts
 from scaling.results.rows import row_from_json, row_to_json, run_from_json, run_to_json
 from scaling.running.engines.local import LocalEngine
@@ -175,9 +176,5 @@ def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None
 
 def _write_to_spool(path: Path, text: str) -> None:
     """Write a reply where the next driver will look; a folder that is not there is one the node does not share."""
-    draft = path.with_suffix(".draft")
-    with suppress(OSError), draft.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-        draft.replace(path)
+    with suppress(StoreError):
+        replace_file(path, text)

@@ -58,6 +58,18 @@ def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
     assert notes == ["all 2 runs are there already; choose another folder with -o to measure anew"]
 
 
+def test_each_program_is_run_with_its_secrets_and_stored_without(tmp_path):
+    programs = [
+        f"command: python3 -c 'import sys; sys.exit(len(sys.argv[1]) != 12)' --token={value}"
+        for value in ("abcd", "efgh")
+    ]
+    same_but_for_space = (programs[0], programs[1].replace(" --token", "  --token"))
+    job = prepare_comparison("quick", same_but_for_space, tmp_path, (*TINY[:3], "launches=1"))
+    carry_out_comparison(job, False, True, Monitor())
+    rows = [row for one in job.jobs for row in read_rows(one.folder)]
+    assert [(row.outcome.status, "--token=***" in row.run.point.workload) for row in rows] == [("ok", True)] * 2
+
+
 def test_two_virtual_environments_are_measured_each_by_its_interpreter(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     one, other = (virtual_environment(tmp_path / name) for name in ("old", "new"))
