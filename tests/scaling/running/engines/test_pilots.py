@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -39,6 +40,8 @@ def pilots(tmp_path, request):
 @pytest.fixture
 def listening(pilots):
     """Pilots that are listened for, and every port that this process and the interchange listen on meanwhile."""
+    import zmq.utils.monitor  # noqa: F401 - before another user needs it, who may not read where it is installed
+
     before = listening_ports()
     pilots.start()
     yield pilots, listening_ports() - before
@@ -94,10 +97,15 @@ def test_nobody_without_the_keys_of_the_sweep_gets_through_to_any_port(listening
     assert strangers == dict.fromkeys(ports, "refused")
 
 
-def test_a_pilot_gets_its_keys_with_its_script_and_leaves_nothing_when_it_is_ended(listening, tmp_path, monkeypatch):
+@pytest.fixture
+def temporary():
+    """A temporary folder of a node, whose name leaves room for the sockets of Parsl's worker pool."""
+    with tempfile.TemporaryDirectory(prefix="node-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_a_pilot_gets_its_keys_with_its_script_and_leaves_nothing_when_it_is_ended(listening, temporary, monkeypatch):
     pilots, _ = listening
-    temporary = tmp_path / "node"
-    temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
     jobs = []
 
