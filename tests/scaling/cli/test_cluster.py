@@ -242,7 +242,7 @@ def test_lost_nodes_a_dead_slurmd_and_a_cancelled_pilot_lose_nothing_and_record_
         to_be_lost = Counter(kindA=2, kindB=1)
         sweep.wait_for(lambda: Counter(entry.node_type for entry in sweep.journal("lost")) >= to_be_lost)
         # The frozen node makes its run to the end; only then does its pilot notice that it has been given up.
-        slurm.thaw("b2", but=b"process_worker_pool")
+        slurm.thaw("b2", but=b"pilot_keys")
         sweep.wait_for(lambda: sweep.journal("late"))
         slurm.thaw("b2")
         slurm.restart_slurmd("b1")
@@ -450,7 +450,9 @@ def test_a_job_with_one_of_two_cpus_sees_one_and_refuses_what_needs_both(sweep, 
     for job in [_submitted(sweep, name, options) for name, options in JOBS.items()]:
         job.wait(60)
     seen = {name: _seen_by_a_job(sweep, name) for name in JOBS}
-    assert seen["exclusive"] == ("0-1", "results are in exclusive")
+    allowed, output = seen["exclusive"]
+    assert allowed == "0-1"
+    assert "scaling: results are in exclusive\n" in output
     allowed, output = seen["narrow"]
     assert allowed in ("0", "1")
     assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in output.replace("CPUs 1", "CPUs 0")
@@ -468,9 +470,9 @@ def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen
 
 
 def _seen_by_a_job(sweep: Sweep, name: str) -> tuple[str, str]:
-    """What the program calls allowed in the job, and the last it says of the study."""
-    output = (sweep.folder / f"{name}.stderr").read_text().splitlines()
-    return json.loads((sweep.folder / f"{name}.json").read_text())["allowed"], output[-1].removeprefix("scaling: ")
+    """What the program calls allowed in the job, and what it says of the study."""
+    output = (sweep.folder / f"{name}.stderr").read_text()
+    return json.loads((sweep.folder / f"{name}.json").read_text())["allowed"], output
 
 
 def test_an_unknown_feature_is_refused_at_once_with_the_schedulers_words(sweep, slurm):

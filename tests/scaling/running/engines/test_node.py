@@ -114,15 +114,15 @@ def test_a_node_on_which_somebody_measures_refuses_after_a_while(monkeypatch):
 
 
 def test_whatever_is_wrong_with_a_node_is_a_refusal_of_its_own(monkeypatch):
-    def nobody():
-        raise KeyError("getpwuid(): uid not found:\n4711")
+    def read_nothing(*_):
+        raise KeyError("no such thing:\n4711")
 
     description = described()
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr("getpass.getuser", nobody)
+        meanwhile.setattr(node, "read_machine", read_nothing)
         refusal = made(request(description))
     assert (refusal.node, refusal.sick) == ("n7", True)
-    assert refusal.reason.startswith("KeyError: 'getpwuid(): uid not found:")
+    assert refusal.reason.startswith("KeyError: 'no such thing:")
     assert "\n" not in refusal.reason
     assert isinstance(made(request(description)), NodeRow)
 
