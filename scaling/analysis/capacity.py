@@ -366,9 +366,9 @@ def cheapest_replicas(
         too_few = _too_few_replicas(draws, seconds, count)
         if best is not None and (too_few + 1) * price.hourly(count) > best.hourly_cost:
             continue
-        found = _fewest_replicas(draws, seconds, count, price, assurance, too_few)
-        if found and (best is None or (found.hourly_cost, found.replicas) < (best.hourly_cost, best.replicas)):
-            best = found
+        plan = _fewest_replicas(draws, seconds, count, price, assurance, too_few)
+        if plan and (best is None or (plan.hourly_cost, plan.replicas) < (best.hourly_cost, best.replicas)):
+            best = plan
     return best
 
 

@@ -415,8 +415,8 @@ def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
     """A study with the path of the interpreter that it names, if it does, once that is known to have this package."""
     if study.python is None:
         return study, toml
-    found = replace(study, python=find_interpreter(study.python))
-    return found, study_to_toml(found, f"{study.name}, with the interpreter found")
+    runnable = replace(study, python=find_interpreter(study.python))
+    return runnable, study_to_toml(runnable, f"{study.name}, with the path of its interpreter")
 
 
 def _without_missing(study: Study) -> tuple[Study, list[str]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.comparison import Comparison
-from scaling.api.comparing import carry_out_comparison, prepare_comparison
+from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
 from scaling.api.results import load
 from scaling.cli.options import Json, NoWait, RetryFailed
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_note, print_notes, print_table
@@ -69,22 +69,27 @@ def compare(
         if second is not None:
             raise StudyError(f"--between measures two variants of {first}; leave {second} out")
         job = prepare_comparison(str(first), between, output, settings or [], budget)
-        print_notes(job.notes)
-        comparison = carry_out_comparison(job, retry_failed, not no_wait, Progress())
-        folders = tuple(one.folder for one in job.jobs)
-        print_notes(
-            f"{side} is {text}, in {folder}" for side, text, folder in zip(SIDES, between, folders, strict=True)
-        )
+        comparison, folders = _measure_variants(job, between, retry_failed, not no_wait)
     else:
         if second is None:
             raise StudyError("give two results folders, or one study with --between A B")
         if budget is not None:
             raise StudyError(f"--budget {budget}: results folders are compared as they are; it goes with --between A B")
-        folders = (first, second)
-        comparison = load(first).compare(load(second), across_machines=across_machines)
+        comparison, folders = load(first).compare(load(second), across_machines=across_machines), (first, second)
     _print(comparison, folders, as_json)
     if any(difference.differs for difference in comparison.differences):
         raise typer.Exit(1)
+
+
+def _measure_variants(
+    job: PairedJob, variants: tuple[str, str], retry_failed: bool, wait: bool
+) -> tuple[Comparison, tuple[Path, ...]]:
+    """Measure two variants in turns with each other, and say where the rows of each are."""
+    print_notes(job.notes)
+    comparison = carry_out_comparison(job, retry_failed, wait, Progress())
+    folders = tuple(one.folder for one in job.jobs)
+    print_notes(f"{side} is {text}, in {folder}" for side, text, folder in zip(SIDES, variants, folders, strict=True))
+    return comparison, folders
 
 
 def _print(comparison: Comparison, folders: tuple[Path, ...], as_json: bool) -> None:

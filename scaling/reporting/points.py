@@ -99,12 +99,12 @@ def host_sentence(points: Iterable[ScalingPoint]) -> str:
     if not known:
         return "No launch went well, so nothing is known of how quiet the host was."
     worst, slowdown = max(known, key=lambda one: one[1].p90)
-    found = f"{quiet} of {count(turns, 'turn')} were quiet"
+    summary = f"{quiet} of {count(turns, 'turn')} were quiet"
     if not is_slower(slowdown):
         return (
-            f"{found}, and at no point did the slowest tenth take {100 * (SLOWER - 1):.0f} % longer than undisturbed."
+            f"{summary}, and at no point did the slowest tenth take {100 * (SLOWER - 1):.0f} % longer than undisturbed."
         )
-    return f"{found}. Most disturbed was {point_words(worst)}: {slowdown_words(slowdown)}."
+    return f"{summary}. Most disturbed was {point_words(worst)}: {slowdown_words(slowdown)}."
 
 
 def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from scaling.errors import BusyError
+from scaling.study.keys import printable
 
 # One path for every user, so not below TMPDIR. SCALING_LOCK names another for machines cut into partitions.
 DEFAULT_PATH = "/tmp/cpu-scaling.lock"
@@ -82,13 +83,13 @@ def _open(path: Path) -> int:
             continue
         except OSError as error:
             raise BusyError(f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK") from error
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(fd)
             raise BusyError(
                 f"the lock file {path} is no file of its own, but a device or another's name; set SCALING_LOCK"
             )
-        if found.st_uid == os.getuid():
+        if status.st_uid == os.getuid():
             os.fchmod(fd, 0o666)
         return fd
     raise BusyError(f"the lock file {path} cannot be made; set SCALING_LOCK to a file in a folder that exists")
@@ -112,4 +113,4 @@ def _holder(fd: int) -> str:
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another sweep is measuring on this machine"
-    return "".join(character if character.isprintable() else "?" for character in words)
+    return printable(words)

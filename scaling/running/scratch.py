@@ -43,8 +43,8 @@ class Scratch:
 
 def is_private(folder: Path) -> bool:
     """Whether it is a folder of this user that nobody else may enter."""
-    found = os.lstat(folder)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    status = os.lstat(folder)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
 def remove(folder: Path) -> None:

@@ -98,8 +98,13 @@ def _json(value: object) -> str:
 
 def excerpt(text: str) -> str:
     """The beginning of a text, without anything that would steer a terminal."""
-    shown = "".join(character if character.isprintable() else "?" for character in text[:LONGEST_EXCERPT])
+    shown = printable(text[:LONGEST_EXCERPT])
     return shown if len(text) <= LONGEST_EXCERPT else f"{shown}…"
+
+
+def printable(text: str) -> str:
+    """A text in which a question mark stands for whatever would steer a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def parse_duration(text: str) -> float:
