@@ -15,6 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
@@ -49,10 +50,7 @@ def main() -> None:
     arguments = parser.parse_args()
     studies = {design: _study(arguments, design) for design in arguments.designs}
     for workload in arguments.workloads:
-        for launch in range(1, arguments.launches + 1):
-            order = arguments.designs if launch % 2 else arguments.designs[::-1]
-            for design in order:
-                _measure(arguments.folder / design, studies[design], workload, launch)
+        _measure_workload(arguments.folder, studies, workload, arguments.launches)
     _print_table({design: _launches(arguments.folder / design) for design in arguments.designs})
     print()
     _print_costs([arguments.folder / design for design in arguments.designs])
@@ -75,23 +73,34 @@ def _study(arguments: argparse.Namespace, design: Literal["turns", "apart"]) -> 
     )
 
 
-def _measure(folder: Path, study: Study, workload: str, launch: int) -> None:
-    """One launch of every core count of a workload, unless it is there."""
+def _measure_workload(folder: Path, studies: dict[str, Study], workload: str, launches: int) -> None:
+    """The launches that are missing, in alternation; what is ready to fork stays ready from launch to launch."""
     topology = read_topology()
     machine = read_machine(topology)
+    with ExitStack() as opened:
+        engines = {
+            design: opened.enter_context(LocalEngine(study, topology, machine)) for design, study in studies.items()
+        }
+        for launch in range(1, launches + 1):
+            for design in list(engines)[:: 1 if launch % 2 else -1]:
+                _measure_launch(folder / design, engines[design], workload, launch)
+
+
+def _measure_launch(folder: Path, engine: LocalEngine, workload: str, launch: int) -> None:
+    """One launch of every core count of a workload, unless it is there."""
+    study, topology = engine.study, engine.topology
     store = Store(folder)
     try:
         store.write_study(study_to_toml(study, "benchmarks.designs"))
-        store.write_machine(machine, topology)
+        store.write_machine(engine.machine, topology)
         known = {row.run.key for row in read_rows(folder)}
         points = [run.point for run in plan(study, topology).runs if run.launch == 1 and run.point.workload == workload]
         runs = [run for run in block(study, topology, points, launch) if run.key not in known]
         if runs:
             began = time.monotonic()
-            with LocalEngine(study, topology, machine) as engine:
-                for row in engine.execute(_scheduled(study, runs)):
-                    store.append(row)
-                    print(study.design, launch, workload, row.run.point.cores, row.outcome.status, file=sys.stderr)
+            for row in engine.execute(_scheduled(study, runs)):
+                store.append(row)
+                print(study.design, launch, workload, row.run.point.cores, row.outcome.status, file=sys.stderr)
             with (folder / WALLS).open("a") as walls:
                 walls.write(json.dumps([workload, launch, time.monotonic() - began]) + "\n")
     finally:
@@ -136,7 +145,7 @@ def _print_costs(folders: Sequence[Path]) -> None:
         for line in (folder / WALLS).read_text().splitlines():
             workload, launch, seconds = json.loads(line)
             walls.setdefault(workload, {})[launch] = seconds
-        rows = read_rows(folder)
+        rows = list(read_rows(folder))
         for workload, of_launches in walls.items():
             ours = [row for row in rows if row.run.point.workload == workload and row.run.launch in of_launches]
             print(f"| {folder.name} | {workload} | {_costs(ours, sum(of_launches.values()), len(of_launches))} |")
