@@ -102,7 +102,12 @@ def read_machine_file(folder: Path) -> MachineFile | None:
 
 def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:
     cores = _groups(topology["core_cpus"])
-    allowed = topology.get("allowed") or topology.get("online") or ""
+    named = topology.get("allowed") or topology.get("online") or ""
+    allowed = _cpus(named) or tuple(sorted(cpu for core in cores for cpu in core))
+    if not all(cores):
+        raise ValueError("a core has no CPU")
+    if not {cpu for core in cores for cpu in core} & set(allowed):
+        raise ValueError("none of its cores is allowed")
     return MachineFile(
         host=str(facts.get("host") or "this machine"),
         cpu_model=_text(facts.get("cpu_model")),
@@ -112,7 +117,7 @@ def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:
         sockets=_groups(topology.get("socket_cpus")),
         l3s=_groups(topology.get("l3_cpus")),
         nodes=_groups((topology.get("numa_nodes") or {}).values()),
-        allowed=_cpus(allowed) or tuple(sorted(cpu for core in cores for cpu in core)),
+        allowed=allowed,
         isolated=_cpus(topology.get("isolated") or ""),
         quota_cpus=None if topology.get("quota_cpus") is None else float(topology["quota_cpus"]),
     )

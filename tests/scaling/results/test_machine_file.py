@@ -40,6 +40,15 @@ def test_a_file_that_is_no_json_is_refused(tmp_path):
         read_machine_file(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [({"core_cpus": ["0", ""]}, "a core has no CPU"), ({"allowed": "100"}, "none of its cores is allowed")],
+)
+def test_a_machine_on_which_nothing_can_be_placed_is_refused(tmp_path, facts, why):
+    with pytest.raises(StoreError, match=rf"machine\.json does not describe a machine: {why}; restore it"):
+        written(tmp_path, machine(2), **facts)
+
+
 def test_a_folder_keeps_the_machine_it_was_begun_on(tmp_path):
     assert read_machine_facts(tmp_path) is None
     write_machine_facts(tmp_path, machine_facts(HOST, machine(4)))
