@@ -59,6 +59,14 @@ TOML_VALUES += ["[" * 3000 + "]" * 3000, "[1, 2, 2]", '["x", 1]', "1979-05-27", 
 TOML_VALUES += ["{a = {b = 1}}", "0x7fffffffffffffffffffff", '"command: true"', '"command: {x}"', '"☃"', "{}", '"5m"']
 TOML_VALUES += ['"cpus:0"', '"cpus:9999999999"', '"cpus:1-"', '"scatter:"', '"no.py:f"', '"S0"', "'''\n'''"]
 TOML_VALUES += ['"calibrated work=x"', '"0-99999999"', '"\\ud800"', '"command: \\u0000"', '"calibrated serial=nan"']
+# Settings that a study may have, and that one machine or another cannot meet.
+SETTINGS = ['cores = "all"', 'cores = "doubling"', 'cores = "1-2"', 'smt = "all"', "smt = [1, 2]", 'within = "S0"']
+SETTINGS += ['within = "M8"', "reserve = [0]", 'core_type = "x"', 'memory = "interleave"', 'intra = ["cores", 2]']
+SETTINGS += ['inter = "cpus"', 'start = "fork"', 'design = "turns"', "rounds = 65536", "launches = 65536", "jit = true"]
+SETTINGS += ['placements = ["compact", "scatter:numa"]', 'placements = "cpus:0"', 'placements = "cpus:0,0,1"']
+SETTINGS += ['workloads = ["command: true", "calibrated"]', 'workloads = "no.py:f"', 'workloads = "memnet x=1"']
+SETTINGS += ['modes = ["train", "infer"]', 'scale = "weak"', 'size = "small"', "items = [1, 65536]", 'python = "no"']
+SETTINGS += ["timeout_seconds = 1e-9", "turn_seconds = 3600", "precision = 1e-300", 'question = "☃"', "cores = 65536"]
 
 BYTES = [b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\x1b[2J", b"\n", b"\r\n", b'"', b"}", b"[" * 2000, b",", b"9" * 500]
 
@@ -108,8 +116,13 @@ def _resume_case(chance: Chance, number: int) -> Case:
 
 def _study_case(chance: Chance, number: int) -> Case:
     """The plan of a hostile study; settings of the command line too."""
-    files: Tree = {"study.toml": _corrupt_toml(chance, materials.STUDY)}
-    settings = [f"{chance.choice(_keys(materials.STUDY))}={chance.choice(TOML_VALUES + WORDS)}"]
+    toml = materials.ONE_CORE
+    if chance.random() < 0.5:
+        toml = _corrupt_toml(chance, toml)
+    for setting in chance.sample(SETTINGS, chance.choice((0, 1, 2, 4))):
+        toml = _set_in_toml(toml, setting)
+    files: Tree = {"study.toml": toml}
+    settings = [f"{chance.choice(_keys(materials.ONE_CORE))}={chance.choice(TOML_VALUES + WORDS)}"]
     flags = ["--set", *settings] if chance.random() < 0.3 else []
     output = ["-o", "out"] if chance.random() < 0.5 else []
     return _case(chance, number, "study", ["sweep", "study.toml", "--dry-run", *output, *flags], files)
@@ -353,14 +366,16 @@ def _corrupt_toml(chance: Chance, toml: bytes) -> bytes:
     """Give keys other values, repeat one, or damage the text."""
     if chance.random() < 0.2:
         return _corrupt_bytes(chance, toml)
-    text = toml.decode(errors="surrogateescape")
     for _ in range(chance.choice((1, 1, 2, 4))):
-        key, value = chance.choice([*_keys(toml), "x"]), chance.choice(TOML_VALUES)
-        line = f"{key} = {value}"
-        pattern = rf"^{key} = .*$"
-        text = re.sub(pattern, line.replace("\\", r"\\"), text, count=1, flags=re.MULTILINE)
-        text = text if line in text else f"{line}\n{text}"
-    return text.encode(errors="surrogateescape")
+        toml = _set_in_toml(toml, f"{chance.choice([*_keys(toml), 'x'])} = {chance.choice(TOML_VALUES)}")
+    return toml
+
+
+def _set_in_toml(toml: bytes, line: str) -> bytes:
+    """A text with a line in the place of its key's, or first where it has no such key."""
+    key, text = line.partition(" =")[0], toml.decode(errors="surrogateescape")
+    text = re.sub(rf"^{key} = .*$", line.replace("\\", r"\\"), text, count=1, flags=re.MULTILINE)
+    return (text if line in text else f"{line}\n{text}").encode(errors="surrogateescape")
 
 
 def _corrupt_csv(chance: Chance, text: bytes) -> bytes:

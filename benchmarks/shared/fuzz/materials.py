@@ -35,6 +35,8 @@ reserve = []
 name = "sound"
 seed = 7
 """
+# One core, which every machine has, so that a study is not refused for its cores alone.
+ONE_CORE = STUDY.replace(b"[1, 2, 4, 8]", b"[1]")
 # As small as a run can be: a resumed sweep makes those that are missing.
 RESUMABLE = b"""workloads = ["calibrated work=0.001 serial=1"]
 cores = 1
