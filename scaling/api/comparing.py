@@ -18,6 +18,7 @@ from scaling.api.measuring import (
     budget_seconds,
     hold_lock,
     interruptible,
+    open_engine,
     prepare,
     refuse_another_study,
     set_aside,
@@ -30,7 +31,6 @@ from scaling.reporting.words import count
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import ROWS, Store, read_rows
 from scaling.running import loop
-from scaling.running.engines.local import LocalEngine
 from scaling.running.paired_schedule import PairedSchedule, Side
 from scaling.study.planning import block
 from scaling.study.workload import COMMAND
@@ -68,8 +68,12 @@ def prepare_comparison(
     folder: Path | None = None,
     settings: Sequence[str] = (),
     budget: str | None = None,
+    full: bool = False,
 ) -> PairedJob:
-    """A study with either variant laid over it, checked and planned for this machine."""
+    """A study with either variant laid over it, checked and planned for this machine.
+
+    With `full`, rows keep the user's variables and folders.
+    """
     seconds = None if budget is None else budget_seconds(budget)
     common = ("design=turns", *settings)
     plain = prepare(study, None, common).study
@@ -77,7 +81,7 @@ def prepare_comparison(
         common = (*common, f"launches={LAUNCHES}")
     where = folder or DEFAULT_FOLDER / f"{plain.name}-between"
     first, second = (
-        prepare(study, where / name, (*common, variant_setting(text)))
+        prepare(study, where / name, (*common, variant_setting(text)), full=full)
         for name, text in zip("AB", variants, strict=True)
     )
     _refuse_other_measuring(first, second)
@@ -132,7 +136,7 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        LocalEngine(study, first.topology, first.machine, held_open=(lock_fd,), notify=monitor.note) as engine,
+        open_engine(replace(first, study=study), lock_fd, monitor) as engine,
     ):
         loop.measure(schedule, engine, _Stores(schedule, stores), monitor.row, check)
     if job.budget_seconds is not None:

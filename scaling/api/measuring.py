@@ -139,7 +139,7 @@ def run(
     watch = monitor or (_OnRow(on_row) if on_row else Monitor())
     where = None if folder is None else Path(folder)
     if cluster is not None:
-        return run_on_cluster(study, where, Path(cluster), settings, retry_failed, watch)[0]
+        return run_on_cluster(study, where, Path(cluster), settings, retry_failed, watch, full)[0]
     return carry_out_job(prepare(study, where, settings, budget, full), retry_failed, wait, watch)
 
 
@@ -204,14 +204,15 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        _engine(job, lock_fd, monitor) as engine,
+        open_engine(job, lock_fd, monitor) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
     if job.budget_seconds is not None:
         monitor.note(_spent(schedule, job.study.precision))
 
 
-def _engine(job: Job, lock_fd: int, monitor: Monitor) -> LocalEngine:
+def open_engine(job: Job, lock_fd: int, monitor: Monitor) -> LocalEngine:
+    """What executes the runs of a job; its reaper holds the lock too."""
     return LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note, full=job.full)
 
 
@@ -222,6 +223,7 @@ def run_on_cluster(
     settings: Sequence[str],
     retry_failed: bool,
     monitor: Monitor,
+    full: bool = False,
 ) -> tuple[Results, list[str]]:
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
     requested, toml = _read_study(study, settings)
@@ -238,7 +240,7 @@ def run_on_cluster(
         check_workload(text, read_catalogue())
     where = folder or DEFAULT_FOLDER / requested.name
     cluster_toml = _read_cluster_file(cluster)
-    study_text = StudyText(toml, requested.name if isinstance(study, Study) else str(study))
+    study_text = StudyText(toml, requested.name if isinstance(study, Study) else str(study), full)
     job = ClusterJob(
         requested, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, retry_failed
     )
@@ -348,7 +350,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
     with (
         interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
         watch(monitor, schedule),
-        _engine(job, lock_fd, monitor) as engine,
+        open_engine(job, lock_fd, monitor) as engine,
     ):
         loop.trace(schedule, engine, store, on_row, check)
 

@@ -8,7 +8,7 @@ import typer
 from scaling.analysis.comparison import Comparison
 from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
 from scaling.api.results import load
-from scaling.cli.options import Json, NoWait, RetryFailed
+from scaling.cli.options import Full, Json, NoWait, RetryFailed
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.errors import StudyError
@@ -54,6 +54,7 @@ def compare(
     ] = None,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
+    full: Full = False,
     across_machines: Annotated[
         bool, typer.Option("--across-machines", help="Compare although the machines are not alike.")
     ] = False,
@@ -68,13 +69,15 @@ def compare(
     if any(between):
         if second is not None:
             raise StudyError(f"--between measures two variants of {first}; leave {second} out")
-        job = prepare_comparison(str(first), between, output, settings or [], budget)
+        job = prepare_comparison(str(first), between, output, settings or [], budget, full)
         comparison, folders = _measure_variants(job, between, retry_failed, not no_wait)
     else:
         if second is None:
             raise StudyError("give two results folders, or one study with --between A B")
         if budget is not None:
             raise StudyError(f"--budget {budget}: results folders are compared as they are; it goes with --between A B")
+        if full:
+            raise StudyError("--full: results folders are compared as they are; it goes with --between A B")
         comparison, folders = load(first).compare(load(second), across_machines=across_machines), (first, second)
     _print(comparison, folders, as_json)
     if any(difference.differs for difference in comparison.differences):

@@ -61,7 +61,7 @@ def sweep(
             raise StudyError(
                 "--cluster goes with neither --dry-run nor --budget: only the nodes know what a study means"
             )
-        results, incomplete = run_on_cluster(study, output, cluster, settings or [], retry_failed, Progress())
+        results, incomplete = run_on_cluster(study, output, cluster, settings or [], retry_failed, Progress(), full)
         _finish(results, no_report, incomplete)
         return
     job = prepare(study, output, settings or [], budget, full)

@@ -177,13 +177,17 @@ class DescribeRequest:
 
 @dataclass(frozen=True, slots=True)
 class NodeRunRequest:
-    """One run for a node that must be like `machine`; its reply is also written to `spool`, where there is one."""
+    """One run for a node that must be like `machine`; its reply is also written to `spool`, where there is one.
+
+    With `full`, its row keeps the user's variables and folders.
+    """
 
     study: str
     source: str
     run: str
     machine: Mapping[str, Any]
     spool: str | None
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def node_types_page(
         between=[(node_type.name, between_table(points)) for node_type in node_types if (points := node_type.between)],
         node_types=[(node_type.name, _node_type_facts(node_type)) for node_type in node_types],
         study=study_toml,
+        left_out=provenance.left_out(rows),
         commands=provenance.cluster_commands(name, works[0].target if works else None),
     )
 

@@ -106,7 +106,7 @@ def _describe(request: DescribeRequest) -> NodeDescription:
 
 
 def _execute(request: NodeRunRequest) -> NodeRow | NodeRefusal:
-    engine = session(request.study, request.source).engine
+    engine = session(request.study, request.source, request.full).engine
     here = machine_facts(engine.machine, engine.topology)
     differences = machine_differences(request.machine, here, same_host=False)
     if differences:
@@ -131,12 +131,13 @@ class Session:
 
 
 @cache
-def session(toml: str, source: str) -> Session:
-    """The session for a study, begun with its first run."""
+def session(toml: str, source: str, full: bool) -> Session:
+    """The session for a study, begun with its first run; with `full`, rows keep the user's variables and folders."""
     study, topology = study_from_toml(toml, source), _topology()
     lock = _acquire_lock(f"study '{study.name}' of a cluster")
     try:
-        return Session(LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,)), lock)
+        engine = LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,), full=full)
+        return Session(engine, lock)
     except BaseException:
         lock.release()
         raise

@@ -63,10 +63,11 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True)
 class StudyText:
-    """A study as it is sent to nodes: its TOML, and where that is from."""
+    """A study as it is sent to nodes: its TOML, where that is from, and whether rows keep variables and folders."""
 
     toml: str
     source: str
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,8 @@ class ParslEngine:
         key = run_key(run)
         attempt = self.ledger.next_attempt(self.node_type.name, key)
         spool = None if self.spool is None else str(spool_path(self.spool, self.node_type.name, key, attempt))
-        request = NodeRunRequest(self.study_text.toml, self.study_text.source, run_to_json(run), self.machine, spool)
+        text = self.study_text
+        request = NodeRunRequest(text.toml, text.source, run_to_json(run), self.machine, spool, text.full)
         self._write("sent", key, attempt)
         self._in_flight.add(key)
         future = self.pilots.submit(node.execute, encode(request))

@@ -44,6 +44,15 @@ def test_variants_that_cannot_take_turns_are_refused(variants, message, tmp_path
         prepare_comparison("quick", variants, tmp_path, TINY)
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_rows_of_both_have_the_users_variables_only_in_full(tmp_path, full, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    job = prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path / "out", (*TINY, "launches=1"), full=full)
+    carry_out_comparison(job, False, True, Monitor())
+    rows = [row for one in job.jobs for row in read_rows(one.folder)]
+    assert [("HOME" in dict(row.environment), "HOME" in row.left_out) for row in rows] == [(full, not full)] * 2
+
+
 def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
     job = prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, (*TINY, "launches=1"))
     (difference,) = carry_out_comparison(job, False, True, Monitor()).differences

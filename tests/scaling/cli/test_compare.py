@@ -1,6 +1,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.study.planning import plan
 from tests.scaling.cli.folders import folder_of, swept_rows
@@ -73,3 +75,11 @@ def test_one_folder_alone_is_answered_with_what_is_missing(tmp_path):
     completed = scaling("compare", folder_of(tmp_path / "a", swept_rows()))
     assert completed.returncode == 2
     assert "give two results folders, or one study with --between A B" in completed.stderr
+
+
+@pytest.mark.parametrize("option", [("--budget", "1m"), ("--full",)])
+def test_options_of_measuring_are_refused_where_nothing_is_measured(tmp_path, option):
+    folder = folder_of(tmp_path / "a", swept_rows())
+    completed = scaling("compare", folder, folder, *option)
+    assert completed.returncode == 2
+    assert "results folders are compared as they are; it goes with --between A B" in completed.stderr

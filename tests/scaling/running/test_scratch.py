@@ -13,6 +13,7 @@ from scaling.machine.sysfs import read_machine, read_topology
 from scaling.running.engines.local import LocalEngine
 from scaling.running.launcher import StartError
 from scaling.running.scratch import Scratch, remove
+from scaling.study.planning import plan
 
 
 @pytest.fixture
@@ -59,6 +60,30 @@ def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
     scratch.folder.rmdir()
     with pytest.raises(StartError, match="cannot be made: No such file"):
         scratch.empty()
+
+
+@pytest.mark.parametrize(
+    ("which", "why"), [("outer", "is not this user's alone any more"), ("temporary", "cannot be made: Not a directory")]
+)
+def test_a_temporary_folder_that_a_file_has_replaced_makes_failed_rows_of_one_sentence(
+    tmp_path, monkeypatch, which, why
+):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    topology, asked = read_topology(), study(cores="1", launches="2")
+    with LocalEngine(asked, topology, read_machine(topology)) as engine:
+        engine.scratch.folder.rmdir()
+        if which == "outer":
+            engine.scratch.folder.touch()
+        else:
+            temporary.rmdir()
+            temporary.touch()
+        rows = list(engine.execute(plan(asked, topology).runs[:2]))
+    assert [row.outcome.status for row in rows] == ["failed", "failed"]
+    for row in rows:
+        assert row.outcome.reason.endswith(why)
+        assert "\n" not in row.outcome.reason
 
 
 def test_where_no_scratch_folder_can_be_made_a_sentence_says_so(monkeypatch, tmp_path):

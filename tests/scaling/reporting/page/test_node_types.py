@@ -104,6 +104,15 @@ def test_every_node_type_is_linked_to_its_own_page(node_types, shown):
     )
 
 
+def test_the_page_says_what_rows_of_any_node_type_leave_out(node_types, shown):
+    assert "Left out" not in shown
+    one, other = node_types
+    folder = other.evaluation.folder
+    rows = (replace(folder.rows[0], left_out=("USER", "HOME")), *folder.rows[1:])
+    private = replace(other, evaluation=replace(other.evaluation, folder=replace(folder, rows=rows)))
+    assert "HOME, USER, and command-line values that look like secrets" in text_of(page_of([one, private]), "origin")
+
+
 def test_the_figures_have_the_node_types_as_series(shown):
     assert re.findall(r'<figure id="figure-(\w+)"', shown) == ["efficiency", "speedup", "capacity"]
     for svg in re.findall(r"<svg .*?</svg>", shown, re.S):

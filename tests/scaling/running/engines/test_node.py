@@ -33,7 +33,7 @@ def on_a_node(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "42")
     yield
     if node.session.cache_info().currsize:
-        node.session(STUDY, "test.toml").close()
+        node.session(STUDY, "test.toml", False).close()
     node.session.cache_clear()
     node._topology.cache_clear()
 
@@ -80,6 +80,15 @@ def test_a_run_is_made_under_the_nodes_name_and_left_in_the_spool(tmp_path):
     assert (stored.machine.host, stored.outcome.status) == ("n7", "ok")
     assert path.read_text() == reply
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_row_has_the_users_variables_only_where_the_driver_asks_for_them(full, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    row = row_from_json(made(request(described(), full=full)).row)
+    assert ("HOME" in dict(row.environment), "HOME" in row.left_out) == (full, not full)
+    node.session(STUDY, "test.toml", full).close()
+    node.session.cache_clear()
 
 
 def test_a_run_that_was_interrupted_is_reported_and_not_left_in_the_spool(tmp_path, monkeypatch):
@@ -141,4 +150,4 @@ def test_a_node_that_cannot_start_making_runs_gives_its_lock_back(monkeypatch):
 def test_a_request_the_node_cannot_read_is_a_refusal_that_says_what_is_wrong_with_it():
     refusal = made('{"message": "NodeRunRequest", "study": ""}')
     assert refusal.sick
-    assert refusal.reason == "the driver's request cannot be used: NodeRunRequest lacks machine, run, source, spool"
+    assert refusal.reason == "the driver's request cannot be used: NodeRunRequest lacks full, machine, run, source, spool"

@@ -47,6 +47,15 @@ def test_every_run_comes_back_once_and_is_journalled_before_and_after(journal, t
     assert entries(tmp_path).count(("sent", 1)) == entries(tmp_path).count(("result", 1)) == len(RUNS)
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_nodes_are_told_whether_rows_keep_the_users_variables(journal, full):
+    pilots = FakePilots(lambda request, _: row_reply(request.run))
+    one = engine(journal, pilots)
+    one.study_text = replace(one.study_text, full=full)
+    list(one.execute(RUNS[:2]))
+    assert [request.full for request in pilots.requests] == [full, full]
+
+
 def test_no_more_runs_are_under_way_than_there_are_nodes(journal):
     under_way = []
 
