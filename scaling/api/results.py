@@ -6,8 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-import pandas as pd
-
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
 from scaling.analysis.laws import BEST, laws_by_name
@@ -26,10 +24,12 @@ from scaling.api.sources import Source, Sources, open_sources
 from scaling.errors import StoreError
 from scaling.reporting.points import point_facts
 from scaling.results.cluster_folder import refuse_cluster_folder
-from scaling.results.export import Format, rows_frame, write_export
+from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.store import read_rows
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scaling.reporting.plots.drawing import Figure
 
 
@@ -56,12 +56,12 @@ class Results(Sources):
         return {source.node_type: Results(source.path, (source,)) for source in self.sources if source.node_type}
 
     @cached_property
-    def rows(self) -> pd.DataFrame:
+    def rows(self) -> "pd.DataFrame":
         """One row per run: its settings, step times, and what was observed beside it."""
         return self._concatenate([self._rows_of(source) for source in self.sources])
 
     @cached_property
-    def points(self) -> pd.DataFrame:
+    def points(self) -> "pd.DataFrame":
         """One row per point: settings, step time, speedup and efficiency with low and high, verdict and reasons."""
         return self._concatenate([_table_points(one) if one.is_table else _points(one) for one in self.sources])
 
@@ -142,11 +142,15 @@ class Results(Sources):
 
         return write_reports(self, None if path is None else Path(path))[-1]
 
-    def _rows_of(self, source: Source) -> pd.DataFrame:
+    def _rows_of(self, source: Source) -> "pd.DataFrame":
+        import pandas as pd  # only frames need it, and it takes a second to import
+
         return pd.read_csv(source.path) if source.is_table else rows_frame(source.rows())
 
-    def _concatenate(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    def _concatenate(self, frames: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
         """The frames of all sources, those of a cluster with a first column that names the node type."""
+        import pandas as pd
+
         if not self.is_cluster:
             return frames[0]
         names = [source.node_type for source in self.sources]
@@ -155,11 +159,11 @@ class Results(Sources):
         )
 
 
-def _points(source: Source) -> pd.DataFrame:
-    return pd.DataFrame(point_facts(point) for point in source.points)
+def _points(source: Source) -> "pd.DataFrame":
+    return data_frame(point_facts(point) for point in source.points)
 
 
-def _table_points(source: Source) -> pd.DataFrame:
+def _table_points(source: Source) -> "pd.DataFrame":
     """The counts of a plain CSV's series with the mean time of their launches."""
     rows = []
     for series in source.series()[0]:
@@ -168,7 +172,7 @@ def _table_points(source: Source) -> pd.DataFrame:
             counts = {"cores": one.cores, "siblings": one.siblings, "launches": len(one.launch_seconds)}
             times = {"step_seconds": step.value, "step_seconds_low": step.low, "step_seconds_high": step.high}
             rows.append({"series": series.name, **counts, **times})
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def _one_machine(results: Results) -> tuple[Source, set[str]]:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
@@ -17,7 +16,11 @@ from scaling.api.sources import Source, read_all
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
+from scaling.results.export import data_frame
 from scaling.results.node_types import NodeTypeAnswer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +103,10 @@ class Fits(Mapping[str, Fit]):
     def __len__(self) -> int:
         return len(self._by_label)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per series: its law, verdict and estimates with their intervals."""
         names = ("serial_fraction", "coherency", "rate_at_1", "speedup_limit", "peak_cores")
-        return pd.DataFrame(
+        return data_frame(
             {
                 "series": name,
                 "law": fit.law,
@@ -136,13 +139,13 @@ class Answers(Sequence[Answer]):
     def __str__(self) -> str:
         return "\n".join(map(answer_sentence, self.answers))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per series: status, cores, threads, assurance and the sentence."""
         nested = ("needed", "allocation", "neighbours", "replicas")
         rows = [
             {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
         ]
-        return pd.DataFrame(rows)
+        return data_frame(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +166,10 @@ class Limits(Sequence[ScalingLimits]):
         """The fits the limits rest on."""
         return [one.fit for one in self.limits]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per series: the recommended cores and the landmarks with their intervals."""
+        import pandas as pd  # only frames need it, and it takes a second to import
+
         return pd.json_normalize([limits_facts(one) for one in self.limits], sep="_")
 
 

@@ -3,22 +3,25 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
+from functools import cache
 from importlib.util import find_spec
-from io import TextIOWrapper
+from io import StringIO
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine
 from scaling.results.files import open_output
-from scaling.results.rows import Outcome, Row, Sections, launch_of, row_from_facts
+from scaling.results.rows import Outcome, Row, Sections, launch_seconds, row_from_facts
 from scaling.study.planning import Point
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Format = Literal["csv", "parquet"]
 
@@ -36,11 +39,11 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
             "writing Parquet needs pyarrow, which is not installed; give: pip install 'cpu-scaling[parquet]', "
             "or choose --format csv"
         )
-    columns = _columns(rows)
+    write = _csv_writer(rows) if form == "csv" else _parquet_writer(rows)
     if isinstance(target, Path):
         with open_output(target) as file:
-            return _write(columns, form, file)
-    return _write(columns, form, target)
+            return write(file)
+    return write(target)
 
 
 def is_export(path: Path) -> bool:
@@ -76,30 +79,62 @@ def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
             ) from error
 
 
-def _write(columns: dict[str, list[Any]], form: Format, file: BinaryIO) -> int:
-    count = len(columns.get("cores", ()))
-    if form == "csv":
-        text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(map(_cells, zip(*columns.values(), strict=True)))
-        text.flush()
-        text.detach()
-    else:
+def _csv_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
+    """What writes rows as CSV. All of them are read first: a row that is refused leaves no half of a table.
+
+    Lines are kept as text, which takes less memory than their values; a column that only later rows have is last, and
+    empty in the lines before.
+    """
+    columns: dict[str, None] = {}
+    lines, widths = [], []
+    for row in rows:
+        flat = _flat(row)
+        columns.update(dict.fromkeys(flat))
+        lines.append(_csv_line(_cell(flat.get(name)) for name in columns))
+        widths.append(len(columns))
+
+    def write(file: BinaryIO) -> int:
+        file.write(_csv_line(columns) + b"\n")
+        for line, width in zip(lines, widths, strict=True):
+            file.write(line + b"," * (len(columns) - width) + b"\n")
+        return len(lines)
+
+    return write
+
+
+def _csv_line(cells: Iterable[Any]) -> bytes:
+    line = StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, tuple) else value
+
+
+def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
+    columns = _columns(rows)
+
+    def write(file: BinaryIO) -> int:
         try:
-            pd.DataFrame(columns).to_parquet(file, index=False)
+            data_frame(columns).to_parquet(file, index=False)
         except (OverflowError, ValueError, TypeError) as error:
             raise StoreError(f"Parquet cannot hold what a row says: {error}; choose --format csv") from error
-    return count
+        return len(columns.get("cores", ()))
+
+    return write
 
 
-def _cells(values: Iterable[Any]) -> list[Any]:
-    return [json.dumps(value) if isinstance(value, tuple) else value for value in values]
+def data_frame(facts: Any) -> "pd.DataFrame":
+    """A data frame of columns, or of rows."""
+    import pandas as pd  # only frames need it, and it takes a second to import
+
+    return pd.DataFrame(facts)
 
 
-def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
+def rows_frame(rows: Iterable[Row]) -> "pd.DataFrame":
     """A data frame with one row per run."""
-    return pd.DataFrame(_columns(rows))
+    return data_frame(_columns(rows))
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
@@ -131,7 +166,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "launch": row.run.launch,
         "seed": row.run.seed,
         "start": row.run.start,
-        "median_seconds": launch_of(row).seconds,
+        "median_seconds": launch_seconds(row),
         **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
         "turns": tuple(map(asdict, outcome.turns)),
         **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
@@ -186,4 +221,12 @@ def _number_or_word(text: str) -> int | str:
 
 
 def _values(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    names, read = _fields(type(value))  # type: ignore[arg-type]  # a class is hashable
+    return dict(zip(names, read(value), strict=True))
+
+
+@cache
+def _fields(value_type: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """The names of a dataclass's fields, and what reads them all at once."""
+    names = tuple(value_type.__dataclass_fields__)
+    return names, attrgetter(*names)

@@ -6,9 +6,18 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Literal, NotRequired
+from functools import lru_cache
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
-from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    GetPydanticSchema,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
@@ -16,13 +25,18 @@ from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import Turn, counted_steps, launch_level, turn_times
+from scaling.analysis.turns import Turn, TurnTimes, counted_steps, launch_level, turn_times
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.machine.topology import Machine
-from scaling.study.planning import Run
+from scaling.study.planning import Cohort, Point, PositiveCount, Run, RunCpus
 from scaling.study.privacy import is_private, without_home, without_secrets
+from scaling.study.spec import Start
+
+T = TypeVar("T")
+
+Pairs = tuple[tuple[str, str], ...]
 
 SCHEMA = 1
 
@@ -94,9 +108,9 @@ class Row:
     outcome: Outcome
     witness: Witness
     machine: Machine
-    versions: tuple[tuple[str, str], ...]
+    versions: Pairs
     started_at: str
-    environment: tuple[tuple[str, str], ...]
+    environment: Pairs
     left_out: tuple[str, ...] = ()
 
 
@@ -152,22 +166,37 @@ def storable(row: Row) -> Row:
 
 def public_row(row: Row) -> Row:
     """A row without what says more about a person than about the run; `left_out` names the variables."""
-    home = dict(row.environment).get("HOME")
-    private = [name for name, _ in row.environment if is_private(name)]
+    home, private, public = _public_environment(row.environment)
     point = row.run.point
+    workload = without_secrets(point.workload)
     return replace(
         row,
-        run=replace(row.run, point=replace(point, workload=without_secrets(point.workload))),
+        run=row.run if workload == point.workload else replace(row.run, point=replace(point, workload=workload)),
         outcome=_change_texts(row.outcome, lambda text: without_home(without_secrets(text), home)),
-        versions=tuple((name, without_home(text, home)) for name, text in row.versions),
-        environment=tuple((name, value) for name, value in row.environment if name not in private),
+        versions=_public_versions(row.versions, home),
+        environment=public,
         left_out=tuple(dict.fromkeys((*row.left_out, *private))),
     )
+
+
+# Rows of a folder have a handful of environments between them.
+@lru_cache(256)
+def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
+    """The home folder, the names of private variables, and the other variables."""
+    private = tuple(name for name, _ in environment if is_private(name))
+    return dict(environment).get("HOME"), private, tuple(pair for pair in environment if pair[0] not in private)
+
+
+@lru_cache(256)
+def _public_versions(versions: Pairs, home: str | None) -> Pairs:
+    return tuple((name, without_home(text, home)) for name, text in versions)
 
 
 def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
     """An outcome with every text of the program's changed, reason and cautions no longer than a person reads."""
     reason, stdout, stderr = outcome.reason, outcome.stdout_tail, outcome.stderr_tail
+    if not (reason or stdout or stderr or outcome.cautions):
+        return outcome
     return replace(
         outcome,
         reason=None if reason is None else change(reason)[:LONGEST_REASON],
@@ -204,20 +233,87 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     }
 
 
-def _nest_run(line: Any) -> Any:
-    """The fields of a run from its line, which has those of the point beside them; a run is yet to be validated."""
-    if not isinstance(line, dict):
-        return line
-    requested = line.get("asked") or {}
-    if not isinstance(requested, dict):
-        raise PydanticCustomError("asked", "asked is no object")
-    point = {**line, **requested}
-    return {**{name: point[name] for name in RUN_FIELDS if name in point}, "point": point}
+class _Requested(TypedDict, total=False):
+    """What was asked for, where it was a word and became a number; the settings of the point are checked with it."""
+
+    items: Any
+    intra: Any
+    inter: Any
+    steps: PositiveCount | None
+    traced: PositiveCount | None
 
 
-# The fields of a run that stand in its line under their own names; old rows have neither `start` nor `cohort`.
-RUN_FIELDS = ("cpus", "launch", "seed", "start", "cohort", "steps", "traced")
-RunLine = Annotated[Run, BeforeValidator(_nest_run)]
+class _RunFacts(TypedDict):
+    """A run as a line has it, beside the fields of its point; old rows have neither `start` nor `cohort`."""
+
+    cpus: RunCpus
+    launch: PositiveCount
+    seed: int
+    start: NotRequired[Start]
+    cohort: NotRequired[Cohort | None]
+    asked: NotRequired[_Requested | None]
+    workload: NotRequired[Any]
+    mode: NotRequired[Any]
+    size: NotRequired[Any]
+    items: NotRequired[Any]
+    scale: NotRequired[Any]
+    framework: NotRequired[Any]
+    device: NotRequired[Any]
+    jit: NotRequired[Any]
+    cores: NotRequired[Any]
+    smt: NotRequired[Any]
+    placement: NotRequired[Any]
+    memory: NotRequired[Any]
+    intra: NotRequired[Any]
+    inter: NotRequired[Any]
+
+
+def _run(facts: _RunFacts) -> Run:
+    """A run from its line. Thousands of lines are of one point, which is checked once."""
+    requested = facts.get("asked") or {}
+    settings = {**facts, **requested}
+    values = [settings.get(name, MISSING) for name in POINT_FIELDS]
+    try:
+        point = _point(*values)
+    except TypeError:  # a list or an object is no setting
+        point = _point.__wrapped__(*values)
+    return Run(
+        point=point,
+        cpus=_shared(facts["cpus"]),
+        launch=facts["launch"],
+        seed=facts["seed"],
+        start=facts.get("start", "spawn"),
+        steps=requested.get("steps"),
+        traced=requested.get("traced"),
+        cohort=facts.get("cohort"),
+    )
+
+
+MISSING = object()
+POINT_FIELDS = tuple(Point.__dataclass_fields__)
+_POINT = TypeAdapter(Point)
+
+
+@lru_cache(4096, typed=True)
+def _point(*values: Any) -> Point:
+    """A point from its settings, in order."""
+    settings = {name: value for name, value in zip(POINT_FIELDS, values, strict=True) if value is not MISSING}
+    try:
+        return _POINT.validate_python(settings)
+    except ValidationError as error:
+        raise PydanticCustomError("point", "{problem}", {"problem": first_wrong(error)}) from error
+
+
+@lru_cache(1024)
+def _shared(value: T) -> T:
+    """The same object for equal ones: rows of a folder have most of their facts in common."""
+    return value
+
+
+# Read as it stands in the line, which the parser can check by itself, and made a run after that.
+RunLine = Annotated[
+    Run, GetPydanticSchema(lambda _, handler: handler.generate_schema(Annotated[_RunFacts, AfterValidator(_run)]))
+]
 
 
 # The keys that every version has written; those it has learnt since may be missing.
@@ -293,10 +389,10 @@ def _row(parsed: _RowLine) -> Row:
         run=parsed["run"],
         outcome=parsed["outcome"],
         witness=parsed["witness"],
-        machine=parsed["machine"],
-        versions=tuple(parsed["versions"].items()),
+        machine=_shared(parsed["machine"]),
+        versions=_shared(tuple(parsed["versions"].items())),
         started_at=parsed["started_at"],
-        environment=tuple(parsed["environment"].items()),
+        environment=_shared(tuple(parsed["environment"].items())),
         left_out=parsed.get("left_out", ()),
     )
 
@@ -308,12 +404,16 @@ def first_wrong(error: ValidationError) -> str:
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
+def launch_seconds(row: Row) -> float | None:
+    """The undisturbed step time of a row; None where it has none."""
+    return launch_level(_timed_turns(row, _turns(row)))
+
+
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
-    outcome, point = row.outcome, row.run.point
-    turns = (outcome.turns or (_whole_run(row),)) if outcome.status == "ok" else ()
+    outcome, point, turns = row.outcome, row.run.point, _turns(row)
     counted = [seconds for _, steps in counted_steps(outcome.step_seconds, turns) for seconds in steps]
-    timed = turn_times(outcome.step_seconds, turns, len(row.run.flat_cpus))
+    timed = _timed_turns(row, turns)
     return Launch(
         point=point,
         number=row.run.launch,
@@ -330,6 +430,14 @@ def launch_of(row: Row) -> Launch:
         turns=timed,
         cohort=row.run.cohort.name if row.run.cohort else None,
     )
+
+
+def _turns(row: Row) -> tuple[Turn, ...]:
+    return (row.outcome.turns or (_whole_run(row),)) if row.outcome.status == "ok" else ()
+
+
+def _timed_turns(row: Row, turns: Sequence[Turn]) -> tuple[TurnTimes, ...]:
+    return turn_times(row.outcome.step_seconds, turns, sum(map(len, row.run.cpus)))
 
 
 def _whole_run(row: Row) -> Turn:

@@ -48,6 +48,7 @@ MOST_LISTED_CPUS = 100_000_000
 
 # Held where a run is read back from a file; planning itself makes no other.
 PositiveCount = Annotated[int, Field(ge=1)]
+RunCpus = Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
 # Keys that are only words, and the one that only adds launches.
 FREE = ("name", "question", "launches")
 
@@ -109,7 +110,7 @@ class Run:
     """
 
     point: Point
-    cpus: Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
+    cpus: RunCpus
     launch: PositiveCount
     seed: int
     start: Start = "spawn"

@@ -38,6 +38,13 @@ def test_raw_steps_survive_both_forms(tmp_path):
     assert list(pd.read_parquet(tmp_path / "rows.parquet")["step_seconds"].iloc[0]) == [0.1, 0.1, 0.1]
 
 
+def test_a_column_that_only_later_rows_have_is_empty_before(tmp_path):
+    later = replace(ROWS[1], versions=(*ROWS[1].versions, ("numpy", "2.0, patched")))
+    write_export([ROWS[0], later, ROWS[0]], "csv", tmp_path / "rows.csv")
+    assert pd.read_csv(tmp_path / "rows.csv")["version_numpy"].fillna("").tolist() == ["", "2.0, patched", ""]
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in (ROWS[0], later, ROWS[0])]
+
+
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(StoreError, match="cannot be written"):
         write_export(ROWS, "csv", tmp_path / "nowhere" / "rows.csv")

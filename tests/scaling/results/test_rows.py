@@ -138,7 +138,7 @@ def test_a_line_that_is_no_row_is_refused_in_one_sentence(line):
 def test_what_was_asked_for_is_an_object_or_refused():
     facts = json.loads(row_to_json(row()))
     facts["run"]["asked"] = "☃"
-    with pytest.raises(StoreError, match=r"^run: asked is no object$"):
+    with pytest.raises(StoreError, match=r"^run.asked: input should be an object$"):
         row_from_json(json.dumps(facts))
 
 
@@ -180,8 +180,34 @@ def test_a_run_that_is_yet_to_be_made_travels_and_arrives_as_it_was():
 
 
 def test_what_is_no_run_is_refused():
-    with pytest.raises(StoreError, match="workload: field required"):
+    with pytest.raises(StoreError, match="cpus: field required"):
         run_from_json("{}")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"cores": 0}, "cores: input should be greater than or equal to 1"),
+        ({"workload": ["a"]}, "workload: input should be a valid string"),
+        ({"cores": None}, "cores: input should be a valid integer"),
+    ],
+)
+def test_a_wrong_setting_of_a_point_is_refused_by_its_name_whatever_was_read_before(wrong, reason):
+    facts = json.loads(row_to_json(row()))
+    row_from_json(json.dumps(facts))
+    facts["run"] |= wrong
+    for _ in range(2):
+        with pytest.raises(StoreError, match=rf"^run: {reason}$"):
+            row_from_json(json.dumps(facts))
+
+
+def test_rows_of_one_folder_share_what_they_have_in_common():
+    one, other = (row_from_json(row_to_json(row())) for _ in range(2))
+    assert one == other
+    for part in ("machine", "versions", "environment"):
+        assert getattr(one, part) is getattr(other, part)
+    assert one.run.point is other.run.point
+    assert one.run.cpus is other.run.cpus
 
 
 @given(text=st.text(alphabet=st.characters(codec=None, categories=None)))
