@@ -5,8 +5,9 @@ alike: the time that counts is that of the items one core was given.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from math import fsum
 from statistics import fmean
 
@@ -177,13 +178,21 @@ def threads_on(series: Series, physical: int) -> Series:
 
 def series_key(point: Point) -> SeriesKey:
     """The series with one number of threads per core that a point is in."""
-    return SeriesKey(replace(point, cores=1, smt=1), (point.smt,))
+    return SeriesKey(_settings(point), (point.smt,))
+
+
+@lru_cache(4096)
+def _settings(point: Point) -> Point:
+    return replace(point, cores=1, smt=1)
 
 
 def selected_series(selection: PointSelection) -> list[Series]:
     """The series of the points taken, which remember those left out and what all of them took on this host."""
     excluded = _left_out_by_key(selection.left_out)
-    measured = [*selection.taken, *(out for out in selection.left_out if out.verdict is Verdict.DISTURBED)]
+    disturbed = (out for out in selection.left_out if out.verdict is Verdict.DISTURBED)
+    measured: dict[SeriesKey, list[Summary]] = defaultdict(list)
+    for summary in (*selection.taken, *disturbed):
+        measured[series_key(summary.point)].append(summary)
     return [
         replace(
             series,
@@ -199,7 +208,7 @@ def series_of(launches: Iterable[Launch]) -> list[Series]:
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         if launch.seconds is not None:
-            by_settings[replace(launch.point, cores=1, smt=1)].append(launch)
+            by_settings[_settings(launch.point)].append(launch)
     varied = _varying_settings(by_settings)
     return [
         series
@@ -223,17 +232,17 @@ def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftO
     return by_key
 
 
-def _host_turns(key: SeriesKey, measured: Iterable[Summary]) -> tuple[HostTurns, ...]:
+def _host_turns(key: SeriesKey, measured: Mapping[SeriesKey, Sequence[Summary]]) -> tuple[HostTurns, ...]:
     """The turns of the points of a series by CPUs in use; alone, threads that share cores count as their core.
 
     Where points use as many CPUs, the one with the fewest threads per core counts.
     """
-    of_series = [one for one in measured if one.slowdown and series_key(one.point) in (key.parts or (key,))]
+    of_series = [one for part in key.parts or (key,) for one in measured.get(part, ())]
     turns = {}
     for one in sorted(of_series, key=lambda one: -one.point.smt):
-        assert one.slowdown is not None
-        cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
-        turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown)
+        if one.slowdown is not None:
+            cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
+            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown)
     return tuple(turns[cpus] for cpus in sorted(turns))
 
 

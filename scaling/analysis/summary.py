@@ -6,9 +6,10 @@ exception: neighbours on the same cores are reported by nothing, but only ever s
 the fastest two of its point is taken for disturbed.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain
 from statistics import fmean, quantiles
 
 from scaling.analysis import estimates, rules
@@ -115,8 +116,13 @@ class Summary:
 
 def summarize(launches: Iterable[Launch]) -> list[Summary]:
     """A summary for every point, in the order points have in a table: by axes, then by cores."""
-    ordered = sorted(launches, key=lambda launch: (table_order(launch.point), launch.number))
-    return [_summary(point, list(group)) for point, group in groupby(ordered, key=lambda launch: launch.point)]
+    by_point: dict[Point, list[Launch]] = defaultdict(list)
+    for launch in launches:
+        by_point[launch.point].append(launch)
+    return [
+        _summary(point, sorted(by_point[point], key=lambda launch: launch.number))
+        for point in sorted(by_point, key=table_order)
+    ]
 
 
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:

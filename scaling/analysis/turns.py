@@ -102,10 +102,15 @@ def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
     total = sum(steps)
     count = max(1, round(total / WINDOW_SECONDS))
-    windows: dict[int, list[float]] = {}
+    windows: list[list[float]] = []
+    last = -1
     for end, seconds in zip(accumulate(steps), steps, strict=True):
-        windows.setdefault(int((end - seconds / 2) / total * count), []).append(seconds)
-    return [window[0] if len(window) == 1 else median(window) for window in windows.values()]
+        index = int((end - seconds / 2) / total * count)
+        if index != last:
+            windows.append([])
+            last = index
+        windows[-1].append(seconds)
+    return [window[0] if len(window) == 1 else median(window) for window in windows]
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:

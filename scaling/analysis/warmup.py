@@ -5,8 +5,8 @@ can do: others came later and slowed it down.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import pi, sqrt
+from operator import mul
 from statistics import fmean, median
 
 from scaling.analysis.rules import UNSTEADY
@@ -78,8 +78,8 @@ def _deviation_from(values: Sequence[float], level: float) -> float:
 def _lag_one(values: Sequence[float], level: float, spread: float) -> float:
     """Lag-one autocorrelation, with outliers clipped to three deviations (winsorized)."""
     reach = 3 * spread
-    clipped = [min(max(value - level, -reach), reach) for value in values]
+    clipped = [-reach if part < -reach else min(part, reach) for part in [value - level for value in values]]
     centre = fmean(clipped)
     parts = [value - centre for value in clipped]
-    total = sum(part * part for part in parts)
-    return sum(one * other for one, other in pairwise(parts)) / total if total else 0.0
+    total = sum(map(mul, parts, parts))
+    return sum(map(mul, parts, parts[1:])) / total if total else 0.0

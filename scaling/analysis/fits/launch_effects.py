@@ -160,7 +160,7 @@ def _leverages(design: TwoWay, weights: Floats, inverse: Floats) -> Floats:
     totals = weights @ design.table
     shares = weights[:, None] * design.table / totals
     apart = np.eye(len(weights))[:, design.count] - shares[:, design.block]
-    spread = 1.0 / totals[design.block] + np.einsum("kn,kj,jn->n", apart, inverse, apart)
+    spread = 1.0 / totals[design.block] + (apart * (inverse @ apart)).sum(axis=0)
     leverages: Floats = weights[design.count] * spread
     return leverages
 

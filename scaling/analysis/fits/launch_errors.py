@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.fits.launch_effects import Floats, Indices
 
 # The distribution is tabulated over so many standard deviations, so many times in each.
 REACH, POINTS_PER_UNIT = 12.0, 128
@@ -32,12 +32,13 @@ class LaunchErrors:
 
     def chance_below(self, values: Floats) -> Floats:
         """The probability of an error of at most each value."""
-        return _interpolate(_chances(self), values)
+        return _between(_chances(self), *_locate(values))
 
-    def density(self, values: Floats) -> tuple[Floats, Floats]:
-        """The density at each value, and its derivative."""
-        density, change = _densities(self)
-        return _interpolate(density, values), _interpolate(change, values)
+    def distribution(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """The probability of at most each value, the density there, and its derivative."""
+        index, part = _locate(values)
+        chance, density, change = (_between(table, index, part) for table in (_chances(self), *_densities(self)))
+        return chance, density, change
 
     def mean_of(self, launches: int | float) -> "LaunchErrors":
         """The errors of a mean of so many launches, again in its standard deviations."""
@@ -78,24 +79,33 @@ def launch_errors(standardised: Floats, df: float) -> LaunchErrors:
     return LaunchErrors(tuple((shrink * errors).tolist()), bandwidth * shrink)
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A function at the tabulated values, and the steps from each to the next."""
+
+    entries: Floats
+    steps: Floats
+
+
 @lru_cache(maxsize=256)
-def _chances(distribution: LaunchErrors) -> Floats:
+def _chances(distribution: LaunchErrors) -> _Table:
     """The chance of at most each tabulated value; none before the first, all after the last."""
-    chances: Floats = ndtr(_standard(distribution)).mean(axis=1)
-    chances[0], chances[-1] = 0.0, 1.0
-    return chances
+    return _table(ndtr(_standard(distribution)), 0.0, 1.0)
 
 
 @lru_cache(maxsize=256)
-def _densities(distribution: LaunchErrors) -> tuple[Floats, Floats]:
+def _densities(distribution: LaunchErrors) -> tuple[_Table, _Table]:
     """The density at each tabulated value and its derivative; both nothing from the ends on."""
     standard = _standard(distribution)
     density = np.exp(-0.5 * standard**2) / (np.sqrt(2.0 * np.pi) * distribution.kernel)
     change = -standard / distribution.kernel * density
-    tables = density.mean(axis=1), change.mean(axis=1)
-    for table in tables:
-        table[0] = table[-1] = 0.0
-    return tables
+    return _table(density, 0.0, 0.0), _table(change, 0.0, 0.0)
+
+
+def _table(around_errors: Floats, first: float, last: float) -> _Table:
+    entries = around_errors.mean(axis=1)
+    entries[0], entries[-1] = first, last
+    return _Table(entries, np.diff(entries))
 
 
 def _standard(distribution: LaunchErrors) -> Floats:
@@ -105,9 +115,15 @@ def _standard(distribution: LaunchErrors) -> Floats:
     return standard
 
 
-def _interpolate(table: Floats, values: Floats) -> Floats:
-    where = np.clip((values + REACH) * POINTS_PER_UNIT, 0.0, len(table) - 1.000001)
+def _locate(values: Floats) -> tuple[Indices, Floats]:
+    """The tabulated values below these, by index, and how far each is on the way to the next."""
+    where = (values + REACH) * POINTS_PER_UNIT
+    np.clip(where, 0.0, 2 * REACH * POINTS_PER_UNIT - 0.000001, out=where)
     index = where.astype(np.intp)
-    below = table[index]
-    interpolated: Floats = below + (where - index) * (table[index + 1] - below)
+    return index, where - index
+
+
+def _between(table: _Table, index: Indices, part: Floats) -> Floats:
+    """The values of a table between its entries."""
+    interpolated: Floats = table.entries[index] + part * table.steps[index]
     return interpolated

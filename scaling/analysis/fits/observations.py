@@ -14,13 +14,14 @@ judged by fewer degrees of freedom.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from scaling.analysis.fits.launch_effects import Floats, LaunchEffects, TwoWay, matched, two_way, within_blocks
 from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors, launch_errors
-from scaling.analysis.series import Series
+from scaling.analysis.series import Observation, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +72,27 @@ class Counts:
         return round(float(self.degrees.sum()))
 
 
-def counts(series: Series, stretch: Floats | None = None) -> Counts:
+def counts(series: Series) -> Counts:
     """The arrays of a series, count by count; launches that share blocks without the effects of those."""
-    logs = tuple(np.log(np.asarray(point.launch_seconds, dtype=np.float64)) for point in series.observations)
+    return _counts(series.observations)
+
+
+# A fit asks for the counts of its series several times, and their launch effects take longest of all.
+@lru_cache(maxsize=4)
+def _counts(observations: tuple[Observation, ...]) -> Counts:
+    logs = tuple(np.log(np.asarray(point.launch_seconds, dtype=np.float64)) for point in observations)
     means = np.array([values.mean() for values in logs])
     plain = Counts(
-        cores=np.array(series.cores, dtype=np.float64),
-        siblings=np.array([point.siblings for point in series.observations], dtype=np.float64),
+        cores=np.array([point.cores for point in observations], dtype=np.float64),
+        siblings=np.array([point.siblings for point in observations], dtype=np.float64),
         launches=np.array([len(values) for values in logs], dtype=np.float64),
         means=means,
         scatter=np.array([((values - mean) ** 2).sum() for values, mean in zip(logs, means, strict=True)]),
         degrees=np.array([len(values) - 1.0 for values in logs]),
-        stretch=np.ones(len(logs)) if stretch is None else stretch,
+        stretch=np.ones(len(logs)),
         logs=logs,
     )
-    blocks = matched([point.blocks for point in series.observations], logs)
+    blocks = matched([point.blocks for point in observations], logs)
     seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
     return replace(seen, errors=_errors(seen, logs))
 

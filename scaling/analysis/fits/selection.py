@@ -23,7 +23,7 @@ from scipy import stats
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem, has_replicates
 from scaling.analysis.fits.observations import Counts, clock_stretch, counts
-from scaling.analysis.fits.solving import solve
+from scaling.analysis.fits.solving import solve, weighted_sums
 from scaling.analysis.laws import AMDAHL, USL, Law
 from scaling.analysis.series import Series
 
@@ -113,7 +113,7 @@ def left_out_error(fitted: FittedLaw) -> float:
     design = columns(problem.law, problem.counts)
     smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
     solution = solve(np.tile(problem.counts.means, (size, 1)), weights, design, smt=smt)
-    times = np.einsum("...kp,...p->...k", design(solution.smt_yield), solution.coefficients)
+    times = weighted_sums(design(solution.smt_yield), solution.coefficients)
     with np.errstate(divide="ignore"):
         missed = problem.counts.means - np.log(np.maximum(np.diagonal(times), 1e-300))
     return float(np.sum(problem.weights * missed**2))

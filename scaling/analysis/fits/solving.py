@@ -80,16 +80,22 @@ def _start(logs: Floats, weights: Floats, columns: Floats, bounded: bool) -> Flo
 
 def _squares(logs: Floats, weights: Floats, columns: Floats, coefficients: Floats) -> Floats:
     """The weighted sum of squares; infinite where a coefficient makes a time that is not positive."""
-    times = np.einsum("...kp,...p->...k", columns, coefficients)
+    times = weighted_sums(columns, coefficients)
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = np.sum(weights * (logs - np.log(times)) ** 2, axis=-1)
     return np.where(np.all(times > 0.0, axis=-1) & np.isfinite(squares), squares, np.inf)
 
 
+def weighted_sums(columns: Floats, coefficients: Floats) -> Floats:
+    """Columns times coefficients, each of a batch by itself: the times that a law gives at every count."""
+    sums: Floats = (columns @ coefficients[..., None])[..., 0]
+    return sums
+
+
 def _round(logs: Floats, weights: Floats, design: Design, current: Solution, bounded: bool) -> Solution:
     columns = design(current.smt_yield)
     # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
-    times = np.maximum(np.einsum("...kp,...p->...k", columns, current.coefficients), LEAST_TIME)
+    times = np.maximum(weighted_sums(columns, current.coefficients), LEAST_TIME)
     slopes = columns / times[..., None]
     wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
     if current.smt_yield is None:
@@ -104,7 +110,7 @@ def _round(logs: Floats, weights: Floats, design: Design, current: Solution, bou
         return rest
 
     aim = _least_squares(without_lean(slopes), without_lean(wanted), weights, bounded)
-    left = wanted - np.einsum("...kp,...p->...k", slopes, aim)
+    left = wanted - weighted_sums(slopes, aim)
     move = np.sum(weights * lean * left, axis=-1) * share
     return _line_search(logs, weights, design, current, aim, np.clip(current.smt_yield + move, -1.0, 1.0))
 
@@ -114,7 +120,7 @@ def _lean(design: Design, current: Solution) -> Floats:
     assert current.smt_yield is not None
     step = 1e-6
     above, below = design(current.smt_yield + step), design(current.smt_yield - step)
-    return np.asarray(np.einsum("...kp,...p->...k", above - below, current.coefficients) / (2.0 * step))
+    return weighted_sums(above - below, current.coefficients) / (2.0 * step)
 
 
 def _line_search(
@@ -150,8 +156,9 @@ def _between(start: Floats, end: Floats, step: Floats) -> Floats:
 def _least_squares(columns: Floats, wanted: Floats, weights: Floats, bounded: bool) -> Floats:
     """Weighted linear least squares, each of a batch by itself; with p >= 0 the best of all sets of positive ones."""
     weighted = columns * weights[..., None]
-    gram = np.einsum("...kp,...kq->...pq", weighted, columns)
-    moment = np.einsum("...kp,...k->...p", weighted, wanted)
+    # As products of matrices: for so few columns einsum takes many times as long.
+    gram = np.swapaxes(weighted, -1, -2) @ columns
+    moment = (wanted[..., None, :] @ weighted)[..., 0, :]
     scale = np.sqrt(np.einsum("...pp->...p", gram))
     scale = np.where(scale > 0.0, scale, 1.0)
     gram, moment = gram / (scale[..., :, None] * scale[..., None, :]), moment / scale

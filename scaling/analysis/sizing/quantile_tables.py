@@ -176,8 +176,8 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
     for first in range(0, len(at), _BLOCK):
         block = slice(first, first + _BLOCK)
         standard = (at[block, None] - mixture.means) * inverse
-        density, change = mixture.errors.density(standard)
-        sums[0, block] = mixture.errors.chance_below(standard) @ mixture.share
+        chance, density, change = mixture.errors.distribution(standard)
+        sums[0, block] = chance @ mixture.share
         sums[1, block] = density @ weight
         sums[2, block] = change @ (weight * inverse)
     reached: Floats = ndtri(np.clip(sums[0], 1e-300, 1.0 - 1e-16))

@@ -41,12 +41,10 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
     """The levels of the quantiles, and every series, in full while the page stays small."""
     series, characters = [], 0
     for limits in series_limits:
-        facts = series_facts(limits, sizes)
+        # Once the page is full nothing more is computed for it: a series of many sizes takes seconds.
+        facts = series_facts(limits, sizes) if characters <= MOST_CHARACTERS else _without_sizes(limits.fit)
         characters += len(json.dumps(facts))
-        if characters > MOST_CHARACTERS:
-            reason = "left out of this page to keep it small; use `scaling capacity`"
-            facts = _identity(limits.fit) | {"refusal": reason}
-        series.append(facts)
+        series.append(facts if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
     return {
         "assurances": ASSURANCES,
         "probits": PROBITS.tolist(),
@@ -58,9 +56,8 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
 def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
     """All that a question to a series needs; where none is answered, only why."""
     fit = limits.fit
-    why_not = refusal(fit)
-    if why_not:
-        return _identity(fit) | {"refusal": sizing_reason_sentence(why_not)}
+    if refusal(fit):
+        return _without_sizes(fit)
     draws, counts = fit.draws(DRAWS), available_sizes(fit, sizes)
     shared = _threads_of_all_cores(fit, sizes, counts)
     return _identity(fit) | {
@@ -75,6 +72,13 @@ def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object
         "all_threads": _size(fit, all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
         "fastest": _steps(fastest_table(fit, draws)),
     }
+
+
+def _without_sizes(fit: SeriesFit) -> dict[str, object]:
+    """A series that the planner has no answers for: because there are none, or no room for them."""
+    why_not = refusal(fit)
+    no_room = "left out of this page to keep it small; use `scaling capacity`"
+    return _identity(fit) | {"refusal": sizing_reason_sentence(why_not) if why_not else no_room}
 
 
 def _identity(fit: SeriesFit) -> dict[str, object]:

@@ -8,9 +8,11 @@ from html import unescape
 import pytest
 
 from benchmarks.shared.machines import row
+from scaling.analysis.sizing.quantile_tables import size_tables
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
+from scaling.reporting.page import planner
 from scaling.reporting.page.page import embed_figures, page, page_facts, script_json, styles_to_attributes
 from scaling.reporting.plots.drawing import draw_figures
 from scaling.reporting.points import point_facts, points_table
@@ -111,11 +113,16 @@ def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
     assert len(text.encode()) < 2_000_000
 
 
-def test_a_study_of_very_many_series_says_which_the_planner_leaves_out(understood, monkeypatch):
-    monkeypatch.setattr("scaling.reporting.page.planner.MOST_CHARACTERS", 100_000)
+def test_a_study_of_very_many_series_says_which_the_planner_leaves_out_and_computes_nothing_for_them(
+    understood, monkeypatch
+):
+    computed = []
+    monkeypatch.setattr(planner, "MOST_CHARACTERS", 100_000)
+    monkeypatch.setattr(planner, "size_tables", lambda *known: computed.append(known) or size_tables(*known))
     series = page_facts(understood[1])["planner"]["series"]
     assert "sizes" in series[0]
     assert series[-1]["refusal"] == "left out of this page to keep it small; use `scaling capacity`"
+    assert len(computed) == sum("sizes" in one for one in series) + 1 < len(series)
 
 
 FAILED = Outcome("failed", "killed by signal 9 (out of memory?)", stderr_tail="no memory left\n")
