@@ -1,4 +1,4 @@
-"""The errors a user can cause, and how their sentences count things.
+"""The errors a user can cause, and how their sentences count things and show texts of others.
 
 Each carries one sentence: what was asked, what there is, what to do. The command line prints it and exits 2;
 any other exception is a mistake of ours and keeps its traceback.
@@ -8,6 +8,19 @@ any other exception is a mistake of ours and keeps its traceback.
 def count(number: int, noun: str) -> str:
     """'1 core', '2 cores'."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Text from outside as a terminal, a page or a picture may show it: what cannot be printed by escape, as \\x1b.
+
+    That is whatever moves a cursor, changes colours or the direction of writing, or is no character at all; also the
+    ends of lines, unless the text is one of several `lines`.
+    """
+    if text.isprintable():
+        return text
+    harmless = "\t\N{NO-BREAK SPACE}\n" if lines else "\t\N{NO-BREAK SPACE}"
+    hidden = {character for character in set(text) if not character.isprintable()}.difference(harmless)
+    return text.translate({ord(character): ascii(character)[1:-1] for character in hidden})
 
 
 class ScalingError(Exception):

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from scaling.errors import StoreError
-from scaling.reporting.words import Table, text_lines, visible
+from scaling.errors import StoreError, visible
+from scaling.reporting.words import Table, text_lines
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from scaling.api.measuring import Monitor
 from scaling.cli.printing import print_line, print_note, print_notes
-from scaling.reporting.words import count, duration, long_duration, point_words, visible
+from scaling.errors import visible
+from scaling.reporting.words import count, duration, long_duration, point_words
 from scaling.results.rows import Row, launch_of
 from scaling.running.engines.cluster_sweep import Event, NodeTypePlanned, RowStored
 from scaling.running.loop import Runs

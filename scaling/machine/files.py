@@ -8,14 +8,11 @@ import re
 import stat
 from pathlib import Path
 
+from scaling.errors import visible
+
 # /proc/cpuinfo of 8192 CPUs has about 12 MB; a recording may come from anybody.
 LONGEST_FILE = 64 * 2**20
 PIECE = 1 << 16
-
-# What could steer a terminal: all control characters but tabs and line ends.
-CONTROL_CHARACTERS = {
-    code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)
-}
 
 
 def read_text(path: Path) -> str | None:
@@ -33,7 +30,7 @@ def read_text(path: Path) -> str | None:
     if content is None or len(content) > LONGEST_FILE:
         return None
     text = content.decode(errors="replace").replace("\r\n", "\n")
-    return text.strip("\0\n ").translate(CONTROL_CHARACTERS)
+    return visible(text.strip("\0\n "), lines=True)
 
 
 def _read(fd: int) -> bytes:

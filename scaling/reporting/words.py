@@ -1,6 +1,5 @@
 """Points, times and ratios in words, and tables as plain lines, the same everywhere."""
 
-import re
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from math import isinf
@@ -20,15 +19,6 @@ def point_words(point: Point) -> str:
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []
     return ", ".join(words)
-
-
-# What moves a cursor, changes colours or the direction of writing, or is no character at all.
-_INVISIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
-
-
-def visible(text: str) -> str:
-    r"""Text from outside as a terminal may show it: control characters by escape, such as \\x1b."""
-    return text if text.isprintable() else _INVISIBLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def duration(seconds: float) -> str:

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from scaling.errors import BusyError
-from scaling.study.keys import printable
+from scaling.errors import BusyError, visible
 
 # One path for every user, so not below TMPDIR. SCALING_LOCK names another for machines cut into partitions.
 DEFAULT_PATH = "/tmp/cpu-scaling.lock"
@@ -113,4 +112,4 @@ def _holder(fd: int) -> str:
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another sweep is measuring on this machine"
-    return printable(words)
+    return visible(words)

@@ -14,6 +14,8 @@ from typing import Any, get_type_hints
 
 from pydantic import Field, ValidationError
 
+from scaling.errors import visible
+
 UNKNOWN = "unexpected_keyword_argument"
 
 # More than anybody writes. A key of many parts takes the parser the square of their number.
@@ -98,13 +100,8 @@ def _json(value: object) -> str:
 
 def excerpt(text: str) -> str:
     """The beginning of a text, without anything that would steer a terminal."""
-    shown = printable(text[:LONGEST_EXCERPT])
+    shown = visible(text[:LONGEST_EXCERPT])
     return shown if len(text) <= LONGEST_EXCERPT else f"{shown}…"
-
-
-def printable(text: str) -> str:
-    """A text in which a question mark stands for whatever would steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def parse_duration(text: str) -> float:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.plots.registry import FigureKind, Needs, kinds
-from scaling.reporting.plots.style import printable, style
+from scaling.reporting.plots.style import on_one_line, style
 from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops
 from scaling.results.node_types import NodeTypeEvaluation
 
@@ -80,7 +80,7 @@ def _finish(kind: FigureKind, subject: object, target: float | None) -> Drawing 
         drawing = function(subject, target) if kind.takes_target else function(subject)
         if isinstance(drawing, Drawing):
             _lay_out(drawing.figure)
-            drawing = replace(drawing, caption=printable(drawing.caption))
+            drawing = replace(drawing, caption=on_one_line(drawing.caption))
     return replace(drawing, kind=kind.name, title=kind.title)
 
 

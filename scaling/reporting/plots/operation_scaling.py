@@ -30,7 +30,7 @@ from scaling.reporting.plots.style import (
     colour,
     ems,
     marker,
-    printable,
+    on_one_line,
     wrap,
 )
 from scaling.reporting.words import count, duration, share
@@ -264,5 +264,5 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
-    axes.set_title(wrap(printable(scaling.name), 36.0, 2), fontsize=TEXT_POINTS)
+    axes.set_title(wrap(on_one_line(scaling.name), 36.0, 2), fontsize=TEXT_POINTS)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=SMALL_POINTS - 0.5, handlelength=1.2)

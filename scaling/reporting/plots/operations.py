@@ -21,7 +21,7 @@ from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.similarity import Merge
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference
-from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, printable, wrap
+from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, on_one_line, wrap
 from scaling.reporting.words import count, share
 from scaling.results.evaluation import OpEvaluation
 
@@ -237,7 +237,7 @@ def _shares_figure(result: OpEvaluation) -> Figure:
         linewidths=0.4,
         linecolor="#d9d9d9",
         xticklabels=[wrap(profile.point.workload, 8.0) for profile in profiles],
-        yticklabels=[printable(name) for name in types],
+        yticklabels=[on_one_line(name) for name in types],
     )
     for (row, column), text in zip(np.ndindex(percents.shape), axes.texts, strict=True):
         text.set_color(LIGHT if percents[row, column] > DARK_FROM else DARK)  # not ink: cells stay light on a dark page

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from matplotlib.figure import Figure
 
 from scaling.reporting.plots.drawing import Drawing
-from scaling.reporting.plots.style import INK, printable, style
+from scaling.reporting.plots.style import INK, on_one_line, style
 from scaling.results.files import write_output
 
 FORMATS = ("png", "svg", "pdf")
@@ -40,7 +40,7 @@ def _svg_file(drawing: Drawing) -> bytes:
 
 
 def _render(drawing: Drawing, extension: str) -> bytes:
-    metadata = {"Title": printable(drawing.title)} | ({"CreationDate": None} if extension == "pdf" else {})
+    metadata = {"Title": on_one_line(drawing.title)} | ({"CreationDate": None} if extension == "pdf" else {})
     file = BytesIO()
     with style():
         drawing.figure.savefig(file, format=extension, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
@@ -71,7 +71,7 @@ def _svg(drawing: Drawing, *, paper: bool) -> str:
     if paper:
         root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
     title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
-    title.text, about.text = printable(drawing.title), printable(drawing.caption)
+    title.text, about.text = on_one_line(drawing.title), on_one_line(drawing.caption)
     title.set("id", f"{drawing.kind}-picture-title")
     about.set("id", f"{drawing.kind}-picture-about")
     root[:0] = [title, about]

@@ -11,7 +11,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.plots.style import printable
+from scaling.reporting.plots.style import on_one_line
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
@@ -249,7 +249,7 @@ def distinct_names(points: Sequence[Point]) -> list[str]:
         if field.name not in ("workload", "cores") and len({getattr(point, field.name) for point in points}) > 1
     ]
     return [
-        printable(" ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied)]))
+        on_one_line(" ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied)]))
         for point in points
     ]
 

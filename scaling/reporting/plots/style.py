@@ -13,6 +13,8 @@ from warnings import catch_warnings, filterwarnings
 import matplotlib.style
 import seaborn
 
+from scaling.errors import visible
+
 INK = "#252525"
 # Readable on any fill of a heat map or a bar, whatever the page around it.
 DARK, LIGHT = "#111111", "#fafafa"
@@ -87,17 +89,15 @@ def marker(index: int) -> str:
 WIDE, FULL, USUAL = "mwMWQG@%&—…", 1.02, 0.66
 
 
-def printable(text: str) -> str:
-    """A name on one line; characters that cannot be printed become replacement characters."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in " ".join(text.split())
-    )
+def on_one_line(text: str) -> str:
+    """A name on one line, as every picture can hold it."""
+    return visible(" ".join(text.split()))
 
 
 def wrap(text: str, ems: float, lines: int = 3) -> str:
     """A name on at most so many lines, broken at spaces where there are any; one that is longer loses its middle."""
     # A number and its percent sign stay on one line.
-    words = printable(text).replace(" %", "\N{NO-BREAK SPACE}%").split(" ")
+    words = on_one_line(text).replace(" %", "\N{NO-BREAK SPACE}%").split(" ")
     broken = _lines(words, ems)
     if len(broken) > lines:
         broken = [*broken[: lines - 1], "… " + _end(" ".join(words), ems - 1.5)]

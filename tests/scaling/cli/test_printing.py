@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scaling.cli import printing
-from scaling.reporting.words import Table, visible
+from scaling.reporting.words import Table
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.scaling import SCALING, scaling
 
@@ -75,11 +75,6 @@ def test_control_characters_never_reach_a_terminal(tmp_path, capsys):
     assert said.out.splitlines()[2] == shown
     bad = folder_of(tmp_path / "bad", ['{"schema": 1, "run": {"workload": "\\u001b[2J"}}', "x"])
     assert "\x1b" not in scaling("show", bad).stderr
-
-
-def test_text_without_control_characters_is_as_it_was():
-    for text in ("größer – µs", "▁▂▃", "a\tb", ""):
-        assert visible(text) == text
 
 
 def test_commands_print_through_this_module_only():

@@ -1,4 +1,4 @@
-from scaling.reporting.plots.style import ems, printable, wrap
+from scaling.reporting.plots.style import ems, on_one_line, wrap
 
 
 def test_a_short_name_stays_as_it_is():
@@ -18,8 +18,8 @@ def test_a_name_that_is_too_long_loses_its_middle_and_keeps_its_end():
     assert all(ems(line) <= 10.0 for line in text.split("\n"))
 
 
-def test_what_no_file_can_hold_is_replaced():
-    assert printable("a\nb\x00c\ud800 d") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER} d"
+def test_what_no_file_can_hold_is_shown_by_escape():
+    assert on_one_line("a\nb\x00c\ud800 d\uffff") == r"a b\x00c\ud800 d\uffff"
 
 
 def test_a_number_and_its_percent_sign_stay_on_one_line():
