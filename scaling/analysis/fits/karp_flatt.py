@@ -126,17 +126,19 @@ def _trend(
     if len(cores) < 3:
         return "unknown", None
     lean = np.exp(logs) / (1.0 - 1.0 / cores)
-    covariance = np.diag(spread * lean**2) + shared * np.outer(lean, lean)
-    design = np.column_stack([np.ones_like(cores), cores])
-    # Any unit of cores will do; this one keeps the sums of similar size.
-    design[:, 1] /= cores.max()
+    own = spread * lean**2
     # Where launches differ by powers of ten the trend is unknown.
-    if np.linalg.cond(covariance) > LARGEST_CONDITION:
+    if not own.max() + shared * float(lean @ lean) <= LARGEST_CONDITION * own.min():
         return "unknown", None
-    whitened = np.linalg.solve(np.linalg.cholesky(covariance), np.column_stack([design, values]))
-    information = np.linalg.inv(whitened[:, :2].T @ whitened[:, :2])
-    slope = float((information @ whitened[:, :2].T @ whitened[:, 2])[1])
-    p = float(2.0 * stats.t.sf(abs(slope) / np.sqrt(information[1, 1]), df))
+    # Any unit of cores will do; this one keeps the sums of similar size.
+    design = np.column_stack([np.ones_like(cores), cores / cores.max()])
+    # The covariance is diag(own) + shared lean leanᵀ, whose inverse is known (Sherman & Morrison, 1950).
+    weighted, leaning = design / own[:, None], lean / own
+    along = leaning @ design / (1.0 / shared + leaning @ lean) if shared > 0.0 else np.zeros(2)
+    weighted = weighted - np.outer(leaning, along)
+    covariance = np.linalg.inv(weighted.T @ design)
+    slope = float((covariance @ (weighted.T @ values))[1])
+    p = float(2.0 * stats.t.sf(abs(slope) / np.sqrt(covariance[1, 1]), df))
     if p >= TREND_SIGNIFICANT:
         return "flat", p
     return ("rising" if slope > 0.0 else "falling"), p

@@ -15,13 +15,17 @@ from scaling.analysis.fits.bootstrap import fitted_logs
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import LEAST_PURE_DF, FittedLaw, columns, has_replicates
 from scaling.analysis.fits.observations import Counts
-from scaling.analysis.fits.solving import solve
+from scaling.analysis.fits.solving import Truths, solve
 from scaling.analysis.laws import AMDAHL
 
 SIGNIFICANT = 0.01
 LARGEST_EXCESS = 0.02
 LARGEST_RESIDUAL = 0.05
 PERMUTATIONS = 4000
+# Of more counts than this, as many are tried as the place of a break, evenly among them.
+MOST_BREAKS = 64
+# So many values are permuted at once.
+PERMUTED_AT_ONCE = 2**20
 # Heights of a step that are tried, three times over between the neighbours of the best.
 LEVELS = 21
 
@@ -71,10 +75,13 @@ def _against_pure_error(fitted: FittedLaw, residuals: Floats) -> Misfit:
 def _neighbours_p(residuals: Floats, counts: Counts) -> float:
     """How often residuals in any other order would follow their neighbours as closely: von Neumann's ratio."""
     ordered = residuals[np.argsort(counts.cores + counts.siblings)]
-    chance = np.random.default_rng(1)
-    shuffled = chance.permuted(np.tile(ordered, (PERMUTATIONS, 1)), axis=1)
-    steps, theirs = np.sum(np.diff(ordered) ** 2), np.sum(np.diff(shuffled, axis=1) ** 2, axis=1)
-    return float((1 + np.sum(theirs <= steps * (1.0 + 1e-12))) / (1 + PERMUTATIONS))
+    chance, steps = np.random.default_rng(1), np.sum(np.diff(ordered) ** 2)
+    at_once, as_close = max(1, PERMUTED_AT_ONCE // len(ordered)), 0
+    for first in range(0, PERMUTATIONS, at_once):
+        shuffled = chance.permuted(np.tile(ordered, (min(at_once, PERMUTATIONS - first), 1)), axis=1)
+        theirs = np.sum(np.diff(shuffled, axis=1) ** 2, axis=1)
+        as_close += int(np.sum(theirs <= steps * (1.0 + 1e-12)))
+    return (1 + as_close) / (1 + PERMUTATIONS)
 
 
 def _break_p(fitted: FittedLaw) -> float:
@@ -100,7 +107,7 @@ def _worth(fitted: FittedLaw, squares: Floats, parameters: int) -> float:
 def _flat_after(fitted: FittedLaw) -> Floats:
     """Squares of Amdahl's law up to each count, with a level of its own for all that follow."""
     counts, weights = fitted.problem.counts, fitted.problem.weights
-    after = np.array([np.arange(counts.size) >= index for index in range(3, counts.size - 1)])
+    after = _breaks(3, counts.size)
     if not after.size:
         return np.empty(0)
     design = columns(AMDAHL, counts)(None)
@@ -111,10 +118,18 @@ def _flat_after(fitted: FittedLaw) -> Floats:
     return law + flat
 
 
+def _breaks(first: int, size: int) -> Truths:
+    """Which counts come after each break that is tried, from a count with so many before it."""
+    every = np.arange(first, size - 1)
+    tried = every[np.linspace(0, len(every) - 1, min(len(every), MOST_BREAKS)).round().astype(np.intp)]
+    after: Truths = np.arange(size) >= tried[:, None]
+    return after
+
+
 def _another_level_after(fitted: FittedLaw) -> Floats:
     """Squares of the law with all counts after a break slowed or sped by the same factor."""
     counts, weights = fitted.problem.counts, fitted.problem.weights
-    after = np.array([np.arange(counts.size) >= index for index in range(2, counts.size - 1)])
+    after = _breaks(2, counts.size)
     if not after.size:
         return np.empty(0)
     design = columns(fitted.problem.law, counts)(None)

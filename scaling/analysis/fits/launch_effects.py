@@ -25,6 +25,8 @@ Indices = NDArray[np.intp]
 LEAST_MATCHED = 0.8
 LEAST_DF = 6
 LEAST_BLOCKS = 2
+# The information on counts is a matrix of counts × counts; beyond so many, blocks are done without.
+MOST_COUNTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class TwoWayFit:
 
 def matched(blocks: Sequence[Sequence[str]], logs: Sequence[Floats]) -> TwoWay | None:
     """The launches by count and block; None where too few are matched for blocks to be told from noise."""
-    if any(len(names) != len(values) for names, values in zip(blocks, logs, strict=True)):
+    if len(logs) > MOST_COUNTS or any(len(names) != len(own) for names, own in zip(blocks, logs, strict=True)):
         return None
     names = {name: index for index, name in enumerate(sorted({name for count in blocks for name in count}))}
     count = np.repeat(np.arange(len(logs)), [len(values) for values in logs])

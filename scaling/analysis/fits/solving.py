@@ -21,6 +21,8 @@ from scaling.analysis.fits.launch_effects import Floats
 
 Truths = NDArray[np.bool_]
 
+# Entries of rows × counts that are solved at once.
+LARGEST_BATCH = 2**20
 ROUNDS = 40
 HALVINGS = 12
 # Enough: the sum of squares no longer falls by more than this share of itself, or of the weights where it is nothing.
@@ -46,9 +48,33 @@ class Solution:
 def solve(
     logs: Floats, weights: Floats, design: Design, *, bounded: bool = True, smt: Floats | None = None
 ) -> Solution:
-    """The best coefficients for each row of log times; with a starting `smt` yield, that too, within -1 and 1."""
-    columns = design(smt)
+    """The best coefficients for each row of log times; with a starting `smt` yield, that too, within -1 and 1.
+
+    Rows are solved by themselves, so that many of them with many counts are taken in pieces that can be held.
+    """
     logs, weights = np.broadcast_arrays(*np.atleast_2d(logs, weights))
+    batch, size = max(len(logs), 0 if smt is None else len(smt)), max(1, LARGEST_BATCH // logs.shape[1])
+    if batch <= size or (smt is None and len(design(None)) > 1):
+        return _solve_batch(logs, weights, design, bounded, smt)
+    pieces = [slice(first, first + size) for first in range(0, batch, size)]
+    parts = [
+        _solve_batch(_rows(logs, piece), _rows(weights, piece), design, bounded, _rows(smt, piece)) for piece in pieces
+    ]
+    yields = [part.smt_yield for part in parts if part.smt_yield is not None]
+    return Solution(
+        np.concatenate([part.coefficients for part in parts]),
+        np.concatenate([part.squares for part in parts]),
+        np.concatenate(yields) if yields else None,
+    )
+
+
+def _rows(values: Any, piece: slice) -> Any:
+    """These rows of a batch; the one row, or none, that stands for all of them."""
+    return values if values is None or len(values) == 1 else values[piece]
+
+
+def _solve_batch(logs: Floats, weights: Floats, design: Design, bounded: bool, smt: Floats | None) -> Solution:
+    columns = design(smt)
     batch = max(columns.shape[0], logs.shape[0])
     logs = np.broadcast_to(logs, (batch, logs.shape[1]))
     weights = np.broadcast_to(weights, logs.shape)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks.shared.launches import Truth, series
-from scaling.analysis.fits.karp_flatt import Noise, karp_flatt_series
+from scaling.analysis.fits.karp_flatt import Noise, _trend, karp_flatt_series
 from scaling.analysis.fits.observations import counts, pure_error
 from scaling.analysis.series import Observation, Series
 from tests.published import FX_40, NO_SINGLE, Y_MP, rates, times
@@ -38,6 +39,19 @@ def test_amdahls_law_is_flat_and_coherency_rises():
     courses = [traced(series(Truth(0.05), chance)).trend for _ in range(60)]
     assert courses.count("flat") >= 52
     assert traced(series(Truth(0.05, 2e-3), chance)).trend == "rising"
+
+
+def test_the_trend_is_that_of_generalised_least_squares_with_the_whole_covariance():
+    cores, spread, shared = np.array([2.0, 4.0, 8.0, 16.0]), np.array([1e-5, 4e-5, 2e-5, 9e-5]), 3e-5
+    logs = np.log(1 / cores + 0.05 * (1 - 1 / cores) + 2e-4 * (cores - 1))
+    values = np.array([0.05, 0.052, 0.058, 0.06])
+    lean = np.exp(logs) / (1 - 1 / cores)
+    inverse = np.linalg.inv(np.diag(spread * lean**2) + shared * np.outer(lean, lean))
+    design = np.column_stack([np.ones(4), cores])
+    covariance = np.linalg.inv(design.T @ inverse @ design)
+    slope = (covariance @ design.T @ inverse @ values)[1]
+    expected = 2 * stats.t.sf(abs(slope) / np.sqrt(covariance[1, 1]), 12)
+    assert _trend(cores, logs, values, spread, shared, 12)[1] == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_slow_baseline_falls():

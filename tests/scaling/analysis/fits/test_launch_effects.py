@@ -2,12 +2,19 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import Truth, blocked_series, series
+from scaling.analysis.fits import launch_effects, observations
 from scaling.analysis.fits.launch_effects import LEAST_DF
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import Observation, Series
 
 TRUTH = Truth(0.05, noise=0.01)
+
+
+def fresh_counts(measured):
+    """Counts as they are computed, not as they were remembered."""
+    observations._counts.cache_clear()
+    return counts(measured)
 
 
 def without(measured, dropped):
@@ -73,3 +80,10 @@ def test_launches_that_cannot_be_matched_have_no_effects():
     assert counts(few).effects is None
     apart = [Observation(n, (1.0, 1.1, 1.2), blocks=tuple(f"{n} {each}" for each in range(3))) for n in (1.0, 2.0, 4.0)]
     assert counts(Series("apart", tuple(apart))).effects is None
+
+
+def test_blocks_of_very_many_counts_are_done_without(monkeypatch):
+    measured = blocked_series(TRUTH, 0.05, np.random.default_rng(3))
+    assert fresh_counts(measured).effects is not None
+    monkeypatch.setattr(launch_effects, "MOST_COUNTS", len(measured.observations) - 1)
+    assert fresh_counts(measured).effects is None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
+from scaling.analysis.fits import solving
 from scaling.analysis.fits.solving import solve
 
 CORES = np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0])
@@ -53,3 +54,23 @@ def test_a_count_without_weight_does_not_matter():
     spoilt, weights = logs.copy(), np.ones(CORES.size)
     spoilt[4], weights[4] = 99.0, 0.0
     assert solve(spoilt, weights, lambda _: USL).coefficients == pytest.approx(np.array([[0.9, 0.1, 0.002]]), abs=1e-8)
+
+
+def with_second_threads(smt):
+    """Columns in which the last four counts use two threads per core of so much yield."""
+    shared = np.arange(CORES.size) >= 5
+    effective = CORES * (1.0 + shared * (0.0 if smt is None else smt)[:, None])
+    return np.stack([1 / effective, np.ones_like(effective), effective - 1], axis=-1)
+
+
+@pytest.mark.parametrize(("design", "smt"), [(lambda _: USL, None), (with_second_threads, np.full(40, 0.3))])
+def test_pieces_of_a_batch_that_is_too_large_are_solved_as_the_whole(monkeypatch, design, smt):
+    logs = np.log(USL[0] @ [0.9, 0.1, 0.002]) + np.random.default_rng(1).normal(0, 0.02, (40, CORES.size))
+    whole = solve(logs, np.ones(CORES.size), design, smt=smt)
+    monkeypatch.setattr(solving, "LARGEST_BATCH", 7 * CORES.size)
+    pieces = solve(logs, np.ones(CORES.size), design, smt=smt)
+    assert pieces.squares == pytest.approx(whole.squares, rel=1e-9)
+    assert pieces.coefficients == pytest.approx(whole.coefficients, abs=1e-6)
+    assert (pieces.smt_yield is None) == (smt is None)
+    if smt is not None:
+        assert pieces.smt_yield == pytest.approx(whole.smt_yield, abs=1e-5)
