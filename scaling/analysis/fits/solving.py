@@ -78,7 +78,7 @@ def _solve_batch(logs: Floats, weights: Floats, design: Design, bounded: bool, s
     batch = max(columns.shape[0], logs.shape[0])
     logs = np.broadcast_to(logs, (batch, logs.shape[1]))
     weights = np.broadcast_to(weights, logs.shape)
-    best = _start(logs, weights, np.broadcast_to(columns, (batch, *columns.shape[1:])), bounded)
+    best = _start(logs, weights, columns, bounded)
     current = Solution(best, _squares(logs, weights, columns, best), smt)
     least = NOTHING * weights.sum(axis=-1)
     for _ in range(ROUNDS):
@@ -92,8 +92,7 @@ def _solve_batch(logs: Floats, weights: Floats, design: Design, bounded: bool, s
 
 def _start(logs: Floats, weights: Floats, columns: Floats, bounded: bool) -> Floats:
     """Least squares of relative error in time, which is linear: close enough to begin with."""
-    relative = columns * np.exp(-logs)[..., None]
-    start = _least_squares(relative, np.ones_like(logs), weights, bounded)
+    start = _scaled_least_squares(columns, np.exp(-logs), np.ones_like(logs), weights, bounded)
     if bounded:
         # A start that says T(1) = 0 has no logarithm; take some of everything instead.
         dead = ~np.isfinite(_squares(logs, weights, columns, start))
@@ -114,7 +113,8 @@ def _squares(logs: Floats, weights: Floats, columns: Floats, coefficients: Float
 
 def weighted_sums(columns: Floats, coefficients: Floats) -> Floats:
     """Columns times coefficients, each of a batch by itself: the times that a law gives at every count."""
-    sums: Floats = (columns @ coefficients[..., None])[..., 0]
+    shared = len(columns) == 1
+    sums: Floats = coefficients @ columns[0].T if shared else (columns @ coefficients[..., None])[..., 0]
     return sums
 
 
@@ -122,11 +122,11 @@ def _round(logs: Floats, weights: Floats, design: Design, current: Solution, bou
     columns = design(current.smt_yield)
     # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
     times = np.maximum(weighted_sums(columns, current.coefficients), LEAST_TIME)
-    slopes = columns / times[..., None]
     wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
     if current.smt_yield is None:
-        return _line_search(logs, weights, design, current, _least_squares(slopes, wanted, weights, bounded), None)
-    lean = _lean(design, current) / times
+        aim = _scaled_least_squares(columns, 1.0 / times, wanted, weights, bounded)
+        return _line_search(logs, weights, design, current, aim, None)
+    slopes, lean = columns / times[..., None], _lean(design, current) / times
     inner = np.sum(weights * lean**2, axis=-1)
     share = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)
 
@@ -184,7 +184,21 @@ def _least_squares(columns: Floats, wanted: Floats, weights: Floats, bounded: bo
     weighted = columns * weights[..., None]
     # As products of matrices: for so few columns einsum takes many times as long.
     gram = np.swapaxes(weighted, -1, -2) @ columns
-    moment = (wanted[..., None, :] @ weighted)[..., 0, :]
+    return _solve_normal_equations(gram, (wanted[..., None, :] @ weighted)[..., 0, :], bounded)
+
+
+def _scaled_least_squares(columns: Floats, scale: Floats, wanted: Floats, weights: Floats, bounded: bool) -> Floats:
+    """The same of columns that are scaled count by count; those that a batch shares are multiplied out but once."""
+    if len(columns) > 1:
+        return _least_squares(columns * scale[..., None], wanted, weights, bounded)
+    (shared,), heavy = columns, weights * scale
+    size = shared.shape[-1]
+    pairs = (shared[:, :, None] * shared[:, None, :]).reshape(len(shared), -1)
+    gram = ((heavy * scale) @ pairs).reshape(-1, size, size)
+    return _solve_normal_equations(gram, (heavy * wanted) @ shared, bounded)
+
+
+def _solve_normal_equations(gram: Floats, moment: Floats, bounded: bool) -> Floats:
     scale = np.sqrt(np.einsum("...pp->...p", gram))
     scale = np.where(scale > 0.0, scale, 1.0)
     gram, moment = gram / (scale[..., :, None] * scale[..., None, :]), moment / scale
