@@ -32,6 +32,8 @@ from scaling.reporting.fits import VERDICT_WORDS
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
 MOST_CHARACTERS = 1_000_000
+# A size takes at least so many of them, by which it is known beforehand that there is no room for a series.
+LEAST_PER_SIZE = 1_500
 # Digits after the point of log seconds and efficiencies that are interpolated or rounded to a percent.
 DIGITS = 8
 _BELOW_ALL = -1e9
@@ -41,8 +43,9 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
     """The levels of the quantiles, and every series, in full while the page stays small."""
     series, characters = [], 0
     for limits in series_limits:
-        # Once the page is full nothing more is computed for it: a series of many sizes takes seconds.
-        facts = series_facts(limits, sizes) if characters <= MOST_CHARACTERS else _without_sizes(limits.fit)
+        # Nothing is computed that there is no room for: a series of many sizes takes seconds.
+        least = characters + LEAST_PER_SIZE * len(available_sizes(limits.fit, sizes))
+        facts = series_facts(limits, sizes) if least <= MOST_CHARACTERS else _without_sizes(limits.fit)
         characters += len(json.dumps(facts))
         series.append(facts if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
     return {

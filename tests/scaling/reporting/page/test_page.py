@@ -122,7 +122,7 @@ def test_a_study_of_very_many_series_says_which_the_planner_leaves_out_and_compu
     series = page_facts(understood[1])["planner"]["series"]
     assert "sizes" in series[0]
     assert series[-1]["refusal"] == "left out of this page to keep it small; use `scaling capacity`"
-    assert len(computed) == sum("sizes" in one for one in series) + 1 < len(series)
+    assert len(computed) <= sum("sizes" in one for one in series) + 1 < len(series)
 
 
 FAILED = Outcome("failed", "killed by signal 9 (out of memory?)", stderr_tail="no memory left\n")
