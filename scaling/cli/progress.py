@@ -13,7 +13,7 @@ from scaling.api.measuring import Monitor
 from scaling.cli.printing import print_line, print_note, print_notes
 from scaling.errors import visible
 from scaling.reporting.words import count, duration, long_duration, point_words
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, launch_seconds
 from scaling.running.engines.cluster_sweep import Event, NodeTypePlanned, RowStored
 from scaling.running.loop import Runs
 
@@ -86,7 +86,7 @@ class Progress(Monitor):
 
 
 def _result(row: Row) -> str:
-    seconds = launch_of(row).seconds
+    seconds = launch_seconds(row)
     if seconds is None:
         return f"{row.outcome.status}: {row.outcome.reason}"
     return f"{duration(seconds)} a step over {count(len(row.outcome.step_seconds), 'step')}"
@@ -94,6 +94,6 @@ def _result(row: Row) -> str:
 
 def _stored_words(event: RowStored) -> str:
     point, row = point_words(event.row.run.point), event.row
-    seconds = launch_of(row).seconds
+    seconds = launch_seconds(row)
     outcome = f"{row.outcome.status}: {row.outcome.reason}" if seconds is None else f"{duration(seconds)} a step"
     return f"[{event.completed}/{event.total}] {point}, launch {row.run.launch}, on {row.machine.host}: {outcome}"

@@ -4,7 +4,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
 from io import StringIO
@@ -27,6 +27,9 @@ Format = Literal["csv", "parquet"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
 NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step")
+
+# Columns that hold several values, in a CSV as JSON.
+LISTS = ("step_seconds", "cautions", "turns")
 
 # Columns by which our own CSV is told from one of another tool's making.
 OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_seconds", "machine_fingerprint"}
@@ -85,12 +88,16 @@ def _csv_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
     Lines are kept as text, which takes less memory than their values; a column that only later rows have is last, and
     empty in the lines before.
     """
-    columns: dict[str, None] = {}
+    columns: list[str] = []
     lines, widths = [], []
     for row in rows:
         flat = _flat(row)
-        columns.update(dict.fromkeys(flat))
-        lines.append(_csv_line(_cell(flat.get(name)) for name in columns))
+        flat |= {name: json.dumps(flat[name]) for name in LISTS}
+        if list(flat) == columns:
+            lines.append(_csv_line(flat.values()))
+        else:
+            columns = list(dict.fromkeys((*columns, *flat)))
+            lines.append(_csv_line(flat.get(name) for name in columns))
         widths.append(len(columns))
 
     def write(file: BinaryIO) -> int:
@@ -106,10 +113,6 @@ def _csv_line(cells: Iterable[Any]) -> bytes:
     line = StringIO()
     csv.writer(line, lineterminator="").writerow(cells)
     return line.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, tuple) else value
 
 
 def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
@@ -168,7 +171,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "start": row.run.start,
         "median_seconds": launch_seconds(row),
         **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
-        "turns": tuple(map(asdict, outcome.turns)),
+        "turns": tuple(map(_values, outcome.turns)),
         **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
         **{f"truth_{name}": getattr(outcome.truth, name, None) for name in StatedTruth.__dataclass_fields__},
         **_values(row.witness),

@@ -19,7 +19,7 @@ from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, launch_seconds
 from scaling.study.planning import Point
 
 # Marks of a launch: so many while launches are few, fewer where all together would be too many to see or to send.
@@ -79,7 +79,7 @@ def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
     strips = []
     for row in sorted(rows, key=lambda row: row.run.launch):
         seconds, warm_up = np.array(row.outcome.step_seconds) / middle, row.outcome.warmup_steps
-        level = (launch_of(row).seconds or 0.0) / middle
+        level = (launch_seconds(row) or 0.0) / middle
         strips.append(Strip(seconds[:warm_up], seconds[warm_up:], level, row.run.launch in used))
     label = f"{count(summary.point.cores, 'core')}\n{duration(middle)}" + (
         "" if summary.valid else f"\n{VERDICT_WORDS[summary.verdict]}"
