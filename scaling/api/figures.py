@@ -9,7 +9,15 @@ from scaling.api.sources import Sources
 from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page
-from scaling.reporting.plots.drawing import Drawing, Figure, NotDrawn, draw_figures, draw_op_figures, draw_roofline
+from scaling.reporting.plots.drawing import (
+    Drawing,
+    Figure,
+    NotDrawn,
+    draw_figures,
+    draw_op_figures,
+    draw_page_figures,
+    draw_roofline,
+)
 from scaling.reporting.plots.drawing import draw_node_types as draw_side_by_side
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
@@ -122,7 +130,7 @@ def write_reports(
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
     source = results.sources[0]
-    drawings = _write_all(draw_figures(source.evaluation), figures, on_file)
+    drawings = _write_all(draw_page_figures(source.evaluation), figures, on_file)
     text = page(source.evaluation, drawings)
     return [_write_page(output or results.path / REPORT, text)]
 
@@ -140,7 +148,7 @@ def _write_node_type_reports(
         for one in node_types
     }
     for one in node_types:
-        drawings = _write_all(draw_figures(one.evaluation), figures / one.name if figures else None, on_file)
+        drawings = _write_all(draw_page_figures(one.evaluation), figures / one.name if figures else None, on_file)
         _write_page(pages[one.name], page(one.evaluation, drawings))
     study = read_study_toml(results.path)
     text = node_types_page(

@@ -5,7 +5,7 @@ workloads are alike.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from scaling.analysis.capacity import scaling_limits
 from scaling.analysis.fitting import SeriesFit, fit_all
@@ -23,7 +23,7 @@ from scaling.analysis.ops.laws import (
 from scaling.analysis.ops.profile import Profile, part_times, profiles, subject
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.traces import Trace
-from scaling.analysis.series import selected_series, without_parts
+from scaling.analysis.series import SeriesKey, selected_series, series_key, without_parts
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -71,6 +71,26 @@ def evaluate(folder: Folder) -> Evaluation:
         sizes=sizes,
         selection=selection,
         complaints=tuple(complaints),
+    )
+
+
+def keys_of_series(evaluation: Evaluation) -> list[SeriesKey]:
+    """The series of an evaluation with one number of threads per core each, in the order of its points."""
+    return list(dict.fromkeys(series_key(point.summary.point) for point in evaluation.points))
+
+
+def first_series(evaluation: Evaluation, most: int) -> Evaluation:
+    """The evaluation with the points, fits and limits of its first series only."""
+    kept = set(keys_of_series(evaluation)[:most])
+
+    def is_kept(fit: SeriesFit) -> bool:
+        return kept.issuperset(fit.series.key.parts or (fit.series.key,))
+
+    return replace(
+        evaluation,
+        points=tuple(point for point in evaluation.points if series_key(point.summary.point) in kept),
+        fits=tuple(filter(is_kept, evaluation.fits)),
+        limits=tuple(limits for limits in evaluation.limits if is_kept(limits.fit)),
     )
 
 

@@ -25,7 +25,7 @@ from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.reporting.page.tables import answer_lines, point_columns, point_rows
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import evaluation_notes, host_sentence, host_table, point_facts
 from scaling.reporting.verdicts import verdict_counts
@@ -51,7 +51,7 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
-    figures, undrawn = embed_figures(draw_figures(result) if drawings is None else drawings)
+    figures, undrawn = embed_figures(draw_page_figures(result) if drawings is None else drawings)
     return render_page(
         "page.html",
         SCRIPTS,

@@ -10,10 +10,22 @@ from matplotlib.figure import Figure
 from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.plots.registry import FigureKind, Needs, kinds
 from scaling.reporting.plots.style import on_one_line, style
-from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops
+from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops, first_series, keys_of_series
 from scaling.results.node_types import NodeTypeEvaluation
 
-__all__ = ["Drawing", "Figure", "NotDrawn", "draw_figures", "draw_node_types", "draw_op_figures", "draw_roofline"]
+__all__ = [
+    "Drawing",
+    "Figure",
+    "NotDrawn",
+    "draw_figures",
+    "draw_node_types",
+    "draw_op_figures",
+    "draw_page_figures",
+    "draw_roofline",
+]
+
+# A series has a panel in each of half a dozen figures; a page with more of them would take minutes to draw and to open.
+MOST_SERIES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,17 @@ def draw_figures(
     yield from _draw("rows", evaluation, names, target)
     if names is None and evaluation.folder.traces:
         yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
+
+
+def draw_page_figures(evaluation: Evaluation) -> Iterator[Drawing | NotDrawn]:
+    """Draw every kind of figure for a page; of very many series the first, so that the page opens."""
+    series = len(keys_of_series(evaluation))
+    if series <= MOST_SERIES:
+        yield from draw_figures(evaluation)
+        return
+    note = f"The first {MOST_SERIES} of {series} series are drawn; `scaling plot` draws all."
+    for drawing in draw_figures(first_series(evaluation, MOST_SERIES)):
+        yield replace(drawing, caption=f"{drawing.caption} {note}") if isinstance(drawing, Drawing) else drawing
 
 
 def draw_op_figures(evaluation: OpEvaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:

@@ -5,7 +5,8 @@ import matplotlib
 import pytest
 
 from benchmarks.shared.machines import row
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
+from scaling.reporting.plots import drawing as drawing_module
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_page_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg, save
 from scaling.results.evaluation import evaluate
@@ -137,3 +138,12 @@ def test_nothing_of_our_look_is_left_behind(tmp_path):
         assert dict(matplotlib.rcParams) == before
         save(drawing, tmp_path / "figures")
     assert dict(matplotlib.rcParams) == before
+
+
+def test_of_very_many_series_a_page_draws_the_first_and_says_so(tmp_path, monkeypatch):
+    three = result(f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4]\nlaunches = 3", tmp_path)
+    for most, note in ((2, "The first 2 of 3 series are drawn; `scaling plot` draws all."), (3, "smaller ones.")):
+        monkeypatch.setattr(drawing_module, "MOST_SERIES", most)
+        speedup = next(drawing for drawing in draw_page_figures(three) if drawing.kind == "speedup")
+        assert len(speedup.figure.axes) == most
+        assert speedup.caption.endswith(note)
