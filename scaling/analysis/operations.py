@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean, stdev
 
-from scipy import stats
-
 from scaling.analysis.ops.classes import LOSSES, OpClass
 from scaling.analysis.ops.profile import OpShare, Profile
 from scaling.analysis.ops.traces import Trace
@@ -69,6 +67,8 @@ def stationarity(trace: Trace) -> Stationarity:
     spread = stdev(seconds) / mean if len(seconds) > 1 and mean else 0.0
     if len(seconds) < 3 or len(set(seconds)) == 1:
         return Stationarity(trace, seconds, spread, None, None)
+    from scipy import stats  # only profiles need it, and it takes a second to import
+
     indices = range(len(seconds))
     slope = float(stats.theilslopes(seconds, indices).slope)
     p = float(stats.kendalltau(indices, seconds).pvalue)

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
+from scaling.analysis.distributions import chi2_quantile, normal_cdf, normal_quantile, t_quantile
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.host_level import UNDISTURBED, HostLevel
 from scaling.analysis.fits.launch_effects import Floats
@@ -82,8 +82,8 @@ def expanded_level(counts: Counts) -> float | None:
     typical = float(np.median(counts.launches))
     if counts.pure_df < 1 or typical < 2.0:
         return None
-    widened = stats.t.ppf(0.975, counts.pure_df) * np.sqrt(typical / (typical - 1.0))
-    return float(stats.norm.cdf(-widened))
+    widened = t_quantile(0.975, counts.pure_df) * np.sqrt(typical / (typical - 1.0))
+    return float(normal_cdf(-widened))
 
 
 def expanded_interval(values: Floats, counts: Counts) -> tuple[float, float] | None:
@@ -139,7 +139,7 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
     """Draw the parameters of a law `size` times (an even number); without `new_launches`, as of the same launches."""
     chance, problem = np.random.default_rng(seed), fitted.problem
     half, fitted_slope, counts = size // 2, problem.slope, problem.counts
-    steeper = np.sqrt(fitted_slope.variance) * stats.norm.ppf((chance.permutation(half) + 0.5) / half)
+    steeper = np.sqrt(fitted_slope.variance) * normal_quantile((chance.permutation(half) + 0.5) / half)
     # The slope turns around the pivot, so the noise on one core moves with it.
     turned = np.exp(-steeper * fitted_slope.pivot / 2.0)
     noise, noise_of_means = (np.tile(part * turned, 2) for part in _noises(fitted, half, chance))
@@ -172,11 +172,11 @@ def _noises(fitted: FittedLaw, size: int, chance: np.random.Generator) -> tuple[
     problem = fitted.problem
     levels = (chance.permutation(size) + 0.5) / size
     if not fitted.misfits:
-        noise: Floats = np.sqrt(fitted.squares / stats.chi2.ppf(levels, problem.df))
+        noise: Floats = np.sqrt(fitted.squares / chi2_quantile(levels, problem.df))
         return noise, noise
-    pure = np.sqrt(problem.pure / stats.chi2.ppf(levels, problem.counts.pure_df))
+    pure = np.sqrt(problem.pure / chi2_quantile(levels, problem.counts.pure_df))
     off = fitted.squares - problem.pure
-    return pure, np.sqrt(off / stats.chi2.ppf(chance.permutation(levels), fitted.lack_of_fit_df))
+    return pure, np.sqrt(off / chi2_quantile(chance.permutation(levels), fitted.lack_of_fit_df))
 
 
 def _block_noise(counts: Counts, noise: Floats, chance: np.random.Generator) -> tuple[Floats, Floats]:
@@ -185,7 +185,7 @@ def _block_noise(counts: Counts, noise: Floats, chance: np.random.Generator) -> 
     if effects is None:
         return np.zeros(len(noise)), np.zeros(len(noise))
     df = effects.blocks - 1
-    larger = np.tile(df / stats.chi2.ppf((chance.permutation(half) + 0.5) / half, df), 2)
+    larger = np.tile(df / chi2_quantile((chance.permutation(half) + 0.5) / half, df), 2)
     block = np.sqrt(np.maximum(effects.observed_variance * larger - noise**2 * effects.noise_share, 0.0))
     scatter = chance.standard_normal(half) / np.sqrt(effects.blocks)
     return block, block * np.concatenate([scatter, -scatter])

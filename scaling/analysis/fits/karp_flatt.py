@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from scaling.analysis import estimates
+from scaling.analysis.distributions import t_cdf, t_quantile
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.launch_effects import LEAST_MATCHED, Floats
 from scaling.analysis.fits.observations import Counts, variance_at
@@ -80,7 +80,7 @@ def _series(
         bare = tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in zip(cores, values, strict=True))
         return KarpFlattSeries(bare, "unknown", None)
     spread = variance_at(counts.cores, noise.slope) / counts.launches * noise.variance
-    reach = stats.t.ppf(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
+    reach = t_quantile(0.5 + CONFIDENCE / 2.0, noise.df) * np.sqrt(spread[others] + spread[baseline])
     reach = np.minimum(reach, LARGEST_LOG_RATIO)
     pooled = map(Estimate, *(np.exp(logs + side * reach).tolist() for side in (0.0, -1.0, 1.0)))
     one_core, points = series.observations[baseline], [series.observations[index] for index in others]
@@ -138,7 +138,7 @@ def _trend(
     weighted = weighted - np.outer(leaning, along)
     covariance = np.linalg.inv(weighted.T @ design)
     slope = float((covariance @ (weighted.T @ values))[1])
-    p = float(2.0 * stats.t.sf(abs(slope) / np.sqrt(covariance[1, 1]), df))
+    p = float(2.0 * t_cdf(-abs(slope) / np.sqrt(covariance[1, 1]), df))
     if p >= TREND_SIGNIFICANT:
         return "flat", p
     return ("rising" if slope > 0.0 else "falling"), p

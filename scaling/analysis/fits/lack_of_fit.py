@@ -9,8 +9,8 @@ pattern: neighbours that err together, or a curve that breaks at one count and i
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from scaling.analysis.distributions import f_tail
 from scaling.analysis.fits.bootstrap import fitted_logs
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import LEAST_PURE_DF, FittedLaw, columns, has_replicates
@@ -101,7 +101,7 @@ def _worth(fitted: FittedLaw, squares: Floats, parameters: int) -> float:
         return 1.0
     best = max(float(squares.min()) + fitted.problem.pure, 1e-300)
     ratio = (fitted.squares - best) / extra / (best / df)
-    return float(stats.f.sf(max(ratio, 0.0), extra, df)) * len(squares)
+    return f_tail(max(ratio, 0.0), extra, df) * len(squares)
 
 
 def _flat_after(fitted: FittedLaw) -> Floats:

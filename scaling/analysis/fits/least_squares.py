@@ -12,8 +12,8 @@ Birge ratio (Birge, Physical Review 40, 1932).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from scaling.analysis.distributions import f_tail, t_quantile
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Slope, pure_error, weights
 from scaling.analysis.fits.solving import Design, Solution, solve
@@ -99,7 +99,7 @@ class FittedLaw:
         if self.lack_of_fit_df <= 0 or pure_df < LEAST_PURE_DF or not has_replicates(self.problem.counts):
             return None
         ratio = self.lack_of_fit_variance / (self.problem.pure / pure_df)
-        return float(stats.f.sf(ratio, self.lack_of_fit_df, pure_df))
+        return f_tail(ratio, self.lack_of_fit_df, pure_df)
 
     @property
     def misfits(self) -> bool:
@@ -112,7 +112,7 @@ class FittedLaw:
         choices = [(self.variance, self.effective_df(parameter))]
         if self.misfits:
             choices.append((self.lack_of_fit_variance, float(self.lack_of_fit_df)))
-        return max(choices, key=lambda choice: choice[0] * float(stats.t.ppf(0.975, choice[1])) ** 2)
+        return max(choices, key=lambda choice: choice[0] * t_quantile(0.975, choice[1]) ** 2)
 
     def stderr(self, parameter: str) -> float | None:
         """The standard error of a parameter; None on its bound, and where nothing is left to judge by."""

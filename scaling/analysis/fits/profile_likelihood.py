@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from scaling.analysis.distributions import f_quantile, t_cdf, t_quantile
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
@@ -59,7 +59,7 @@ def allowed_excess(fitted: FittedLaw, parameter: str) -> float:
     if fitted.problem.df <= 0:
         return float("nan")
     variance, df = fitted.interval_variance(parameter)
-    return float(stats.f.ppf(CONFIDENCE, 1, df)) * variance
+    return f_quantile(CONFIDENCE, 1, df) * variance
 
 
 def contention_interval(fitted: FittedLaw) -> Estimate:
@@ -94,7 +94,7 @@ def contention_tail_area(fitted: FittedLaw, values: Floats) -> Floats:
     variance, df = fitted.interval_variance("contention")
     excess = _holding_contention(fitted)(values) - (fitted.squares - fitted.problem.pure)
     root = np.sign(values - fitted.contention) * np.sqrt(np.maximum(excess, 0.0) / variance)
-    areas: Floats = stats.t.cdf(root, df)
+    areas: Floats = t_cdf(root, df)
     return areas
 
 
@@ -138,7 +138,7 @@ def _with_launch_effects(within: Estimate, fitted: FittedLaw) -> Estimate:
     if effects is None or within.low is None or within.high is None:
         return within
     variance = float(effects.variance(np.sqrt(fitted.problem.pure / fitted.problem.counts.pure_df))) / effects.blocks
-    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, effects.blocks - 1)) * np.sqrt(variance)
+    reach = t_quantile(0.5 + CONFIDENCE / 2.0, effects.blocks - 1) * np.sqrt(variance)
     low, high = (float(np.hypot(within.value - within.low, reach)), float(np.hypot(within.high - within.value, reach)))
     stderr = None if within.stderr is None else float(np.hypot(within.stderr, np.sqrt(variance)))
     return replace(within, low=within.value - low, high=within.value + high, stderr=stderr)
@@ -201,7 +201,7 @@ def _transform(to: Callable[[Any], Any], bound: float) -> float:
 
 def _guess(fitted: FittedLaw, value: float, stderr: float | None, logarithmic: bool) -> float:
     """A first distance to look at: what the standard error promises, or else something small that is widened."""
-    wide = stderr * float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, fitted.problem.df)) if stderr else 1e-4
+    wide = stderr * t_quantile(0.5 + CONFIDENCE / 2.0, fitted.problem.df) if stderr else 1e-4
     return max(wide / value if logarithmic else wide, 1e-12)
 
 

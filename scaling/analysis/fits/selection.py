@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
+from scaling.analysis.distributions import f_tail
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem, has_replicates
 from scaling.analysis.fits.observations import Counts, clock_stretch, counts
@@ -100,7 +100,7 @@ def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
     launches = (usl.variance, usl.effective_df("coherency"))
     variance, df = usl.interval_variance("coherency") if _is_dispersed(usl) else launches
     ratio = (amdahl.squares - usl.squares) / variance
-    return float(stats.f.sf(max(ratio, 0.0), 1, df)) / 2.0
+    return f_tail(max(ratio, 0.0), 1, df) / 2.0
 
 
 def _predicts_better(one: FittedLaw, other: FittedLaw) -> bool:

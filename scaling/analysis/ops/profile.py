@@ -17,8 +17,8 @@ from math import inf, sqrt
 from statistics import fmean, median, stdev
 
 import numpy as np
-from scipy import stats
 
+from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.estimates import student_t
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
@@ -324,7 +324,7 @@ def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[F
     half = size // 2
     if not times.freedom:
         return np.repeat(times.means[None], 2 * half, axis=0), np.zeros(2 * half)
-    spread = stats.chi2.ppf((chance.permutation(half) + 0.5) / half, times.freedom)
+    spread = chi2_quantile((chance.permutation(half) + 0.5) / half, times.freedom)
     mixture = chance.standard_normal((half, len(times.threads), len(times.deviations)))
     units = np.array(times.units, dtype=np.float64)
     shift = mixture @ times.deviations / np.sqrt(spread[:, None, None] * units[None, :, None])

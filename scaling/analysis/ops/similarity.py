@@ -11,8 +11,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage as scipy_linkage
-from scipy.spatial.distance import cosine
 
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.profile import Profile
@@ -31,7 +29,7 @@ class Shares:
 
     def distance(self, one: int, other: int) -> float:
         """How unlike two of them are."""
-        return float(cosine(self.values[one], self.values[other]))
+        return _cosine(self.values[one], self.values[other])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +71,11 @@ def is_group(history: Sequence[Merge], members: set[str]) -> bool:
 
 
 def _average(shares: Shares) -> tuple[Merge, ...]:
+    from scipy.cluster.hierarchy import linkage  # only profiles need it, and it takes a while to import
+
     groups: list[tuple[str, ...]] = [(name,) for name in shares.names]
     history = []
-    for one, other, distance, _ in scipy_linkage(shares.values, "average", "cosine"):
+    for one, other, distance, _ in linkage(shares.values, "average", "cosine"):
         merge = Merge(groups[int(one)], groups[int(other)], float(distance))
         groups.append(merge.left + merge.right)
         history.append(merge)
@@ -88,11 +88,18 @@ def _centroid(shares: Shares) -> tuple[Merge, ...]:
     history = []
     while len(groups) > 1:
         centres = {group: shares.values[list(group)].mean(axis=0) for group in groups}
-        left, right = min(combinations(groups, 2), key=lambda pair: float(cosine(centres[pair[0]], centres[pair[1]])))
-        distance = float(cosine(centres[left], centres[right]))
+        left, right = min(combinations(groups, 2), key=lambda pair: _cosine(centres[pair[0]], centres[pair[1]]))
+        distance = _cosine(centres[left], centres[right])
         history.append(Merge(_names(shares, left), _names(shares, right), distance))
         groups = [group for group in groups if group not in (left, right)] + [left + right]
     return tuple(history)
+
+
+def _cosine(one: Floats, other: Floats) -> float:
+    """The cosine distance of two vectors."""
+    from scipy.spatial.distance import cosine  # only profiles need it, and it takes a while to import
+
+    return float(cosine(one, other))
 
 
 def _names(shares: Shares, group: tuple[int, ...]) -> tuple[str, ...]:
