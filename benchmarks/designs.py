@@ -4,10 +4,11 @@
                                  [--size small] [--start fork] [--designs turns,apart]
 
 Launches of both designs alternate, each first in every other pair, so that both see the same afternoon. A process that
-runs apart measures for as long as one that takes turns has turns. The rows of every design go to a results folder of
-its own below FOLDER, which every command reads; a benchmark that is given again goes on where it ended. The second
-table has what a launch of all core counts costs: wall time, also per second of steps, the memory of all processes that
-are alive at once, and the CPU time that stopped processes used, over the wall time.
+runs apart measures for as long as one that takes turns has turns. Levels are those the tool reports as undisturbed,
+from the launches that count; the scatter of speedups is over all launches, as they were made. The rows of every design
+go to a results folder of its own below FOLDER, which every command reads; a benchmark that is given again goes on where
+it ended. The second table has what a launch of all core counts costs: wall time, also per second of counted steps, the
+memory of all processes that are alive at once, and the CPU time that stopped processes used, over the wall time.
 """
 
 import argparse
@@ -23,7 +24,8 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from scaling.analysis.estimates import ratio
-from scaling.analysis.summary import Launch
+from scaling.analysis.summary import Launch, summarize
+from scaling.analysis.turns import counted_steps
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store, read_rows
@@ -120,25 +122,23 @@ def _print_table(by_design: dict[str, list[Launch]]) -> None:
     if len(by_design) < 2:
         return
     first, second = by_design
-    print(
-        f"| workload | cores | {first} ms | {second} ms | {first} / {second} | sd of log speedup, {first} | {second} |"
-    )
+    print(f"| workload | cores | {first} ms | {second} ms | {first} / {second} | launches | sd of log speedup |")
     print("|---|---|---|---|---|---|---|")
-    for point in dict.fromkeys(launch.point for launch in by_design[first]):
-        sides = [
-            [launch.seconds or 0.0 for launch in launches if launch.point == point] for launches in by_design.values()
-        ]
-        if min(map(len, sides)) < 2:
+    sides = [{summary.point: summary for summary in summarize(launches)} for launches in by_design.values()]
+    for point in sides[0]:
+        pair = [side[point] for side in sides if point in side]
+        if len(pair) < 2 or min(len(summary.used) for summary in pair) < 2:
             continue
-        both = ratio(*sides)
-        levels = " | ".join(f"{1000 * exp(fmean(map(log, side))):.2f}" for side in sides)
-        scatter = " | ".join(_scatter(launches, point) for launches in by_design.values())
+        both = ratio(*(summary.launches for summary in pair))
+        levels = " | ".join(f"{1000 * exp(fmean(map(log, summary.launches))):.2f}" for summary in pair)
+        counted = ", ".join(f"{len(summary.used)} of {len(summary.used) + summary.left_out}" for summary in pair)
+        scatter = ", ".join(_scatter(launches, point) for launches in by_design.values())
         interval = f"{both.value:.3f} ({both.low:.3f} to {both.high:.3f})"
-        print(f"| {point.workload} | {point.cores} | {levels} | {interval} | {scatter} |")
+        print(f"| {point.workload} | {point.cores} | {levels} | {interval} | {counted} | {scatter} |")
 
 
 def _print_costs(folders: Sequence[Path]) -> None:
-    print("| design | workload | wall of a launch, s | per second of steps | MiB alive at once | CPU of stopped ones |")
+    print("| design | workload | wall of a launch, s | per counted second | MiB alive at once | CPU of stopped ones |")
     print("|---|---|---|---|---|---|")
     for folder in folders:
         walls: dict[str, dict[int, float]] = {}
@@ -157,14 +157,22 @@ def _costs(rows: Sequence[Row], wall: float, launches: int) -> str:
     for row in rows:
         alive.setdefault(row.run.launch, []).append(row.witness.max_rss_bytes or 0)
     together = sum if rows[0].run.cohort else max
-    steps = sum(sum(row.outcome.step_seconds) for row in rows)
+    steps = sum(map(_counted_seconds, rows))
     idle = sum(row.witness.idle_cpu_seconds or 0.0 for row in rows) / wall
     memory = max(map(together, alive.values())) / 2**20
     return f"{wall / launches:.1f} | {wall / steps:.2f} | {memory:.0f} | {idle:.2%}"
 
 
+def _counted_seconds(row: Row) -> float:
+    """Seconds of the steps that count: neither warm-up nor the first of a turn."""
+    outcome = row.outcome
+    if outcome.turns:
+        return sum(sum(steps) for _, steps in counted_steps(outcome.step_seconds, outcome.turns))
+    return sum(outcome.step_seconds[outcome.warmup_steps :])
+
+
 def _scatter(launches: Sequence[Launch], point: Point) -> str:
-    """The standard deviation of the log of speedup from launch to launch."""
+    """The standard deviation of the log of speedup from launch to launch, over all of them."""
     if point.cores == 1:
         return "–"
     one = {launch.number: launch.seconds for launch in launches if launch.point == replace(point, cores=1)}

@@ -6,7 +6,7 @@ right for three launches as for thirty; with one launch there is none.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import exp, fsum, isinf, log, sqrt
 from statistics import fmean
@@ -36,6 +36,12 @@ class Estimate:
     def contains(self, value: float) -> bool | None:
         """Whether a value lies inside the interval; None where there is none."""
         return None if self.low is None or self.high is None else self.low <= value <= self.high
+
+    def reach_further(self, down: float = 0.0, up: float = 0.0) -> "Estimate":
+        """The same value with an interval that ends so many parts of it lower, and for its inverse so many higher."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=self.low * (1 - down), high=self.high / (1 - up))
 
     def map(self, function: Callable[[float], float]) -> "Estimate":
         """The estimate of a rising or falling function of this one; its standard error is not known."""

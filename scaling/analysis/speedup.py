@@ -8,8 +8,10 @@
 
 Each with the interval of the ratio, from both sides' launches. Launches of one cohort ran in turns with each other, so
 what they share cancels: Student's interval over the ratios of cohorts. Launches that ran one after another are
-independent, and Welch's interval is used; where the baseline drifted, those of one block are paired as well. None is
-clipped: above 100 % is a finding, not an error. Karp & Flatt, CACM 33(5), 1990.
+independent, and Welch's interval is used; where the baseline drifted, those of one block are paired as well. Launches
+know nothing of what slows all of them alike, so every interval also reaches as far as what others took of quiet turns
+on either side could have moved the ratio. None is clipped: above 100 % is a finding, not an error. Karp & Flatt, CACM
+33(5), 1990.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,8 +151,10 @@ def ratio(above: Summary, below: Summary) -> Estimate:
         return Estimate(_bound(above, below))
     pairs = _pairs(above.used, below.used, by_block=drift_of(above) is not None)
     if len(pairs) >= rules.FEW_LAUNCHES.limit:
-        return estimates.mean([one / other for one, other in pairs])
-    return estimates.ratio(above.launches, below.launches)
+        over_launches = estimates.mean([one / other for one, other in pairs])
+    else:
+        over_launches = estimates.ratio(above.launches, below.launches)
+    return over_launches.reach_further(down=above.share_taken, up=below.share_taken)
 
 
 def _host_speedup(summary: Summary, baseline: Summary) -> Estimate | None:

@@ -16,7 +16,7 @@ from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import TurnTimes
+from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.study.planning import Point
 
 
@@ -104,6 +104,11 @@ class Summary:
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
 
     @property
+    def share_taken(self) -> float:
+        """By how much others may have slowed the launches that count without spoiling them."""
+        return _share_taken(self.used)
+
+    @property
     def comparable(self) -> tuple[Launch, ...]:
         """The launches that a comparison takes: none is left out because of its result."""
         return (*self.used, *(launch for launch in self.disturbed if launch.only_slow))
@@ -128,7 +133,7 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
     used = [launch for launch in measured if not launch.spoiled]
-    mean = estimates.mean(_seconds(used)) if used else None
+    mean = estimates.mean(_seconds(used)).reach_further(down=_share_taken(used)) if used else None
     about_point = tuple(_about_point(used, mean))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, mean, measured)
@@ -152,6 +157,10 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
 
 def _seconds(launches: Iterable[Launch]) -> list[float]:
     return [launch.seconds for launch in launches if launch.seconds is not None]
+
+
+def _share_taken(launches: Iterable[Launch]) -> float:
+    return share_taken(turn for launch in launches for turn in launch.turns)
 
 
 def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:

@@ -6,11 +6,11 @@ A run that had the machine to itself from its first step to its last (`design = 
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import sqrt
-from statistics import median
+from statistics import fmean, median
 
 from scaling.analysis.witness import SLACK_SECONDS
 
@@ -18,6 +18,9 @@ WARMUP_ROUND = 0
 
 # A turn is quiet where others took no more than this many CPU-seconds per second, summed over the CPUs in use.
 QUIET = 0.10
+
+# No step can have lost more than this: ticks of the kernel that all fell into one short turn say nothing.
+LARGEST_SHARE = 0.5
 
 # The two speeds of a CPU that has neighbours last from a tenth of a second on: within a window there is one of them.
 WINDOW_SECONDS = 0.25
@@ -69,13 +72,17 @@ def counted_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[
 class TurnTimes:
     """A turn as the analysis sees it: the median of its steps, the medians of its windows, and how disturbed it was.
 
-    `disturbance` is what others took, in CPU-seconds per second over all CPUs in use; None where nothing is reported.
+    `disturbance` is what others took, in CPU-seconds per second over all CPUs in use, less what the clock of the kernel
+    cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read.
     """
 
     round: int
     seconds: float
     windows: tuple[float, ...]
     disturbance: float | None = None
+    stolen: float = 0.0
+    foreign: float = 0.0
+    waited: float | None = None
 
     @property
     def quiet(self) -> bool:
@@ -86,7 +93,15 @@ class TurnTimes:
 def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:
     """Every turn with counted steps, from the steps of a run on so many CPUs."""
     return tuple(
-        TurnTimes(turn.round, median(steps), tuple(_windows(steps)), _disturbance(turn, cpus))
+        TurnTimes(
+            round=turn.round,
+            seconds=median(steps),
+            windows=tuple(_windows(steps)),
+            disturbance=_disturbance(turn, cpus),
+            stolen=(turn.steal_seconds or 0.0) / turn.seconds,
+            foreign=(turn.foreign_seconds or 0.0) / turn.seconds,
+            waited=None if turn.wait_seconds is None else turn.wait_seconds / turn.seconds,
+        )
         for turn, steps in counted_steps(step_seconds, turns)
         if steps and turn.seconds > 0
     )
@@ -96,6 +111,21 @@ def _disturbance(turn: Turn, cpus: int) -> float | None:
     """Stolen and foreign CPU time per second; threads that wait without either wait for each other."""
     known = [value for value in (turn.steal_seconds, turn.foreign_seconds) if value is not None]
     return max(0.0, sum(known) - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if known else None
+
+
+def share_taken(turns: Iterable[TurnTimes]) -> float:
+    """The largest share by which others may have slowed the steps of quiet turns, which the limit of quiet lets pass.
+
+    A step loses at most what was stolen from its CPUs, and of what other processes took there what its threads waited
+    for. Foreign time is counted in ticks of the kernel, so that only its mean over turns says anything.
+    """
+    quiet = [turn for turn in turns if turn.quiet]
+    if not quiet:
+        return 0.0
+    foreign = fmean(turn.foreign for turn in quiet)
+    waits = [turn.waited for turn in quiet if turn.waited is not None]
+    waited = fmean(waits) if waits else foreign
+    return min(LARGEST_SHARE, fmean(turn.stolen for turn in quiet) + min(foreign, waited))
 
 
 def _windows(steps: Sequence[float]) -> list[float]:

@@ -79,10 +79,9 @@ def both_laws(counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law,
 
 def expanded_level(counts: Counts) -> float | None:
     """The lower percentile that replaces 2.5 %; None where no count has two launches."""
-    typical = float(np.median(counts.launches))
-    if counts.pure_df < 1 or typical < 2.0:
+    if counts.pure_df < 1 or counts.repeats < 2.0:
         return None
-    widened = t_quantile(0.975, counts.pure_df) * np.sqrt(typical / (typical - 1.0))
+    widened = t_quantile(0.975, counts.pure_df) * np.sqrt(counts.repeats / (counts.repeats - 1.0))
     return float(normal_cdf(-widened))
 
 

@@ -6,7 +6,7 @@ trend takes that into account.
 
 Each value has the interval of its own ratio of times: from the ratios within blocks where launches were made together,
 otherwise by Welch's method, since launches on one core may be noisier or quieter than those on many. Only where a side
-has a single launch is the noise that of all counts.
+has a single launch is the noise that of all counts. Both ends reach further by what others took on either side.
 """
 
 from dataclasses import dataclass
@@ -84,7 +84,10 @@ def _series(
     reach = np.minimum(reach, LARGEST_LOG_RATIO)
     pooled = map(Estimate, *(np.exp(logs + side * reach).tolist() for side in (0.0, -1.0, 1.0)))
     one_core, points = series.observations[baseline], [series.observations[index] for index in others]
-    ratios = [_time_ratio(point, one_core) or usual for point, usual in zip(points, pooled, strict=True)]
+    ratios = [
+        (_time_ratio(point, one_core) or usual).reach_further(down=point.share_taken, up=one_core.share_taken)
+        for point, usual in zip(points, pooled, strict=True)
+    ]
     fractions = [_fraction(ratio, n) for ratio, n in zip(ratios, cores.tolist(), strict=True)]
     trend = _trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df)
     return KarpFlattSeries(tuple(map(KarpFlatt, cores.tolist(), fractions)), *trend)

@@ -172,7 +172,7 @@ def fit_problem(law: Law, counts: Counts, *, smt_free: bool = False) -> FitProbl
 
 def has_replicates(counts: Counts) -> bool:
     """Whether there are replicates: half the counts or more have two launches."""
-    return bool(np.median(counts.launches) >= 2.0)
+    return counts.repeats >= 2.0
 
 
 def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:

@@ -10,6 +10,10 @@ estimated from a handful of launches is itself noisy. So b maximises the penalis
 counts, with a normal prior around 0 as the penalty. With one value per count nothing is known about it, and all counts
 weigh the same. The uncertainty of the slope is kept: whatever depends on the noise of few launches at many cores is
 judged by fewer degrees of freedom.
+
+What others took of quiet turns (`share_taken`) has slowed all launches of a count by anything between nothing and that
+share. Launches do not show it, so the mean of a count is worth fewer of them: as many as would leave it with the mean
+square of that error, a third of the share's square, besides their noise.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,6 +71,11 @@ class Counts:
         return len(self.cores)
 
     @property
+    def repeats(self) -> float:
+        """How many launches a count has, typically."""
+        return float(np.median([len(values) for values in self.logs]))
+
+    @property
     def pure_df(self) -> int:
         """Degrees of freedom of the scatter of launches around their own count's mean."""
         return round(float(self.degrees.sum()))
@@ -94,7 +103,17 @@ def _counts(observations: tuple[Observation, ...]) -> Counts:
     )
     blocks = matched([point.blocks for point in observations], logs)
     seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
-    return replace(seen, errors=_errors(seen, logs))
+    seen = replace(seen, errors=_errors(seen, logs))
+    return _worth_less(seen, np.array([point.share_taken for point in series.observations]))
+
+
+def _worth_less(seen: Counts, share_taken: Floats) -> Counts:
+    """The counts, with means that others may have shifted worth as many launches as are as uncertain."""
+    if not seen.pure_df or not share_taken.any():
+        return seen
+    noise = pure_error(seen, seen.slope.value) / seen.pure_df + LEAST_NOISE**2
+    shifts = share_taken**2 / 3.0 / (noise * variance_at(seen.cores, seen.slope.value))
+    return replace(seen, launches=1.0 / (1.0 / seen.launches + shifts))
 
 
 def _errors(seen: Counts, logs: Sequence[Floats]) -> LaunchErrors:

@@ -53,3 +53,9 @@ def test_a_falling_function_turns_the_interval_round():
 def test_half_the_width_is_a_ratio_of_the_value():
     assert Estimate(2.0, 1.9, 2.1).half_width == pytest.approx(0.05)
     assert Estimate(2.0).half_width is None
+
+
+def test_an_interval_reaches_as_far_as_an_error_that_all_values_share():
+    further = Estimate(2.0, 1.9, 2.1).reach_further(down=0.1, up=0.5)
+    assert (further.value, further.low, further.high) == (2.0, pytest.approx(1.71), pytest.approx(4.2))
+    assert Estimate(2.0).reach_further(0.1, 0.1) == Estimate(2.0)

@@ -8,6 +8,7 @@ from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.speedup import drift, speedups
 from scaling.analysis.summary import Launch, summarize
+from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Point, plan
 
 ABOUT = (0.995, 1.0, 1.005, 1.0)
@@ -167,3 +168,15 @@ def test_drift_is_the_way_from_the_first_launch_to_the_last_with_its_chance():
 def test_two_launches_are_too_few_to_tell_drift():
     (one,) = points("cores = 1")
     assert drift(launches(one, 1.0, (1.0, 2.0))) is None
+
+
+def test_what_others_took_of_quiet_turns_is_in_the_interval():
+    one, two = points("cores = [2]", cores=2)
+    _, untouched = ratios(launches(one, 1.0), launches(two, 0.5))
+    turns = {point: (TurnTimes(1, 1.0, (1.0,), 0.0, stolen=share),) for point, share in ((one, 0.01), (two, 0.05))}
+    made = [replace(launch, turns=turns[launch.point]) for launch in (*launches(one, 1.0), *launches(two, 0.5))]
+    at_one, at_two = ratios(made)
+    assert at_two.speedup.value == untouched.speedup.value
+    assert at_two.speedup.low == pytest.approx(untouched.speedup.low * 0.99)
+    assert at_two.speedup.high == pytest.approx(untouched.speedup.high / 0.95)
+    assert at_one.summary.step.low < 0.99 < 1.0 < at_one.summary.step.high

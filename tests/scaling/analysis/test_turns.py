@@ -8,7 +8,7 @@ from benchmarks.shared.hosts import HOSTS, Curve, Host, Turns, simulate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.analysis.turns import Turn, TurnTimes, launch_level, lower_level, turn_times
+from scaling.analysis.turns import Turn, TurnTimes, launch_level, lower_level, share_taken, turn_times
 
 
 def times(*levels: float, disturbance: float | None = 0.0) -> TurnTimes:
@@ -107,3 +107,17 @@ def test_a_launch_whose_neighbour_never_leaves_does_not_count():
     _, at_eight = speedups(summarize(slow))
     assert (at_eight.verdict, at_eight.summary.left_out) == (Verdict.OK, 1)
     assert at_eight.speedup.value == pytest.approx(made.true_speedup(8), rel=0.02)
+
+
+def test_what_a_step_may_have_lost_is_stolen_or_foreign_and_waited_for():
+    turn = TurnTimes(1, 1.0, (1.0,), 0.0, stolen=0.01, foreign=0.03, waited=0.02)
+    assert share_taken([turn]) == pytest.approx(0.03)
+    assert share_taken([replace(turn, waited=0.9)]) == pytest.approx(0.04)
+    assert share_taken([replace(turn, waited=None)]) == pytest.approx(0.04)
+
+
+def test_only_quiet_turns_and_their_means_say_what_was_lost():
+    ticks = [TurnTimes(1, 1.0, (1.0,), 0.0, foreign=foreign, waited=0.02) for foreign in (0.0, 0.0, 0.06)]
+    loud = TurnTimes(1, 2.0, (2.0,), 0.5, stolen=0.5)
+    assert share_taken([*ticks, loud]) == pytest.approx(0.02)
+    assert share_taken([loud]) == share_taken([]) == 0.0

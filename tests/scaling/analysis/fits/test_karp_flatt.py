@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -66,3 +68,14 @@ def test_two_cores_with_two_launches_have_an_interval():
     (only,) = result.values
     assert only.fraction.low < 0.1 < only.fraction.high
     assert result.trend == "unknown"
+
+
+def test_what_others_took_of_either_side_is_in_the_interval():
+    times_of = {1.0: (1.0, 1.002, 0.998), 2.0: (0.55, 0.551, 0.549)}
+    shares = {1.0: 0.01, 2.0: 0.02}
+    observed = {cores: Observation(cores, seconds) for cores, seconds in times_of.items()}
+    slowed = {cores: replace(one, share_taken=shares[cores]) for cores, one in observed.items()}
+    (plain,), (seen,) = (traced(Series("x", tuple(side.values()))).values for side in (observed, slowed))
+    assert seen.fraction.value == plain.fraction.value
+    assert seen.fraction.low < plain.fraction.low - 0.02
+    assert seen.fraction.high > plain.fraction.high + 0.01

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,12 @@ def test_a_count_weighs_its_launches_over_their_variance():
     seen = counts(Series("x", (Observation(1.0, (1.0, 1.1)), Observation(4.0, (0.3, 0.3, 0.31)))))
     assert weights(seen, 1.0) == pytest.approx([2.0, 0.75])
     assert variance_at(np.array([4.0]), 0.5) == pytest.approx([2.0])
+
+
+def test_a_mean_that_others_may_have_shifted_is_worth_fewer_launches():
+    made = series(STEADY, np.random.default_rng(3))
+    shifted = replace(made, observations=tuple(replace(one, share_taken=0.06) for one in made.observations))
+    plain, seen = counts(made), counts(shifted)
+    noise = pure_error(plain, plain.slope.value) / plain.pure_df * variance_at(plain.cores, plain.slope.value)
+    assert noise / seen.launches == pytest.approx(noise / plain.launches + 0.06**2 / 3, rel=1e-3)
+    assert (seen.repeats, seen.pure_df, seen.means.tolist()) == (plain.repeats, plain.pure_df, plain.means.tolist())
