@@ -114,18 +114,17 @@ def _disturbance(turn: Turn, cpus: int) -> float | None:
 
 
 def share_taken(turns: Iterable[TurnTimes]) -> float:
-    """The largest share by which others may have slowed the steps of quiet turns, which the limit of quiet lets pass.
+    """The share of their time that steps of quiet turns may have lost to others, which the limit of quiet lets pass.
 
-    A step loses at most what was stolen from its CPUs, and of what other processes took there what its threads waited
-    for. Foreign time is counted in ticks of the kernel, so that only its mean over turns says anything.
+    Half of the turns, and those that make the undisturbed level are among the faster ones, lost no more than the median
+    of what was stolen and what other processes took; a step loses nothing to a process its threads did not wait for.
     """
     quiet = [turn for turn in turns if turn.quiet]
     if not quiet:
         return 0.0
-    foreign = fmean(turn.foreign for turn in quiet)
-    waits = [turn.waited for turn in quiet if turn.waited is not None]
-    waited = fmean(waits) if waits else foreign
-    return min(LARGEST_SHARE, fmean(turn.stolen for turn in quiet) + min(foreign, waited))
+    taken = median(turn.stolen + turn.foreign for turn in quiet)
+    waits = [turn.stolen + turn.waited for turn in quiet if turn.waited is not None]
+    return min(LARGEST_SHARE, taken, fmean(waits) if waits else taken)
 
 
 def _windows(steps: Sequence[float]) -> list[float]:

@@ -116,8 +116,8 @@ def test_what_a_step_may_have_lost_is_stolen_or_foreign_and_waited_for():
     assert share_taken([replace(turn, waited=None)]) == pytest.approx(0.04)
 
 
-def test_only_quiet_turns_and_their_means_say_what_was_lost():
-    ticks = [TurnTimes(1, 1.0, (1.0,), 0.0, foreign=foreign, waited=0.02) for foreign in (0.0, 0.0, 0.06)]
+def test_what_was_lost_is_that_of_the_median_quiet_turn():
+    turns = [TurnTimes(1, 1.0, (1.0,), 0.0, stolen=stolen, waited=0.09) for stolen in (0.0, 0.02, 0.09)]
     loud = TurnTimes(1, 2.0, (2.0,), 0.5, stolen=0.5)
-    assert share_taken([*ticks, loud]) == pytest.approx(0.02)
+    assert share_taken([*turns, loud]) == pytest.approx(0.02)
     assert share_taken([loud]) == share_taken([]) == 0.0
