@@ -159,7 +159,8 @@ def _stretches(name: str, cores: int, seconds: float) -> None:
 
 def _until(seconds: float, step: Callable[[], object]) -> list[float]:
     """Times of steps, for so long."""
-    times, end = [], time.monotonic() + seconds
+    times: list[float] = []
+    end = time.monotonic() + seconds
     while not times or time.monotonic() < end:
         began = time.perf_counter()
         step()

@@ -29,9 +29,10 @@ def machine(cores: int = 8, smt: int = 1, quota_cpus: float | None = None) -> To
 
 
 def study(toml: str = "", **keys: str) -> Study:
-    """A study of the calibrated workload, with further TOML."""
-    workloads = "" if "workloads" in toml else 'workloads = ["calibrated"]\n'
-    return study_from_toml(workloads + toml, "test.toml", [f"{key}={value}" for key, value in keys.items()])
+    """A study of the calibrated workload whose processes run apart, as those of a pretend machine do; further TOML."""
+    usual = {"workloads": '["calibrated"]', "design": '"apart"'}
+    lines = [f"{key} = {value}\n" for key, value in usual.items() if key not in toml]
+    return study_from_toml("".join(lines) + toml, "test.toml", [f"{key}={value}" for key, value in keys.items()])
 
 
 def first_run(toml: str = "", cores: int = 8) -> Run:

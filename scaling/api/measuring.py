@@ -294,6 +294,7 @@ def prepare_profile(
         )
     catalogue = read_catalogue()
     study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
+    study = replace(study, design="apart")  # one traced process at a time
     study, toml = _with_interpreter(study, study_to_toml(study, "what was last asked of `scaling profile`"))
     check_workloads(study, catalogue)
     check_traceable(study, catalogue, steps)

@@ -204,7 +204,7 @@ def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
 
     One core is neither added nor measured again at the end.
     """
-    planned = plan(replace(study, design="apart"), topology)
+    planned = plan(study, topology)
     runs = (replace(run, traced=steps, steps=PLAIN_STEPS) for run in planned.runs if _is_named(study, run))
     return replace(planned, runs=tuple(runs))
 

@@ -71,7 +71,7 @@ class Study:
     jit: Annotated[bool, takes("true or false", strict=True)] = False
     start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
     python: Annotated[Word | None, takes("the path of a Python interpreter or of a virtual environment")] = None
-    design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "apart"
+    design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "turns"
     rounds: Annotated[Count, takes("a number from 1")] = 10
     turn_seconds: Annotated[float, takes("seconds above 0, at most an hour", gt=0, le=3600)] = 1.0
     launches: Annotated[Count, takes("a number from 1")] = 5

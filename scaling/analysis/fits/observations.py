@@ -104,7 +104,7 @@ def _counts(observations: tuple[Observation, ...]) -> Counts:
     blocks = matched([point.blocks for point in observations], logs)
     seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
     seen = replace(seen, errors=_errors(seen, logs))
-    return _worth_less(seen, np.array([point.share_taken for point in series.observations]))
+    return _worth_less(seen, np.array([point.share_taken for point in observations]))
 
 
 def _worth_less(seen: Counts, share_taken: Floats) -> Counts:
