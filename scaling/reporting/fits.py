@@ -134,7 +134,7 @@ def _limit_words(contention: Estimate, factor: float) -> str:
         return NO_INTERVAL
     most = "without limit" if contention.low <= 0.0 else f"{1 / contention.low:.4g}"
     least = f"{1 / contention.high:.4g}" if contention.high > 0.0 else "any"
-    return f"the speedup limit lies anywhere from {least} to {most}, more than a factor of {factor:g}"
+    return f"the limit 1/s lies anywhere from {least} to {most}, more than a factor of {factor:g}"
 
 
 def _peak_limit_words(peak: Estimate, factor: float) -> str:

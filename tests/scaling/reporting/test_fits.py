@@ -197,7 +197,7 @@ REASONS = [
     (
         VagueLimits(Estimate(0.01, 0.0, 0.02), Estimate(50.0, 20.0, inf)),
         "vague-limits",
-        "the speedup limit lies anywhere from 50 to without limit, more than a factor of 3, and the peak lies anywhere "
+        "the limit 1/s lies anywhere from 50 to without limit, more than a factor of 3, and the peak lies anywhere "
         "from 20 to without limit cores, more than a factor of 3",
     ),
     (
