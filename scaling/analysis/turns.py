@@ -87,7 +87,16 @@ class TurnTimes:
     @property
     def quiet(self) -> bool:
         """Whether nobody is known to have taken CPU time from it."""
-        return self.disturbance is None or self.disturbance <= QUIET
+        return _is_quiet(self.disturbance)
+
+
+def was_quiet(turn: Turn, cpus: int) -> bool:
+    """Whether nobody is known to have taken CPU time from a turn on so many CPUs."""
+    return turn.seconds <= 0 or _is_quiet(_disturbance(turn, cpus))
+
+
+def _is_quiet(disturbance: float | None) -> bool:
+    return disturbance is None or disturbance <= QUIET
 
 
 def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:

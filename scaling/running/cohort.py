@@ -1,7 +1,8 @@
 """A cohort: one process per point of a series, all alive, all stopped but the one whose turn it is.
 
 In a round every process takes one turn, in random order, so that whatever the machine does for a while it does to all
-points, and ratios are taken within rounds. A process between its turns is stopped with its whole group (SIGSTOP): it
+points, and ratios are taken within rounds. Where a process had no quiet turn in the rounds that were planned, further
+ones follow, up to twice as many. A process between its turns is stopped with its whole group (SIGSTOP): it
 is asleep on its control pipe anyway, but a framework's threads may spin, and what it uses meanwhile is measured and
 kept. A process that fails, hangs or dies ends by itself, and the others go on.
 
@@ -25,7 +26,7 @@ from scaling.machine.cgroups import memory_headroom
 from scaling.machine.cpulist import parse_list
 from scaling.running import processes
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
-from scaling.running.messages import TurnRequest
+from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode
 from scaling.running.witness import ROOT
 from scaling.study.planning import SETTLE_SECONDS, Turns
 
@@ -48,6 +49,7 @@ class _Member:
     spec: MemberSpec
     child: Child | None = None
     result: LaunchResult | None = None
+    last_quiet_round: int = WARMUP_ROUND
     active_seconds: float = 0.0
     parent_cpu_seconds: float = 0.0
     idle_cpu_seconds: float = 0.0
@@ -130,11 +132,19 @@ class _CohortRun:
             _end(member)
 
     def _make_rounds(self, members: Sequence[_Member]) -> None:
-        for _ in range(self.turns.rounds):
+        """The planned rounds, and further ones as long as a process has had no quiet turn in any."""
+        earlier = self.last_round
+        while present := self._present(members, earlier):
             self.last_round += 1
-            present = [member for member in members if member.alive]
             for member in self.order.sample(present, len(present)):
                 self._turn(member, self.last_round)
+
+    def _present(self, members: Sequence[_Member], earlier: int) -> list[_Member]:
+        """Who takes a turn in the next round after those made since an earlier one; nobody once there are enough."""
+        made = self.last_round - earlier
+        alive = [member for member in members if member.alive]
+        without_quiet = any(member.last_quiet_round <= earlier for member in alive)
+        return alive if made < self.turns.rounds or (without_quiet and made < self.turns.most_rounds) else []
 
     def _turn(self, member: _Member, number: int) -> None:
         assert member.child is not None
@@ -142,8 +152,10 @@ class _CohortRun:
         with _charge_time(member):
             _continue(member)
             member.child.request(TurnRequest(number, self.turns.seconds, SETTLE_SECONDS))
-            done = member.child.next_message() is not None
+            done = member.child.next_message()
         if done:
+            if number != WARMUP_ROUND and _says_quiet(done):
+                member.last_quiet_round = number
             _stop(member)
         else:
             _end(member)
@@ -158,6 +170,12 @@ class _CohortRun:
                     member.child.close_control()
                     member.child.wait()
                 _end(member)
+
+
+def _says_quiet(message: bytes) -> bool:
+    with suppress(MessageError):
+        return decode(message, TurnDone).quiet
+    return False
 
 
 @contextmanager

@@ -94,9 +94,10 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnDone:
-    """A child has taken its turn; its steps come with its result."""
+    """A child has taken its turn, which may have been quiet; its steps come with its result."""
 
     round: int
+    quiet: bool
 
 
 @dataclass(frozen=True, slots=True)

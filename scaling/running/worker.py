@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import WARMUP_ROUND, Turn
+from scaling.analysis.turns import WARMUP_ROUND, Turn, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import witness
@@ -242,7 +242,7 @@ def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pip
         if request.round != WARMUP_ROUND:
             parts.append(counters)
         active += time.perf_counter() - start
-        pipes.send(TurnDone(request.round))
+        pipes.send(TurnDone(request.round, was_quiet(turn, len(cpu_sets.cpus))))
     seconds = sum(turn.seconds for turn in turns if turn.round != WARMUP_ROUND)
     return Measured(steps, turns, "rounds", seconds, active, {**witness.total(parts), **_program_counters(workload)})
 

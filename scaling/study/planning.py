@@ -27,6 +27,8 @@ START_UP_SECONDS = 2.0
 # The first part of a turn does not count: a process that was just continued finds cold caches and, on a virtual
 # machine, often a slower CPU.
 SETTLE_SECONDS = 0.3
+# Where processes had no quiet turn, a launch has up to so many times its rounds.
+MOST_ROUNDS = 2
 
 # A traced run takes as many traced steps as it was asked for, however long they are; the plain steps after them end at
 # `max_seconds`.
@@ -86,10 +88,14 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How many rounds a cohort makes, and how long a turn counts."""
+    """How many rounds a cohort makes, how long a turn counts, and how many rounds it makes at most.
+
+    Rounds are added while a process has not had a quiet turn: whether one was quiet does not depend on its steps.
+    """
 
     rounds: int
     seconds: float
+    most_rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +223,8 @@ def _is_named(study: Study, run: Run) -> bool:
 def turns_of(study: Study) -> Turns:
     """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before."""
     seconds = min(study.turn_seconds, study.max_seconds)
-    return Turns(max(1, min(study.rounds, int(study.max_seconds / seconds + 1e-9))), seconds)
+    longest = max(1, int(study.max_seconds / seconds + 1e-9))
+    return Turns(min(study.rounds, longest), seconds, min(MOST_ROUNDS * study.rounds, longest))
 
 
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:

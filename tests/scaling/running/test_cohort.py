@@ -10,7 +10,7 @@ from benchmarks.shared.machines import study
 from scaling.analysis.turns import WARMUP_ROUND, counted_steps
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
-from scaling.running import cohort, processes
+from scaling.running import cohort, messages, processes
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Cohort, plan
 from tests.conftest import need
@@ -31,6 +31,8 @@ def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> 
     """The rows of one cohort of a workload, in the order of their cores."""
     topology = read_topology()
     settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
+    # No rounds beyond those, however busy the machine is.
+    settings = {"max_seconds": int(str(settings["rounds"])) * float(str(settings["turn_seconds"])), **settings}
     toml = f"workloads = {json.dumps([workload])}\ncores = {list(counts)}\nsize = 'small'"
     question = study(toml, **{key: str(value) for key, value in settings.items()})
     runs = plan(question, topology).runs
@@ -60,6 +62,19 @@ def test_every_process_takes_a_turn_in_every_round(workload, start):
         sections = outcome.sections
         assert sections.run == pytest.approx(sum(turn.seconds for turn in outcome.turns[1:]))
         assert sections.main <= sections.wall
+
+
+@pytest.mark.parametrize(("quiet_from", "made"), [(1, 2), (3, 3), (9, 4)])
+def test_rounds_are_added_until_every_process_had_a_quiet_turn_but_twice_as_many_at_most(quiet_from, made, monkeypatch):
+    monkeypatch.setattr(cohort, "_says_quiet", lambda message: json.loads(message)["round"] >= quiet_from)
+    for row in rows_of(f"{FAULTY}:brief", rounds=2, max_seconds=60):
+        assert rounds(row) == list(range(made + 1))
+
+
+def test_a_turn_says_whether_it_was_quiet():
+    assert cohort._says_quiet(messages.encode(messages.TurnDone(1, True)).encode())
+    assert not cohort._says_quiet(messages.encode(messages.TurnDone(1, False)).encode())
+    assert not cohort._says_quiet(b"nothing of the kind")
 
 
 def test_a_stopped_process_uses_no_cpu_even_where_its_threads_would_spin():
@@ -102,6 +117,7 @@ def test_what_does_not_fit_into_memory_takes_turns_in_parts_and_one_core_is_in_e
         f"workloads = ['{FAULTY}:brief']\ncores = [1, 2]\nintra = [1, 2]\ndesign = 'turns'",
         rounds="2",
         turn_seconds="0.02",
+        max_seconds="0.04",
         launches="1",
     )
     runs = sorted(plan(question, topology).runs, key=lambda run: run.point.cores)[1:]

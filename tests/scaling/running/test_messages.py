@@ -46,7 +46,7 @@ ALL = [
     messages.SpawnRequest(RUN, parent=1, reply_fd=5, control_fd=6),
     messages.RunReady(),
     messages.TurnRequest(3, 1.0, 0.3),
-    messages.TurnDone(3),
+    messages.TurnDone(3, True),
     RESULT,
     messages.RunFailure("ValueError: no"),
     messages.ServerSetup(1, 3, (2, (0, 1)), ("numpy",)),

@@ -136,7 +136,14 @@ def test_the_time_is_at_most_the_limit_and_as_measured_once_it_was():
 
 
 @pytest.mark.parametrize(
-    ("most", "turns"), [(60.0, Turns(10, 1.0)), (3.5, Turns(3, 1.0)), (1.0, Turns(1, 1.0)), (0.2, Turns(1, 0.2))]
+    ("most", "turns"),
+    [
+        (60.0, Turns(10, 1.0, 20)),
+        (13.0, Turns(10, 1.0, 13)),
+        (3.5, Turns(3, 1.0, 3)),
+        (1.0, Turns(1, 1.0, 1)),
+        (0.2, Turns(1, 0.2, 1)),
+    ],
 )
 def test_the_turns_of_a_launch_end_with_its_longest_time(most, turns):
     assert turns_of(study(f'design = "turns"\nmax_seconds = {most}')) == turns
