@@ -12,6 +12,7 @@ from itertools import accumulate
 from math import sqrt
 from statistics import fmean, median
 
+from scaling.analysis import rules
 from scaling.analysis.witness import SLACK_SECONDS
 
 WARMUP_ROUND = 0
@@ -36,8 +37,9 @@ class Turn:
 
     The first `unsettled` of its `steps` steps are not counted: a process that was just continued finds its caches cold
     and its CPU at another speed. `seconds` and the witness are those of the counted steps. CPU time is summed over the
-    CPUs in use and not divided by their number: a step waits for its slowest thread. None is what the machine does not
-    report.
+    CPUs in use and not divided by their number: a step waits for its slowest thread. `sibling_seconds` is what others
+    took of the other threads of the same cores, `elsewhere_seconds` of all further CPUs. None is what the machine does
+    not report.
     """
 
     round: int
@@ -48,6 +50,8 @@ class Turn:
     busy_seconds: float | None = None
     steal_seconds: float | None = None
     wait_seconds: float | None = None
+    sibling_seconds: float | None = None
+    elsewhere_seconds: float | None = None
 
     @property
     def foreign_seconds(self) -> float | None:
@@ -73,7 +77,8 @@ class TurnTimes:
     """A turn as the analysis sees it: the median of its steps, the medians of its windows, and how disturbed it was.
 
     `disturbance` is what others took, in CPU-seconds per second over all CPUs in use, less what the clock of the kernel
-    cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read.
+    cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read,
+    and `elsewhere` is what others took of CPUs that were not in use.
     """
 
     round: int
@@ -83,6 +88,12 @@ class TurnTimes:
     stolen: float = 0.0
     foreign: float = 0.0
     waited: float | None = None
+    elsewhere: float | None = None
+
+    @property
+    def calm(self) -> bool:
+        """Whether it was quiet, and nobody is known to have used other CPUs either, which may be of the same cores."""
+        return self.quiet and (self.elsewhere is None or self.elsewhere <= rules.LOAD_ELSEWHERE.limit)
 
     @property
     def quiet(self) -> bool:
@@ -110,6 +121,7 @@ def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) 
             stolen=(turn.steal_seconds or 0.0) / turn.seconds,
             foreign=(turn.foreign_seconds or 0.0) / turn.seconds,
             waited=None if turn.wait_seconds is None else turn.wait_seconds / turn.seconds,
+            elsewhere=_elsewhere(turn, cpus),
         )
         for turn, steps in counted_steps(step_seconds, turns)
         if steps and turn.seconds > 0
@@ -117,9 +129,24 @@ def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) 
 
 
 def _disturbance(turn: Turn, cpus: int) -> float | None:
-    """Stolen and foreign CPU time per second; threads that wait without either wait for each other."""
-    known = [value for value in (turn.steal_seconds, turn.foreign_seconds) if value is not None]
+    """CPU time per second that was stolen, or that others used on the same cores.
+
+    Threads that wait without either wait for each other.
+    """
+    others = (turn.steal_seconds, turn.foreign_seconds, turn.sibling_seconds)
+    known = [seconds for seconds in others if seconds is not None]
     return max(0.0, sum(known) - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if known else None
+
+
+def _elsewhere(turn: Turn, cpus: int) -> float | None:
+    seconds = turn.elsewhere_seconds
+    return None if seconds is None else max(0.0, seconds - SLACK_SECONDS * sqrt(cpus)) / turn.seconds
+
+
+def calmest(turns: Iterable[TurnTimes]) -> list[TurnTimes]:
+    """The calm turns; where there is none, the quiet ones."""
+    quiet = [turn for turn in turns if turn.quiet]
+    return [turn for turn in quiet if turn.calm] or quiet
 
 
 def share_taken(turns: Iterable[TurnTimes]) -> float:
@@ -128,7 +155,7 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
     Half of the turns, and those that make the undisturbed level are among the faster ones, lost no more than the median
     of what was stolen and what other processes took; a step loses nothing to a process its threads did not wait for.
     """
-    quiet = [turn for turn in turns if turn.quiet]
+    quiet = calmest(turns)
     if not quiet:
         return 0.0
     taken = median(turn.stolen + turn.foreign for turn in quiet)
@@ -152,8 +179,8 @@ def _windows(steps: Sequence[float]) -> list[float]:
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:
-    """The undisturbed step time of a launch, from its quiet turns; from all where none was quiet."""
-    used = [turn for turn in turns if turn.quiet] or turns
+    """The undisturbed step time of a launch, from its calmest turns; from all where none was quiet."""
+    used = calmest(turns) or turns
     windows = sorted(window for turn in used for window in turn.windows)
     return lower_level(windows) if windows else None
 

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from scaling.analysis import rules
-from scaling.analysis.rules import Doubt
+from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, TurnTimes, counted_steps, launch_level, turn_times
@@ -426,7 +426,7 @@ def launch_of(row: Row) -> Launch:
         run_seconds=outcome.sections.run,
         mhz=row.witness.mhz,
         truth=outcome.truth,
-        doubts=tuple(_doubts(row, counted)) if counted else (),
+        doubts=tuple(_doubts(row, counted, timed)) if counted else (),
         turns=timed,
         cohort=row.run.cohort.name if row.run.cohort else None,
     )
@@ -455,11 +455,20 @@ def _whole_run(row: Row) -> Turn:
     )
 
 
-# What each turn of a run that took turns says by itself.
-SAID_BY_TURNS = (rules.STEAL, rules.FOREIGN_LOAD)
+def _said_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
+    """The rules that each turn of a run that took turns answers by itself, so that the sum over all need not."""
+    turns = row.outcome.turns
+    if not turns:
+        return set()
+    said = {rules.STEAL, rules.FOREIGN_LOAD}
+    if all(turn.sibling_seconds is not None for turn in turns):
+        said.add(rules.SIBLING_LOAD)
+    if any(turn.calm and turn.elsewhere is not None for turn in timed):
+        said.add(rules.LOAD_ELSEWHERE)
+    return said
 
 
-def _doubts(row: Row, counted: Sequence[float]) -> list[Doubt]:
+def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
     against = []
@@ -474,5 +483,5 @@ def _doubts(row: Row, counted: Sequence[float]) -> list[Doubt]:
         inter=point.threads(point.inter),
         cautions=outcome.cautions,
     )
-    seen = doubts(row.witness, circumstances)
-    return [*against, *(doubt for doubt in seen if not (outcome.turns and doubt.rule in SAID_BY_TURNS))]
+    said = _said_by_turns(row, timed)
+    return [*against, *(doubt for doubt in doubts(row.witness, circumstances) if doubt.rule not in said)]

@@ -275,6 +275,8 @@ def _take_turn(
         busy_seconds=counters["busy_seconds"],
         steal_seconds=counters["steal_seconds"],
         wait_seconds=counters["run_queue_wait_seconds"],
+        sibling_seconds=counters["sibling_busy_seconds"],
+        elsewhere_seconds=counters["elsewhere_busy_seconds"],
     )
     return turn, counters
 

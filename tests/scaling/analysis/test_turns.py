@@ -39,6 +39,7 @@ def test_few_short_steps_are_one_window():
         ({"steal_seconds": 0.34}, 0.15),
         ({"cpu_seconds": 7.66, "busy_seconds": 8.0}, 0.15),
         ({"steal_seconds": 0.14, "cpu_seconds": 7.8, "busy_seconds": 8.0}, 0.15),
+        ({"steal_seconds": 0.14, "sibling_seconds": 0.2}, 0.15),
     ],
 )
 def test_what_others_took_is_summed_over_cpus_and_not_divided(seen, disturbance):
@@ -65,6 +66,14 @@ def test_a_level_comes_from_quiet_turns_where_there_are_any():
     assert launch_level([quiet, loud]) == 1.2
     assert launch_level([loud]) == 1.0
     assert launch_level([]) is None
+
+
+def test_a_turn_beside_others_counts_only_where_no_launch_has_a_calmer_one():
+    (alone,) = turn_times([1.0], [Turn(1, 1, 0, 1.0, elsewhere_seconds=0.2)], 1)
+    (beside,) = turn_times([1.2], [Turn(1, 1, 0, 1.0, elsewhere_seconds=0.9)], 1)
+    assert (alone.quiet, alone.calm, beside.quiet, beside.calm) == (True, True, True, False)
+    assert launch_level([alone, beside]) == 1.0
+    assert launch_level([beside]) == 1.2
 
 
 def sweep(host: Host):

@@ -169,6 +169,17 @@ def test_a_run_that_took_turns_counts_its_quiet_ones_and_is_judged_by_them():
     assert [doubt.rule.code for doubt in launch.doubts] == ["few-steps"]
 
 
+def test_load_elsewhere_is_a_doubt_only_where_no_turn_was_without_it():
+    def launch(*elsewhere: float) -> list[str]:
+        turns = tuple(Turn(index, 5, 0, 1.0, elsewhere_seconds=seconds) for index, seconds in enumerate(elsewhere, 1))
+        made = row(step_seconds=(0.2,) * 5 * len(turns), turns=turns, sections=Sections(run=float(len(turns))))
+        seen = launch_of(replace(made, witness=Witness(elsewhere_busy_seconds=sum(elsewhere))))
+        return [doubt.rule.code for doubt in seen.doubts]
+
+    assert launch(0.9, 0.9) == ["load-elsewhere"]
+    assert launch(0.9, 0.0) == []
+
+
 def test_a_failed_run_has_no_seconds_but_a_reason():
     launch = launch_of(row(status="failed", reason="exited with status 3"))
     assert (launch.seconds, launch.reason) == (None, "exited with status 3")
