@@ -30,6 +30,9 @@ SETTLE_SECONDS = 0.3
 # Where processes had no quiet turn, a launch has up to so many times its rounds.
 MOST_ROUNDS = 2
 
+# Equivalent cores are chosen in at most so many ways, since choosing takes longer than all else about a planned run.
+MOST_VARIANTS = 1000
+
 # A traced run takes as many traced steps as it was asked for, however long they are; the plain steps after them end at
 # `max_seconds`.
 PROFILE_DEFAULTS = """
@@ -190,7 +193,7 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
     else:
         by_series = series_of_points(points)
         chosen = [point for series in order.sample(by_series, len(by_series)) for point in series]
-        variant = 1 + order.randrange(2**32)
+        variant = 1 + order.randrange(MOST_VARIANTS)
     return [
         Run(point, _choose_cpus(study, topology, point, variant), launch, study.seed, study.start, python=study.python)
         for point in chosen
