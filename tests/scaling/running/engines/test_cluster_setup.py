@@ -9,7 +9,7 @@ from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
 from scaling.running.engines.parsl import StudyText
 from scaling.study.cluster import cluster_from_toml
 
-BEGUN = 'workloads = ["calibrated"]\nseed = 1\n'
+BEGUN = 'workloads = ["calibrated"]\ndesign = "apart"\nseed = 1\n'
 NODE_TYPES = '[[node_types]]\nname = "epyc"\n'
 
 
