@@ -232,8 +232,8 @@ def run_on_cluster(
             f"study '{requested.name}': the nodes of a cluster have interpreters of their own; leave python out of the "
             "study, and give every node type in cluster.toml its python"
         )
-    if requested.design == "turns":
-        monitor.note("the nodes of a cluster are sent one run at a time, so that processes run apart and take no turns")
+    takes_turns = requested.design == "turns"
+    if takes_turns:
         requested = replace(requested, design="apart")
         toml = study_to_toml(requested, f"{requested.name}, with processes that run apart")
     for text in requested.workloads:
@@ -256,6 +256,8 @@ def run_on_cluster(
         set_up_cluster(job, lambda name, sentence: monitor.note(f"{name}: {sentence}"), requests.check) as sweeps,
     ):
         run_cluster_sweep(sweeps, requests, tell)
+    if takes_turns:
+        monitor.note("the nodes of a cluster were sent one run at a time: processes ran apart and took no turns")
     return Results(where, ()) if not _has_rows(where) else load(where), incomplete
 
 
