@@ -455,17 +455,17 @@ def _whole_run(row: Row) -> Turn:
     )
 
 
-def _said_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
-    """The rules that each turn of a run that took turns answers by itself, so that the sum over all need not."""
+def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
+    """The rules that are applied turn by turn where a run took turns, and so not to the run as a whole."""
     turns = row.outcome.turns
     if not turns:
         return set()
-    said = {rules.STEAL, rules.FOREIGN_LOAD}
+    judged = {rules.STEAL, rules.FOREIGN_LOAD}
     if all(turn.sibling_seconds is not None for turn in turns):
-        said.add(rules.SIBLING_LOAD)
+        judged.add(rules.SIBLING_LOAD)
     if any(turn.calm and turn.elsewhere is not None for turn in timed):
-        said.add(rules.LOAD_ELSEWHERE)
-    return said
+        judged.add(rules.LOAD_ELSEWHERE)
+    return judged
 
 
 def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
@@ -483,5 +483,5 @@ def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> l
         inter=point.threads(point.inter),
         cautions=outcome.cautions,
     )
-    said = _said_by_turns(row, timed)
-    return [*against, *(doubt for doubt in doubts(row.witness, circumstances) if doubt.rule not in said)]
+    judged = _judged_by_turns(row, timed)
+    return [*against, *(doubt for doubt in doubts(row.witness, circumstances) if doubt.rule not in judged)]

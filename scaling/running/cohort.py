@@ -154,7 +154,7 @@ class _CohortRun:
             member.child.request(TurnRequest(number, self.turns.seconds, SETTLE_SECONDS))
             done = member.child.next_message()
         if done:
-            if number != WARMUP_ROUND and _says_quiet(done):
+            if number != WARMUP_ROUND and _was_quiet(done):
                 member.last_quiet_round = number
             _stop(member)
         else:
@@ -172,7 +172,7 @@ class _CohortRun:
                 _end(member)
 
 
-def _says_quiet(message: bytes) -> bool:
+def _was_quiet(message: bytes) -> bool:
     with suppress(MessageError):
         return decode(message, TurnDone).quiet
     return False

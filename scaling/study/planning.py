@@ -28,7 +28,7 @@ START_UP_SECONDS = 2.0
 # machine, often a slower CPU.
 SETTLE_SECONDS = 0.3
 # Where processes had no quiet turn, a launch has up to so many times its rounds.
-MOST_ROUNDS = 2
+ROUNDS_FACTOR = 2
 
 # Equivalent cores are chosen in at most so many ways, since choosing takes longer than all else about a planned run.
 MOST_VARIANTS = 1000
@@ -227,7 +227,7 @@ def turns_of(study: Study) -> Turns:
     """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before."""
     seconds = min(study.turn_seconds, study.max_seconds)
     longest = max(1, int(study.max_seconds / seconds + 1e-9))
-    return Turns(min(study.rounds, longest), seconds, min(MOST_ROUNDS * study.rounds, longest))
+    return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest))
 
 
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:

@@ -66,15 +66,15 @@ def test_every_process_takes_a_turn_in_every_round(workload, start):
 
 @pytest.mark.parametrize(("quiet_from", "made"), [(1, 2), (3, 3), (9, 4)])
 def test_rounds_are_added_until_every_process_had_a_quiet_turn_but_twice_as_many_at_most(quiet_from, made, monkeypatch):
-    monkeypatch.setattr(cohort, "_says_quiet", lambda message: json.loads(message)["round"] >= quiet_from)
+    monkeypatch.setattr(cohort, "_was_quiet", lambda message: json.loads(message)["round"] >= quiet_from)
     for row in rows_of(f"{FAULTY}:brief", rounds=2, max_seconds=60):
         assert rounds(row) == list(range(made + 1))
 
 
 def test_a_turn_says_whether_it_was_quiet():
-    assert cohort._says_quiet(messages.encode(messages.TurnDone(1, True)).encode())
-    assert not cohort._says_quiet(messages.encode(messages.TurnDone(1, False)).encode())
-    assert not cohort._says_quiet(b"nothing of the kind")
+    assert cohort._was_quiet(messages.encode(messages.TurnDone(1, True)).encode())
+    assert not cohort._was_quiet(messages.encode(messages.TurnDone(1, False)).encode())
+    assert not cohort._was_quiet(b"nothing of the kind")
 
 
 def test_a_stopped_process_uses_no_cpu_even_where_its_threads_would_spin():
