@@ -142,7 +142,7 @@ SLOW_LAUNCH = Rule(
     0.15,
     Effect.DISTURBED,
     "launches of a process differ by 2 to 4 %, while a neighbour on the same cores that nothing reports costs 30 % and "
-    "more; compared with the two fastest launches",
+    "more; compared with the second fastest launch",
 )
 UNSTEADY = Rule(
     "no-steady-state",

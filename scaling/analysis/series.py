@@ -12,9 +12,8 @@ from math import fsum
 from statistics import fmean
 
 from scaling.analysis.rules import Verdict
-from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary
+from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, share_slowed
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
-from scaling.analysis.turns import share_taken
 from scaling.study.planning import Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
@@ -289,7 +288,7 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
             mhz=_mean_mhz(timed),
             truth=combine([launch.truth for launch in timed]),
             blocks=tuple(launch.cohort or str(launch.number) for launch in timed),
-            share_taken=share_taken(turn for launch in timed for turn in launch.turns),
+            share_taken=share_slowed(timed),
         )
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )

@@ -3,7 +3,8 @@
 The launch is the unit of replication: each counts once, by the undisturbed level of its steps, however many it took. A
 launch that measured another point, or that others disturbed, is not used. That is judged by what was observed, with one
 exception: neighbours on the same cores are reported by nothing, but only ever slow down, so a launch far slower than
-the fastest two of its point is taken for disturbed.
+the second fastest of its point is taken for disturbed. A single launch that is far faster than all others proves
+nothing against them, but the interval reaches down to it.
 """
 
 from collections import defaultdict
@@ -106,7 +107,7 @@ class Summary:
     @property
     def share_taken(self) -> float:
         """By how much others may have slowed the launches that count without spoiling them."""
-        return _share_taken(self.used)
+        return share_slowed(self.used)
 
     @property
     def comparable(self) -> tuple[Launch, ...]:
@@ -133,7 +134,7 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
     used = [launch for launch in measured if not launch.spoiled]
-    mean = estimates.mean(_seconds(used)).reach_further(down=_share_taken(used)) if used else None
+    mean = estimates.mean(_seconds(used)).reach_further(down=share_slowed(used)) if used else None
     about_point = tuple(_about_point(used, mean))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, mean, measured)
@@ -159,8 +160,13 @@ def _seconds(launches: Iterable[Launch]) -> list[float]:
     return [launch.seconds for launch in launches if launch.seconds is not None]
 
 
-def _share_taken(launches: Iterable[Launch]) -> float:
-    return share_taken(turn for launch in launches for turn in launch.turns)
+def share_slowed(launches: Sequence[Launch]) -> float:
+    """By how much others may have slowed launches that count: by what they took, or all launches but the fastest."""
+    taken = share_taken(turn for launch in launches for turn in launch.turns)
+    match sorted(_seconds(launches)):
+        case [fastest, second, *_] if second > fastest * (1 + rules.SLOW_LAUNCH.limit):
+            return max(taken, 1 - fastest / second)
+    return taken
 
 
 def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:
@@ -253,18 +259,18 @@ def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
 
 
 def _with_slow_launches(launches: Sequence[Launch]) -> list[Launch]:
-    """The launches, with a doubt on each that is far slower than the fastest two of those that nothing disturbed.
+    """The launches, with a doubt on each that is far slower than the second fastest of those that nothing disturbed.
 
     A process keeps to 2 to 4 % of its level; one that never left the lower of a core's two speeds is steady as well.
     """
     fastest = sorted(_seconds(launch for launch in launches if not launch.spoiled))[:2]
     if len(launches) < rules.FEW_LAUNCHES.limit or len(fastest) < 2:
         return list(launches)
-    return [_with_slowness(launch, fmean(fastest)) for launch in launches]
+    return [_with_slowness(launch, fastest[1]) for launch in launches]
 
 
-def _with_slowness(launch: Launch, fastest: float) -> Launch:
-    slower = (launch.seconds or 0.0) / fastest - 1
+def _with_slowness(launch: Launch, fast: float) -> Launch:
+    slower = (launch.seconds or 0.0) / fast - 1
     if launch.spoiled or slower <= rules.SLOW_LAUNCH.limit:
         return launch
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.SLOW_LAUNCH, slower)))

@@ -110,9 +110,13 @@ def test_two_launches_that_agree_where_the_others_were_slow_are_imprecise():
     assert summary.step.half_width > 0.1
 
 
-def test_a_single_fast_launch_is_a_bound():
-    (summary,) = summarize(launches(1.0, 1.5, 1.52, 1.49, 1.5))
-    assert (summary.verdict, summary.step.value, summary.step.low) == (Verdict.DISTURBED, 1.0, None)
+@pytest.mark.parametrize("fast", [1.0, 1.2])
+def test_where_one_launch_is_far_faster_than_all_others_the_interval_holds_it_and_them(fast):
+    (summary,) = summarize(launches(fast, 1.5, 1.52, 1.49, 1.5))
+    assert (summary.verdict, summary.left_out) == (Verdict.IMPRECISE, 0)
+    assert summary.step.low < fast
+    assert summary.step.high > 1.52
+    assert summary.share_taken == pytest.approx(1 - fast / 1.49)
 
 
 def turn(number: int, seconds: float, disturbance: float = 0.0) -> TurnTimes:
