@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate
     from scaling.api.measuring import run
     from scaling.api.results import Results, load
+    from scaling.study.programs import Program
     from scaling.study.spec import Study
 
     __version__: str
 
-__all__ = ["Estimate", "Results", "Study", "__version__", "load", "run"]
+__all__ = ["Estimate", "Program", "Results", "Study", "__version__", "load", "run"]
 
 _MODULES = {
     "Estimate": "scaling.analysis.estimates",
+    "Program": "scaling.study.programs",
     "Results": "scaling.api.results",
     "Study": "scaling.study.spec",
     "load": "scaling.api.results",

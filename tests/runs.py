@@ -5,6 +5,7 @@ import os
 import sysconfig
 import venv
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.shared.machines import study
@@ -13,12 +14,13 @@ from scaling.results.rows import Row
 from scaling.results.traces import TracedRow
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Run, plan, traced_plan
+from scaling.study.programs import Program
 
 
 def rows_of(
-    workload: str | list[str], first_launches: bool = False, in_company: bool = False, **keys: object
+    workload: str | list[str] | Program, first_launches: bool = False, in_company: bool = False, **keys: object
 ) -> list[Row]:
-    """Every run of a study of a workload or several, made on this machine; one core unless said otherwise.
+    """Every run of a study of a workload, several, or a program, made on this machine; one core unless said otherwise.
 
     `first_launches` makes every point once, and of the core counts the largest only. `in_company` is for tests to which
     it makes no difference who else is busy here.
@@ -26,8 +28,10 @@ def rows_of(
     assert in_company or "PYTEST_XDIST_WORKER" not in os.environ, "name this test's file in ALONE of tests/conftest.py"
     topology = read_topology()
     settings = {"cores": 1, "launches": 1, "max_seconds": 0.05, "timeout_seconds": 60, **keys}
-    toml = f"workloads = {json.dumps([workload] if isinstance(workload, str) else workload)}"
-    question = study(toml, **{key: str(value) for key, value in settings.items()})
+    names = [workload] if isinstance(workload, str) else [] if isinstance(workload, Program) else workload
+    question = study(f"workloads = {json.dumps(names or ['calibrated'])}", **{k: str(v) for k, v in settings.items()})
+    if isinstance(workload, Program):
+        question = replace(question, workloads=(), programs=(workload,))
     with LocalEngine(question, topology, read_machine(topology)) as engine:
         runs = plan(question, topology).runs
         most = max(run.point.cores for run in runs)
@@ -57,7 +61,7 @@ def traced_of(workload: str, steps: int, **keys: object) -> TracedRow:
     return made
 
 
-def row_of(workload: str, **keys: object) -> Row:
+def row_of(workload: str | Program, **keys: object) -> Row:
     """The one run of such a study of a single point, on as many cores as it asks for."""
     (row,) = rows_of(workload, first_launches=True, **keys)
     return row

@@ -48,6 +48,7 @@ def command_lines(text: str) -> list[str]:
 
 def parse(command_line: str) -> None:
     """Let the command's own parser read a line; of a summary with alternatives only the options are looked up."""
+    command_line = command_line.partition(" -- ")[0]  # what follows is a program's own
     _, name, *words = shlex.split(command_line)
     group = get_command(app)
     command = group.get_command(typer.Context(group), name)  # type: ignore[attr-defined]

@@ -255,11 +255,7 @@ def _varying_settings(points: Collection[Point]) -> list[str]:
 
 def _settings_name(point: Point, varied: list[str]) -> str:
     """'alexnet train compact', and whatever else tells it from its neighbours."""
-    words = [
-        *(str(getattr(point, name)) for name in ALWAYS_NAMED),
-        *(f"{name}={getattr(point, name)}" for name in varied),
-    ]
-    return " ".join(words)
+    return " ".join([point.subject, point.placement, *(f"{name}={getattr(point, name)}" for name in varied)])
 
 
 def _with_smt(settings: Point, name: str, launches: list[Launch]) -> list[Series]:
@@ -301,7 +297,7 @@ def _short_name(key: SeriesKey, settings_name: str) -> str | None:
     settings = key.settings
     if settings is None or key.smt != (1,) or settings.placement != USUAL_PLACEMENT:
         return None
-    short = f"{settings.workload} {settings.mode}"
+    short = settings.subject
     return short if settings_name == f"{short} {USUAL_PLACEMENT}" else None
 
 

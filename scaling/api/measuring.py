@@ -5,6 +5,7 @@ Both own the machine's lock, refuse a folder of something else, store every row,
 """
 
 import json
+import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -33,6 +34,7 @@ from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
 from scaling.running.engines.cluster_sweep import Event, NodeTypeEnded, run_cluster_sweep
 from scaling.running.engines.local import LocalEngine
 from scaling.running.engines.parsl import StudyText
+from scaling.running.environment import variables_not_passed
 from scaling.running.interpreter import find_interpreter
 from scaling.running.lock import MachineLock
 from scaling.running.schedule import Schedule
@@ -49,7 +51,17 @@ from scaling.study.catalogue import (
 )
 from scaling.study.cluster import cluster_from_toml
 from scaling.study.keys import parse_duration
-from scaling.study.planning import PROFILE_DEFAULTS, Plan, Point, block, incompatibility, plan, traced_plan
+from scaling.study.planning import (
+    PROFILE_DEFAULTS,
+    Plan,
+    Point,
+    block,
+    incompatibility,
+    plan,
+    programs_of,
+    traced_plan,
+)
+from scaling.study.programs import THREAD_VARIABLES
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 from scaling.study.workload import check_workload
 
@@ -57,6 +69,12 @@ T = TypeVar("T")
 
 DEFAULT_FOLDER = Path("results")
 TRACED_STEPS = 12
+
+# Of the variables that programs do not get, so many are named.
+MOST_NAMED = 6
+
+# Of what a program that always fails has said, so many lines are shown.
+LAST_LINES = 10
 
 
 class Monitor:
@@ -165,9 +183,25 @@ def prepare(
         machine=read_machine(topology),
         folder=folder or DEFAULT_FOLDER / possible.name,
         budget_seconds=None if budget is None else budget_seconds(budget),
-        notes=(*notes, *planned.notes),
+        notes=(*notes, *planned.notes, *_environment_notes(possible)),
         full=full,
     )
+
+
+def _environment_notes(study: Study) -> list[str]:
+    """Which variables of the shell a study's programs do not get, and how they would."""
+    programs = programs_of(study).values()
+    if not programs:
+        return []
+    known = {*THREAD_VARIABLES, *(name for program in programs for name, _ in program.env)}
+    dropped = variables_not_passed(os.environ, known)
+    if not dropped:
+        return []
+    more = f" and {len(dropped) - MOST_NAMED} more" if len(dropped) > MOST_NAMED else ""
+    return [
+        f"variables of this shell that no program gets: {', '.join(dropped[:MOST_NAMED])}{more}; keep one with "
+        "`scaling run --env NAME`, or in a study with env"
+    ]
 
 
 def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) -> Results:
@@ -207,8 +241,22 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
         open_engine(job, lock_fd, monitor) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
+    for sentence in _given_up(schedule, job.folder):
+        monitor.note(sentence)
     if job.budget_seconds is not None:
         monitor.note(_spent(schedule, job.study.precision))
+
+
+def _given_up(schedule: Schedule, folder: Path) -> list[str]:
+    """Which programs were given up as they never went well, why, and the last they said."""
+    if not schedule.given_up:
+        return []
+    said = {row.run.point.workload: row.outcome.stderr_tail for row in read_rows(folder) if row.outcome.stderr_tail}
+    sentences = []
+    for name, why in schedule.given_up.items():
+        sentences.append(f"{name} failed on every core count and is not started again: {why}")
+        sentences += [f"{name} said: {line}" for line in (said.get(name) or "").splitlines()[-LAST_LINES:]]
+    return sentences
 
 
 def open_engine(job: Job, lock_fd: int, monitor: Monitor) -> LocalEngine:
@@ -434,7 +482,7 @@ def _without_missing(study: Study) -> tuple[Study, list[str]]:
     catalogue = read_catalogue()
     missing = missing_extras(study, catalogue)
     possible = tuple(text for text in study.workloads if text not in missing)
-    if not possible:
+    if not possible and not study.programs:
         check_extras(study, catalogue)
     notes = [
         f"left out: {missing_extra_sentence([text for text in missing if missing[text] == extra], extra)}"

@@ -5,6 +5,8 @@ A command's module is imported when the command is called, so that each may impo
 """
 
 import gc
+import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -15,11 +17,12 @@ from typer.core import TyperGroup
 
 import scaling
 from scaling.cli.printing import flush_stdout, prepare_streams, print_lines, print_note
-from scaling.errors import Interrupted, ScalingError
+from scaling.errors import Interrupted, ScalingError, StudyError
 
 # Group, command, and the first line of its help; module and function have the command's name.
 COMMANDS = {
     "Measure": {
+        "run": "Measure a program, given as one would start it, and say how many cores to give it.",
         "sweep": "Run a study; the same command again goes on where it stopped.",
         "profile": "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
         "status": "Show how far a sweep on a cluster has come: runs done, running and lost per node type, and "
@@ -58,7 +61,9 @@ class _LazyCommands(Mapping[str, Any]):
         if name not in self.names:
             raise KeyError(name)
         single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-        single.command(name)(getattr(import_module(f"scaling.cli.{name}"), name))
+        # What follows a program's name belongs to the program.
+        context = {"allow_interspersed_args": False} if name == "run" else {}
+        single.command(name, context_settings=context)(getattr(import_module(f"scaling.cli.{name}"), name))
         return typer.main.get_command(single)
 
     def __iter__(self) -> Iterator[str]:
@@ -78,6 +83,15 @@ class LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order of the groups."""
         return list(self.commands)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A program in the place of a command is answered with the line that measures it."""
+        if args and args[0] not in self.commands and not args[0].startswith("-") and shutil.which(args[0]):
+            raise StudyError(
+                f"'{args[0]}' is a program, and no command of scaling; to measure it give: scaling run -- "
+                f"{shlex.join(args)}"
+            )
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write every group with the whole summary of its commands."""

@@ -62,21 +62,21 @@ def sweep(
                 "--cluster goes with neither --dry-run nor --budget: only the nodes know what a study means"
             )
         results, incomplete = run_on_cluster(study, output, cluster, settings or [], retry_failed, Progress(), full)
-        _finish(results, no_report, incomplete)
+        finish(results, no_report, incomplete)
         return
     job = prepare(study, output, settings or [], budget, full)
     print_notes(job.notes)
     if dry_run:
-        _print_plan(job)
+        print_plan(job)
         return
     results = carry_out_job(job, retry_failed, not no_wait, Progress())
-    _finish(results, no_report, [])
+    finish(results, no_report, [])
     print_notes(_next_steps(results, _more_launches(study, output, settings or [], job)))
     if not any(point.summary.step for point in results.sources[0].points):
         raise typer.Exit(1)
 
 
-def _finish(results: Results, no_report: bool, incomplete: list[str]) -> None:
+def finish(results: Results, no_report: bool, incomplete: list[str]) -> None:
     """Print the points, and say where results and page are; the status is 1 where a node type is not complete."""
     print_points(results)
     if incomplete:
@@ -116,7 +116,7 @@ def _report_note(results: Results) -> str:
         return f"no page was made of them ({error}); `scaling report {results.path}` tries again"
 
 
-def _print_plan(job: Job) -> None:
+def print_plan(job: Job) -> None:
     """Every run with its CPUs, then how long they should take."""
     walls = job.schedule().walls
     for number, run in enumerate(job.plan.runs, 1):

@@ -23,7 +23,7 @@ from scaling.reporting.verdicts import (
 from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
-from scaling.study.planning import Point
+from scaling.study.planning import PROGRAM_MODE, Point
 
 # More machines than these are not named.
 MOST_MACHINES = 4
@@ -195,7 +195,7 @@ def comparison_answer(comparison: Comparison) -> str:
 
 
 def _unusual(points: Sequence[Point]) -> list[str]:
-    return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} != {usual}]
+    return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} - {usual, PROGRAM_MODE}]
 
 
 def _settings(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
@@ -363,7 +363,7 @@ def _name(point: Point) -> str:
         if (value := getattr(point, name)) not in ("auto", "default")
     ]
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
-    return " ".join([point.workload, point.mode, *placement, *settings])
+    return " ".join([point.subject, *placement, *settings])
 
 
 def _bar(point: ScalingPoint) -> str:

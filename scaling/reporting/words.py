@@ -13,7 +13,7 @@ from scaling.study.planning import Point
 
 def point_words(point: Point) -> str:
     """A point in one line; settings nobody changed are left out."""
-    words = [f"{point.workload} {point.mode}", count(point.cores, "core"), point.placement]
+    words = [point.subject, count(point.cores, "core"), point.placement]
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"items {point.items}"] if point.items != "default" else []
     words += [f"intra {point.intra}"] if point.intra != "auto" else []

@@ -432,6 +432,11 @@ def launch_of(row: Row) -> Launch:
     )
 
 
+def is_execution(row: Row) -> bool:
+    """Whether a run was a program from its start to its end, of which a launch has few steps or one."""
+    return row.outcome.ended_by == "executions"
+
+
 def _turns(row: Row) -> tuple[Turn, ...]:
     return (row.outcome.turns or (_whole_run(row),)) if row.outcome.status == "ok" else ()
 
@@ -474,7 +479,7 @@ def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> l
     against = []
     if not outcome.turns and (apart := level_shift(counted)):
         against.append(Doubt(rules.UNSTEADY, apart))
-    if len(counted) < rules.FEW_STEPS.limit:
+    if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
     circumstances = Circumstances(
         cpus=frozenset(row.run.flat_cpus),

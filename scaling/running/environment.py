@@ -2,7 +2,8 @@
 
 import os
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
 
 from scaling.running.marks import MARK
@@ -52,6 +53,24 @@ def environment(
         SCRATCH: scratch,
         PADDING: "x" * length,
     }
+
+
+# Variables of a terminal or a desktop, which no program is measured by.
+OF_A_SESSION = re.compile(
+    "_|PWD|OLDPWD|SHLVL|HOSTNAME|TERM.*|COLORTERM|LS_COLORS|LESS.*|EDITOR|VISUAL|PAGER|MAIL|HIST.*|PS[0-9]|COLUMNS|LINES|"
+    "DISPLAY|WINDOWID|WAYLAND.*|DEBIAN_FRONTEND|INVOCATION_ID|JOURNAL_STREAM|"
+    "(SSH|XDG|DBUS|GPG|GNOME|GTK|QT|KDE|VSCODE|TMUX|SYSTEMD|SUDO)(_.*)?"
+)
+
+
+def variables_not_passed(inherited: Mapping[str, str], known: Collection[str]) -> list[str]:
+    """Variables of the shell that a program may have been meant to see and does not, beyond those that are known."""
+    kept = {*INHERITED, *known, ONEDNN, *QUIET_CPU, "KERAS_BACKEND", SCRATCH}
+    return sorted(
+        name
+        for name in inherited
+        if name not in kept and not name.startswith(("LC_", "SCALING_")) and not OF_A_SESSION.fullmatch(name)
+    )
 
 
 def _of_interpreter(python: str, shell: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,7 @@ from scaling.running.messages import (
     encode,
 )
 from scaling.running.signals import REQUESTS_TO_STOP
+from scaling.running.trees import ProcessTree
 from scaling.running.worker import MOST_ITEMS
 
 # The child's clock starts with its first line, before it imports anything of ours.
@@ -48,13 +49,19 @@ LONGEST_STEP_SECONDS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """A run, and how its child is started."""
+    """A run, and how its child is started; a program has variables of its own beyond those of the child."""
 
     request: RunRequest
     policy: Policy | None
     timeout_seconds: float
     environment: Mapping[str, str]
     python: str = sys.executable
+    program_variables: Mapping[str, str] | None = None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it executes a program, whose processes are looked at from outside."""
+        return self.program_variables is not None
 
 
 class StartError(Exception):
@@ -162,6 +169,7 @@ class Child:
         self.spec = spec
         self.timed_out = False
         self._state, self._output = _ProcessState(), _Output()
+        self._tree = ProcessTree() if spec.is_program else None
         self._oom_before = _oom_kills()
         self._ended = False
         pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
@@ -192,13 +200,20 @@ class Child:
         return None
 
     def _read_some(self, deadline: float) -> None:
-        events = self._selector.select(max(0.0, deadline - time.monotonic()))
+        events = self._selector.select(self._seconds_to_sleep(deadline))
         self.timed_out = not events and time.monotonic() >= deadline
         for key, _ in events:
             if key.data == "done":
                 self._ended = True
             elif not _read_piece(self._output, key.data, key.fd):
                 self._selector.unregister(key.fd)
+
+    def _seconds_to_sleep(self, deadline: float) -> float:
+        """Until the deadline or, where its processes are looked at, the next look."""
+        seconds = max(0.0, deadline - time.monotonic())
+        if self._tree is None or self._state.pid is None:
+            return seconds
+        return min(seconds, self._tree.look(self._state.pid))
 
     def request(self, message: object) -> None:
         """Send it a message; one that is gone shows as its next message is awaited."""
@@ -230,9 +245,9 @@ class Child:
 
     def result(self, parent_cpu: float) -> LaunchResult:
         """What came of the run, once it has been ended."""
-        return _classify(
-            self.spec, self._state, self._output, self.timed_out, _oom_kills() > self._oom_before, parent_cpu
-        )
+        oom = _oom_kills() > self._oom_before
+        result = _classify(self.spec, self._state, self._output, self.timed_out, oom, parent_cpu)
+        return replace(result, witness=self._tree.add_to(result.witness)) if self._tree else result
 
 
 def _is_last(line: bytes | bytearray) -> bool:

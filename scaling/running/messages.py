@@ -107,7 +107,7 @@ class RunSections:
     imports: float
     init: float
     setup: float
-    first_step: float
+    first_step: float | None
     run: float
     main: float
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from scaling.analysis.sample_size import launches_needed, steps_per_launch
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Launch, Summary, summarize
-from scaling.study.planning import Cohort, Point, Run, estimated_seconds
+from scaling.study.planning import Cohort, Point, Run, estimated_seconds, programs_of
 from scaling.study.spec import Study
 
 # No interval from fewer launches may end a series: the first ones may happen to agree.
@@ -44,6 +44,8 @@ class Schedule:
         self.study = study
         self.needs_more = needs_more
         self.further_block = further_block
+        self.programs = programs_of(study)
+        self.given_up: dict[str, str] = {}
         self.now = now
         self.deadline = None if budget_seconds is None else now() + budget_seconds
         self.launches: dict[Point, list[Launch]] = {run.point: [] for run in planned}
@@ -59,8 +61,24 @@ class Schedule:
     def __iter__(self) -> Iterator[Run]:
         """Every run, in order; a block depends on the launches recorded before it."""
         for block in self._cohorts() if self.study.design == "turns" else self._blocks(self.pending):
-            for run in block:
+            for run in self._worth_making(block):
                 yield replace(run, steps=run.steps or steps_per_launch(self.launches[run.point]))
+
+    def _worth_making(self, block: Sequence[Run]) -> list[Run]:
+        """Runs of a block without those of programs that failed on every core count; these are given up, with why."""
+        failing = [run for run in block if self._always_fails(run)]
+        for run in failing:
+            self.pending = [other for other in self.pending if other.key != run.key]
+            reasons = [launch.reason for launch in self.launches[run.point] if launch.reason]
+            self.given_up.setdefault(run.point.workload, reasons[-1] if reasons else "no step was measured")
+        return [run for run in block if run not in failing]
+
+    def _always_fails(self, run: Run) -> bool:
+        """Whether a program's series has been launched on every core count and never went well."""
+        if run.point.workload not in self.programs:
+            return False
+        made = [self.launches[point] for point in self._points_of(run.point.baseline)]
+        return all(made) and not any(launch.seconds for launches in made for launch in launches)
 
     def record(self, launch: Launch) -> None:
         """Take a finished launch into account: the first of those pending or, of several made at once, any."""
@@ -131,7 +149,7 @@ class Schedule:
             made = self._made(baseline)
             needed = launches_needed(point, self.study.precision)
             aim = int(min(max(needed, LEAST_LAUNCHES), 2 * made)) if needed else 0
-            if aim > made:
+            if aim > made and baseline.workload not in self.given_up:
                 wanted[baseline] = max(aim, wanted.get(baseline, 0))
         return wanted
 

@@ -53,7 +53,7 @@ class Visits:
 
     def __init__(self) -> None:
         self.cpus: dict[int, set[int]] = {}
-        self.processes = _processes()
+        self.processes = processes_below(os.getpid())
         self.next_look = 0.0
 
     def look(self) -> None:
@@ -61,17 +61,23 @@ class Visits:
         now = time.perf_counter()
         if now >= self.next_look:
             self.next_look = now + SECONDS_BETWEEN_LOOKS
-            for thread, folder in _threads(self.processes):
-                stat = _text(f"{folder}/stat")
-                if stat is not None:
-                    self.cpus.setdefault(thread, set()).add(int(stat.rpartition(")")[2].split()[36]))
+            for thread, folder in threads_of(self.processes):
+                cpu = last_cpu(folder)
+                if cpu is not None:
+                    self.cpus.setdefault(thread, set()).add(cpu)
+
+
+def last_cpu(folder: str) -> int | None:
+    """The CPU that a thread or a process was last on, from its folder; None once it is gone."""
+    stat = _text(f"{folder}/stat")
+    return int(stat.rpartition(")")[2].split()[36]) if stat else None
 
 
 def read(cpus: CpuSet, siblings: CpuSet) -> Reading:
     """The counters now."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)  # those that have ended and were waited for
-    processes = _processes()
+    processes = processes_below(os.getpid())
     return Reading(
         cpu_seconds=own.ru_utime
         + own.ru_stime
@@ -158,16 +164,16 @@ def memory_bytes() -> dict[str, int | None]:
     return {"max_rss_bytes": max(own or 0, children), "mapped_file_bytes": mapped}
 
 
-def _processes() -> list[int]:
-    """This process and all that descend from it; this one alone where the kernel keeps no lists of children."""
-    processes = [os.getpid()]
+def processes_below(root: int) -> list[int]:
+    """A process and all that descend from it; that one alone where the kernel keeps no lists of children."""
+    processes = [root]
     for process in processes:  # grows as it goes
-        for _, folder in _threads([process]):
+        for _, folder in threads_of([process]):
             processes += map(int, (_text(f"{folder}/children") or "").split())
     return processes
 
 
-def _threads(processes: Iterable[int]) -> Iterator[tuple[int, str]]:
+def threads_of(processes: Iterable[int]) -> Iterator[tuple[int, str]]:
     """Every thread of some processes, with its folder; a process that has ended has none."""
     for process in processes:
         with suppress(OSError):
@@ -177,7 +183,7 @@ def _threads(processes: Iterable[int]) -> Iterator[tuple[int, str]]:
 def _waits(processes: Iterable[int]) -> dict[int, tuple[int, int]]:
     """Nanoseconds every thread has run, and has waited for a CPU."""
     waits = {}
-    for thread, folder in _threads(processes):
+    for thread, folder in threads_of(processes):
         text = _text(f"{folder}/schedstat")
         if text:
             ran, waited, _ = text.split()

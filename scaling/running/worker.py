@@ -42,6 +42,9 @@ from scaling.running.messages import (
 LEAST_STEPS = 13
 SET_ASIDE = 3
 
+# Why a program's run has ended: it was executed as often as it was to be.
+EXECUTIONS = "executions"
+
 # A check costs a sort, so it is done at step counts that grow by this factor.
 GROWTH = 1.25
 
@@ -123,13 +126,18 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     workload = _build(factory, setting, framework, request)
     built = time.monotonic_ns()
     workload.prepare()
-    first, steps, traced = _take_first_step(workload, framework, request.traced)
+    is_program = hasattr(workload, "executions")
+    first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
     cpu_sets = RunCpus(cpus, parse_list(request.siblings))
     if request.takes_turns:
         measured = _take_turns(workload, steps, cpu_sets, pipes)
+    elif is_program:
+        measured = _take_executions(workload, cpu_sets)
     else:
         measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), cpu_sets)
+    if is_program:
+        workload.close()
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
     return RunResult(
         started_ns=started_ns,
@@ -225,7 +233,13 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
             check_at = next_check(len(steps))
     seconds = time.perf_counter() - start
     counters = witness.witness(before, witness.read(*cpu_sets), visits, cpu_sets.cpus)
-    return Measured(steps, [], ended_by, seconds, seconds, {**counters, **_program_counters(workload)})
+    return Measured(steps, [], ended_by, seconds, seconds, counters)
+
+
+def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
+    """Execute a program as often as it is to be, with nothing else in between that counts."""
+    turn, steps, counters = _take_program_turn(workload, 1, cpu_sets)
+    return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters)
 
 
 def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pipes) -> Measured:
@@ -235,16 +249,22 @@ def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pip
     parts: list[dict[str, Any]] = []
     active = 0.0
     pipes.send(RunReady())
+    is_program = hasattr(workload, "executions")
     while request := pipes.next_turn():
         start = time.perf_counter()
-        turn, counters = _take_turn(workload, steps, request, cpu_sets, visits)
+        if is_program:
+            turn, executed, counters = _take_program_turn(workload, request.round, cpu_sets)
+            steps += executed
+        else:
+            turn, counters = _take_turn(workload, steps, request, cpu_sets, visits)
         turns.append(turn)
         if request.round != WARMUP_ROUND:
             parts.append(counters)
         active += time.perf_counter() - start
         pipes.send(TurnDone(request.round, was_quiet(turn, len(cpu_sets.cpus))))
     seconds = sum(turn.seconds for turn in turns if turn.round != WARMUP_ROUND)
-    return Measured(steps, turns, "rounds", seconds, active, {**witness.total(parts), **_program_counters(workload)})
+    ended_by = EXECUTIONS if is_program else "rounds"
+    return Measured(steps, turns, ended_by, seconds, active, witness.total(parts))
 
 
 def _take_turn(
@@ -266,19 +286,39 @@ def _take_turn(
         visits.look()
         elapsed = time.perf_counter() - start
     counters = witness.witness(before, witness.read(*cpu_sets), visits, cpu_sets.cpus)
-    turn = Turn(
-        round=request.round,
-        steps=len(steps) - earlier,
+    return _turn(request.round, len(steps) - earlier, unsettled, elapsed, counters), counters
+
+
+def _take_program_turn(workload: Any, round_number: int, cpu_sets: RunCpus) -> tuple[Turn, list[float], dict[str, Any]]:
+    """Execute a program as often as it is to be; what prepares it is neither timed nor witnessed. It has no warm-up."""
+    steps: list[float] = []
+    parts: list[dict[str, Any]] = []
+    seconds = 0.0
+    for _ in range(workload.executions if round_number != WARMUP_ROUND else 0):
+        workload.prepare_execution()
+        before = witness.read(*cpu_sets)
+        start = time.perf_counter()
+        steps += _time_step(workload.step)
+        seconds += time.perf_counter() - start
+        seen = witness.witness(before, witness.read(*cpu_sets), witness.Visits(), cpu_sets.cpus)
+        parts.append({**seen, **_program_counters(workload)})
+    counters = witness.total(parts)
+    return _turn(round_number, len(steps), 0, seconds, counters), steps, counters
+
+
+def _turn(round_number: int, steps: int, unsettled: int, seconds: float, counters: Mapping[str, Any]) -> Turn:
+    return Turn(
+        round=round_number,
+        steps=steps,
         unsettled=unsettled,
-        seconds=elapsed,
-        cpu_seconds=counters["cpu_seconds"],
-        busy_seconds=counters["busy_seconds"],
-        steal_seconds=counters["steal_seconds"],
-        wait_seconds=counters["run_queue_wait_seconds"],
-        sibling_seconds=counters["sibling_busy_seconds"],
-        elsewhere_seconds=counters["elsewhere_busy_seconds"],
+        seconds=seconds,
+        cpu_seconds=counters.get("cpu_seconds"),
+        busy_seconds=counters.get("busy_seconds"),
+        steal_seconds=counters.get("steal_seconds"),
+        wait_seconds=counters.get("run_queue_wait_seconds"),
+        sibling_seconds=counters.get("sibling_busy_seconds"),
+        elsewhere_seconds=counters.get("elsewhere_busy_seconds"),
     )
-    return turn, counters
 
 
 def _time_step(step: Callable[[], Any]) -> list[float]:
@@ -330,11 +370,9 @@ def _stated_truth(workload: Any) -> StatedTruth | None:
 
 
 def _program_counters(workload: Any) -> dict[str, Any]:
-    """A program of the user's has threads of its own, which are gone by now: only its last CPU is known."""
-    last_cpu = getattr(workload, "last_cpu", None)
-    if last_cpu is None:
-        return {}
-    return {"threads": None, "busy_threads": None, "run_queue_wait_seconds": None, "cpus_visited": str(last_cpu)}
+    """A program has threads of its own, which are gone by now: only its last CPU is known."""
+    unknown = dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds"))
+    return {**unknown, "cpus_visited": "" if workload.last_cpu is None else str(workload.last_cpu)}
 
 
 def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:

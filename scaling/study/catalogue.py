@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scaling.errors import StudyError
 from scaling.study.keys import LONGEST_TOML, did_you_mean
+from scaling.study.programs import Program
 from scaling.study.spec import Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, check_workload, workload
 
@@ -43,16 +44,25 @@ def read_study_text(name: str) -> str:
         studies = ready_made()
         if name in studies:
             return studies[name]
+        if shutil.which(name):
+            raise StudyError(run_hint(name))
         raise StudyError(
             f"no study '{name}'{did_you_mean(name, studies)}; "
             f"there are {', '.join(studies)}, or give a file that ends in .toml"
         )
+    if path.suffix != ".toml" and shutil.which(name):
+        raise StudyError(run_hint(name))
     try:
         with path.open(encoding="utf-8") as file:
             return file.read(LONGEST_TOML + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StudyError(f"study {name} cannot be read: {reason}; give a TOML file or a name in `sweeps`") from error
+
+
+def run_hint(program: str) -> str:
+    """What to type to measure a program."""
+    return f"'{program}' is a program, and no study; to measure it give: scaling run -- {program} and its arguments"
 
 
 def read_catalogue() -> dict[str, Entry]:
@@ -77,6 +87,8 @@ def read_catalogue() -> dict[str, Entry]:
 
 def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
     """Refuse a workload that is not there, or cannot do what the study asks, before anything is measured."""
+    for program in study.programs:
+        _check_program(program, catalogue)
     for text in study.workloads:
         parsed = check_workload(text, catalogue)
         if isinstance(parsed, Named) and study.jit:
@@ -87,6 +99,25 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             raise StudyError(
                 f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
             )
+
+
+def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
+    where = f"program '{program.name}'"
+    if program.name in catalogue:
+        raise StudyError(f"{where} has the name of a workload of ours; give it another one")
+    if program.cwd is not None and not Path(program.cwd).is_dir():
+        raise StudyError(f"{where}: there is no folder {program.cwd}")
+    if program.stdin is not None and not Path(program.stdin).is_file():
+        raise StudyError(f"{where}: there is no file {program.stdin} to read from")
+    for line in (program.command, program.setup, program.prepare, program.cleanup):
+        name = program.argv(line)[0] if line is not None else None
+        if name and not program.shell and "{" not in name and shutil.which(_below(program.cwd, name)) is None:
+            raise StudyError(f"{where}: no program '{name}' is found or it may not be run; give its path")
+
+
+def _below(folder: str | None, name: str) -> str:
+    """A program's path as its folder sees it; a bare name is looked for on PATH."""
+    return str(Path(folder) / name) if folder is not None and "/" in name else name
 
 
 def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
@@ -100,6 +131,8 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
         raise StudyError(
             f"--steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
         )
+    if study.programs:
+        raise StudyError(f"program '{study.programs[0].name}': it is no network, so there are no operations to profile")
     for text in study.workloads:
         parsed = workload(text)
         without_ops = isinstance(parsed, Command) or (

@@ -19,7 +19,9 @@ from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import Placement, Request, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
+from scaling.study.programs import Program
 from scaling.study.spec import AXES, Items, Start, Study, Threads
+from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
@@ -54,6 +56,9 @@ MOST_LISTED_CPUS = 100_000_000
 # Held where a run is read back from a file; planning itself makes no other.
 PositiveCount = Annotated[int, Field(ge=1)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
+# The mode of a program, which neither trains nor infers.
+PROGRAM_MODE = "run"
+
 # Keys that are only words, and the one that only adds launches.
 FREE = ("name", "question", "launches")
 
@@ -76,6 +81,11 @@ class Point:
     memory: str
     intra: Threads
     inter: Threads
+
+    @property
+    def subject(self) -> str:
+        """What is measured: the workload and, where it has one, its mode."""
+        return self.workload if self.mode == PROGRAM_MODE else f"{self.workload} {self.mode}"
 
     @property
     def baseline(self) -> "Point":
@@ -172,7 +182,8 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology))
     ]
-    combinations = prod(len(getattr(study, axis)) for axis in ("workloads", "modes", "items", "intra", "inter"))
+    combinations = prod(len(getattr(study, axis)) for axis in ("items", "intra", "inter"))
+    combinations *= len(study.workloads) * len(study.modes) + len(study.programs)
     runs = combinations * study.launches * sum(len(cores) for _, cores in counts)
     # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
     lists = study.launches if study.design == "turns" else 1
@@ -223,9 +234,14 @@ def _is_named(study: Study, run: Run) -> bool:
     return named and run.launch <= study.launches
 
 
-def turns_of(study: Study) -> Turns:
-    """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before."""
+def turns_of(study: Study, is_program: bool = False) -> Turns:
+    """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before.
+
+    A program is executed anew for every launch, so that its launch is one turn.
+    """
     seconds = min(study.turn_seconds, study.max_seconds)
+    if is_program:
+        return Turns(1, seconds, 1)
     longest = max(1, int(study.max_seconds / seconds + 1e-9))
     return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest))
 
@@ -239,17 +255,16 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
     turns = turns_of(study)
     in_turns = (turns.rounds + 1) * (turns.seconds + SETTLE_SECONDS)
     limit = START_UP_SECONDS + (in_turns if study.design == "turns" else study.max_seconds)
-    return sum(walls.get(run.point, known.get(run.point.workload, limit)) for run in runs)
+    guesses = dict.fromkeys(programs_of(study), START_UP_SECONDS) | known
+    return sum(walls.get(run.point, guesses.get(run.point.workload, limit)) for run in runs)
 
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
     for placement, smt in product(study.placements, _smt_widths(study, topology)):
         for cores in _core_counts(study, topology, placement, smt, notes):
-            for workload, mode, items, intra, inter in product(
-                workload_names(study), study.modes, study.items, study.intra, study.inter
-            ):
+            for (name, mode), items, intra, inter in product(_subjects(study), study.items, study.intra, study.inter):
                 yield Point(
-                    workload=workload,
+                    workload=name,
                     mode=mode,
                     size=study.size,
                     items=items,
@@ -264,6 +279,22 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     intra=intra,
                     inter=inter,
                 )
+
+
+def _subjects(study: Study) -> list[tuple[str, str]]:
+    """What is measured, by its name and mode."""
+    programs = [(program.name, PROGRAM_MODE) for program in study.programs]
+    return [*product(workload_names(study), study.modes), *programs]
+
+
+def programs_of(study: Study) -> dict[str, Program]:
+    """The programs of a study by the names that their points have."""
+    named = {program.name: program for program in study.programs}
+    parsed = {name: workload(text) for name, text in workload_names(study).items()}
+    short = {
+        name: Program(name="command", command=one.argv) for name, one in parsed.items() if isinstance(one, Command)
+    }
+    return {**short, **named}
 
 
 def workload_names(study: Study) -> dict[str, str]:
@@ -321,6 +352,10 @@ def _place(topology: Topology, request: Request) -> Placement:
 def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[Run]) -> str | None:
     """What stands in the way of going on with `new` where `old` was begun; None where nothing does."""
     changed = [field.name for field in fields(Study) if getattr(old, field.name) != getattr(new, field.name)]
+    described = {program.name: program for program in new.programs}
+    otherwise = [program.name for program in old.programs if described.get(program.name, program) != program]
+    if otherwise:
+        return f"program '{otherwise[0]}' was described otherwise"
     fixed = [key for key in changed if key not in AXES and key not in FREE]
     if fixed:
         return _differences(old, new, fixed)
@@ -354,4 +389,6 @@ def _differences(old: Study, new: Study, keys: list[str]) -> str:
 
 
 def _value_words(value: object) -> str:
-    return str(list(value)) if isinstance(value, tuple) else repr(value)
+    if not isinstance(value, tuple):
+        return repr(value)
+    return str([one.name if isinstance(one, Program) else one for one in value])

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -12,10 +12,11 @@ from scaling.errors import PlacementError, StudyError
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
 from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, first_problem, parse_toml, takes
+from scaling.study.programs import Program
 from scaling.study.workload import workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
-AXES = ("workloads", "modes", "items", "cores", "smt", "placements", "intra", "inter")
+AXES = ("workloads", "programs", "modes", "items", "cores", "smt", "placements", "intra", "inter")
 
 
 def _counts(value: object) -> object:
@@ -43,6 +44,7 @@ Cores = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
 
+WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
 _THREADS = takes("'auto', 'cpus', 'cores', a number from 1, or a list of them")
 
 
@@ -52,7 +54,8 @@ class Study:
 
     name: Annotated[Word, takes("text")] = "study"
     question: Annotated[str, takes("text")] = ""
-    workloads: Annotated[Words, takes('names such as "calibrated", "file.py:factory" or "command: ./prog"')]
+    workloads: Annotated[Words, takes(WORKLOADS)] = ()
+    programs: Annotated[tuple[Program, ...], takes("tables with a name and a command")] = ()
     modes: Annotated[Modes, takes("'train', 'infer' or both in a list")] = ("train",)
     size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"
     items: Annotated[ItemsList, takes("'default', a number of items from 1, or a list of them")] = ("default",)
@@ -119,11 +122,29 @@ class Study:
     def _refuse(cls, value: Any, validate: Any) -> Any:
         """Word what is wrong for a person."""
         try:
-            return validate(value)
+            study: Study = validate(value)
         except ValidationError as error:
             raise StudyError(first_problem(error, accepted_words(Study), _unknown_key_hint)) from error
         except PlacementError as error:
             raise StudyError(str(error)) from error
+        _check_names(study)
+        return study
+
+
+def _check_names(study: Study) -> None:
+    """Refuse a study without anything to measure, and names that two of its programs or workloads share."""
+    if not study.workloads and not study.programs:
+        raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or give [[programs]]")
+    names = [*study.workloads, *(program.name for program in study.programs)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"two programs or workloads are called '{twice}'; give every program a name of its own")
+    fixed = [program.name for program in study.programs if not program.scales_items]
+    if study.scale == "weak" and fixed:
+        raise StudyError(
+            f"program '{fixed[0]}' does the same work on any number of cores, so scale = 'weak' would measure nothing; "
+            "put {items} where its command says how much to do"
+        )
 
 
 def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Study:
@@ -143,11 +164,27 @@ def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Stu
 def study_to_toml(study: Study, comment: str) -> str:
     """A study as TOML that reads back to the same value."""
     lines = [f"# {comment}"]
-    for key, value in asdict(study).items():
-        if value not in (None, ()):
-            # JSON's strings, numbers and arrays are TOML's, but for DEL, which TOML wants escaped.
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f"))
+    lines += [
+        _toml_line(key, value) for key, value in asdict(study).items() if value not in (None, ()) and key != "programs"
+    ]
+    for program in study.programs:
+        given = [field.name for field in fields(program) if getattr(program, field.name) != field.default]
+        lines += ["", "[[programs]]", *(_toml_line(key, getattr(program, key)) for key in given)]
     return "\n".join(lines) + "\n"
+
+
+def _toml_line(key: str, value: object) -> str:
+    """A key and its value. JSON's strings, numbers and arrays are TOML's, but for DEL, which TOML wants escaped."""
+    if key == "env":
+        assert isinstance(value, tuple)
+        text = "{ " + ", ".join(f"{json.dumps(name)} = {_json(variable)}" for name, variable in value) + " }"
+    else:
+        text = _json(value)
+    return f"{key} = {text}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _setting(text: str) -> tuple[str, object]:

@@ -2,18 +2,16 @@
 
 calibrated serial=0.2          a workload of ours, with options
 net.py:factory width=64        a factory in a user's own file
-command: ./prog -t {intra}     any program; no shell, only these placeholders are filled in
+command: ./prog -t {threads}   any program; what more there is to say of one, a [[programs]] table says
 """
 
-import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scaling.errors import StudyError
 from scaling.study.keys import did_you_mean
+from scaling.study.programs import check_placeholders, split_line
 
-PLACEHOLDERS = ("cores", "smt", "intra", "inter")
 COMMAND = "command:"
 
 Option = bool | int | float | str
@@ -100,16 +98,8 @@ def check_workload(text: str, catalogue: Mapping[str, Entry]) -> Workload:
 
 
 def _argv(text: str) -> tuple[str, ...]:
-    try:
-        argv = tuple(shlex.split(text.removeprefix(COMMAND)))
-    except ValueError as error:
-        raise StudyError(f"workload '{text}': the command line does not end well ({error})") from error
-    if not argv:
-        raise StudyError(f"workload '{text}': no program after 'command:'")
-    for name in re.findall(r"\{(\w+)\}", " ".join(argv)):
-        if name not in PLACEHOLDERS:
-            known = ", ".join(f"{{{placeholder}}}" for placeholder in PLACEHOLDERS)
-            raise StudyError(f"workload '{text}': unknown placeholder {{{name}}}; there are {known}")
+    argv = split_line(f"workload '{text}'", text.removeprefix(COMMAND))
+    check_placeholders(f"workload '{text}'", argv)
     return argv
 
 

@@ -1,21 +1,27 @@
 import sys
+from typing import Any
 
 import pytest
 
-from scaling.workloads.base import Setting
-from scaling.workloads.command import build
+from scaling.results.rows import Outcome, launch_of
+from scaling.study.programs import Program
 from tests.runs import row_of
-
-SETTING = Setting(mode="train", size="small", items=None, times=1, cores=4, smt=2, intra=0, inter=1, seed=1)
 
 
 def python(code: str) -> str:
     return f'command: {sys.executable} -c "{code}"'
 
 
-def test_places_are_filled_in_and_other_braces_are_left_alone():
-    workload = build(SETTING, argv=["./a", "{cores}x{smt}", "-t={intra}", "{inter}", '{"json": 1}', "{{cores}}"])
-    assert workload.argv == ["./a", "4x2", "-t=8", "1", '{"json": 1}', "{4}"]
+def outcome_of(code: str, **keys: Any) -> Outcome:
+    return row_of(Program(name="prog", command=(sys.executable, "-c", code), **keys)).outcome
+
+
+def test_a_program_is_started_once_per_launch(tmp_path):
+    log = tmp_path / "log"
+    row = row_of(python(f"open('{log}', 'a').write('x')"))
+    assert (row.outcome.status, row.outcome.ended_by, len(row.outcome.step_seconds)) == ("ok", "executions", 1)
+    assert log.read_text() == "x"
+    assert not launch_of(row).doubts
 
 
 def test_one_process_is_one_step():
@@ -28,8 +34,7 @@ def test_one_process_is_one_step():
 
 def test_a_program_may_tell_its_own_step_times():
     outcome = row_of(python("[print('step_seconds: 0.25') for _ in range(5)]")).outcome
-    assert set(outcome.step_seconds) == {0.25}
-    assert outcome.sections.first_step == 0.25
+    assert outcome.step_seconds == (0.25,) * 5
 
 
 def test_a_program_runs_on_the_cpus_of_the_run(tmp_path):
@@ -56,3 +61,53 @@ def test_what_a_failing_program_said_is_kept():
 
 def test_items_are_the_users_to_say():
     assert row_of(python("pass"), items=32).outcome.items_per_step == 32
+
+
+def test_what_prepares_a_program_and_its_warm_up_do_not_count(tmp_path):
+    log = tmp_path / "log"
+    hooks = {hook: f"sh -c 'echo {hook} >> {log}'" for hook in ("setup", "prepare", "cleanup")}
+    outcome = outcome_of(f"open('{log}', 'a').write('run\\n')", **hooks, warmup=1, steps=2)
+    assert len(outcome.step_seconds) == 2
+    assert log.read_text().split() == ["setup", *["prepare", "run"] * 3, "cleanup"]
+
+
+def test_variables_folder_and_input_are_the_programs_own(tmp_path):
+    (tmp_path / "in").write_text("7")
+    seen = "(os.environ['X'], os.environ['OMP_NUM_THREADS'], os.getcwd(), sys.stdin.read())"
+    code = f"import os, sys; sys.exit({seen} != ('a b', '1', '{tmp_path}', '7'))"
+    outcome = outcome_of(code, env={"X": "a b"}, cwd=str(tmp_path), stdin=str(tmp_path / "in"))
+    assert outcome.status == "ok", outcome.reason
+
+
+def test_a_program_of_fixed_time_is_judged_by_what_it_achieves():
+    outcome = outcome_of("print('rate: 1,250.0 per s')", throughput="rate: ([0-9.,]+)")
+    assert (outcome.step_seconds, outcome.items_per_step) == ((1 / 1250,), 1)
+
+
+def test_seconds_and_items_are_found_in_either_stream():
+    outcome = outcome_of(
+        "import sys; print('12 files', file=sys.stderr); print('took 0.5 s')",
+        seconds="took ([0-9.]+)",
+        items="([0-9]+) files",
+    )
+    assert (outcome.step_seconds, outcome.items_per_step) == ((0.5,), 12)
+
+
+def test_output_without_what_is_searched_for_is_a_failure_that_says_so():
+    outcome = outcome_of("print('nothing')", throughput="rate: ([0-9.]+)")
+    assert outcome.status == "failed"
+    assert "'rate: ([0-9.]+)' for its throughput is nowhere in its output" in outcome.reason
+
+
+def test_a_failure_may_be_ignored_and_a_shell_asked_for():
+    assert outcome_of("raise SystemExit(3)", ignore_failure=True).status == "ok"
+    line = "test {threads} = 1 && echo step_seconds: 0.5 | cat"
+    assert row_of(Program(name="p", command=line, shell=True)).outcome.step_seconds == (0.5,)
+
+
+def test_the_whole_family_of_a_program_is_seen():
+    code = "import subprocess, time; c = [subprocess.Popen(['sleep', '1']) for _ in range(3)]; time.sleep(0.5)"
+    witness = row_of(Program(name="p", command=(sys.executable, "-c", code))).witness
+    assert witness.threads >= 4
+    assert witness.max_rss_bytes > 0
+    assert witness.busy_threads is None

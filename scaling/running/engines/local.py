@@ -25,9 +25,10 @@ from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import Run, turns_of, workload_names
+from scaling.study.planning import Point, Run, programs_of, turns_of, workload_names
+from scaling.study.programs import THREAD_VARIABLES, Program, fill
 from scaling.study.spec import Study
-from scaling.study.workload import Command, Named, workload
+from scaling.study.workload import Named, OwnFile, workload
 
 
 class LocalEngine:
@@ -45,6 +46,7 @@ class LocalEngine:
         """With `full`, rows keep the user's variables and folders too."""
         self.study = study
         self.workloads = workload_names(study)
+        self.programs = programs_of(study)
         self.full = full
         self.topology = topology
         self.machine = machine
@@ -99,7 +101,8 @@ class LocalEngine:
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
         try:
             self._clear_up()
-            launched = take_turns(members, turns_of(self.study), order, self._leave)
+            turns = turns_of(self.study, runs[0].point.workload in self.programs)
+            launched = take_turns(members, turns, order, self._leave)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
         for run, spec, result in zip(runs, specs, launched, strict=True):
@@ -113,7 +116,7 @@ class LocalEngine:
             machine=self.machine,
             versions=tuple({**self._versions(run), **launched.versions}.items()),
             started_at=started_at,
-            environment=row_variables(spec.environment),
+            environment=row_variables({**spec.environment, **(spec.program_variables or {})}),
         )
         return row if self.full else public_row(row)
 
@@ -146,18 +149,24 @@ class LocalEngine:
         cpus = frozenset(run.flat_cpus)
         generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
         variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
+        program = self.programs.get(run.point.workload)
         return ChildSpec(
             request=self._request(run, cpus),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
-            timeout_seconds=self.study.timeout_seconds,
+            # It covers one execution.
+            timeout_seconds=self.study.timeout_seconds * (program.warmup + program.steps if program else 1),
             environment=variables,
             python=run.python or sys.executable,
+            program_variables=_program_variables(program, run.point) if program else None,
         )
 
     def _request(self, run: Run, cpus: CpuSet) -> RunRequest:
         point = run.point
+        program = self.programs.get(point.workload)
         return RunRequest(
-            workload=_workload_spec(self.workloads.get(point.workload, point.workload)),
+            workload=_program_spec(program, point, cpus)
+            if program
+            else _workload_spec(self.workloads.get(point.workload, point.workload)),
             setting={
                 "mode": point.mode,
                 "size": point.size,
@@ -199,8 +208,51 @@ def _move_to(cpus: set[int]) -> None:
 def _workload_spec(text: str) -> WorkloadSpec:
     """Where a workload's factory is, and what to call it with."""
     parsed = workload(text)
-    if isinstance(parsed, Command):
-        return WorkloadSpec(None, "command", {"argv": list(parsed.argv)})
-    if isinstance(parsed, Named):
-        return WorkloadSpec(None, parsed.name, dict(parsed.options))
-    return WorkloadSpec(parsed.path, parsed.factory, dict(parsed.options))
+    if isinstance(parsed, OwnFile):
+        return WorkloadSpec(parsed.path, parsed.factory, dict(parsed.options))
+    assert isinstance(parsed, Named)
+    return WorkloadSpec(None, parsed.name, dict(parsed.options))
+
+
+def _program_spec(program: Program, point: Point, cpus: CpuSet) -> WorkloadSpec:
+    """A program with its placeholders filled in."""
+    threads = point.cores * point.smt
+    times = point.cores if point.scale == "weak" else 1
+    values = {
+        "threads": point.threads(point.intra) or threads,
+        "cores": point.cores,
+        "smt": point.smt,
+        "cpus": format_list(cpus),
+        "items": times * (1 if point.items == "default" else point.items),
+        "intra": point.threads(point.intra) or threads,
+        "inter": point.threads(point.inter) or threads,
+    }
+    lines = {
+        "argv": program.command,
+        "setup": program.setup,
+        "before_each": program.prepare,
+        "cleanup": program.cleanup,
+    }
+    filled = {
+        name: None if line is None else [fill(word, values) for word in program.argv(line)]
+        for name, line in lines.items()
+    }
+    options = {
+        **filled,
+        "env": _program_variables(program, point),
+        "cwd": program.cwd,
+        "stdin": program.stdin,
+        "ignore_failure": program.ignore_failure,
+        "warmup": program.warmup,
+        "executions": program.steps,
+        "items": program.items,
+        "throughput": program.throughput,
+        "seconds": program.seconds,
+    }
+    return WorkloadSpec(None, "command", options)
+
+
+def _program_variables(program: Program, point: Point) -> dict[str, str]:
+    """The variables that a program has beyond those of a run: its threads, unless it says otherwise, and its own."""
+    threads = str(point.threads(point.intra) or point.cores * point.smt)
+    return {**dict.fromkeys(THREAD_VARIABLES, threads), **dict(program.env)}

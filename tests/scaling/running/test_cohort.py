@@ -45,9 +45,8 @@ def rounds(row: Row) -> list[int]:
 
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
-@pytest.mark.parametrize("workload", [f"{FAULTY}:brief", "command: true"])
-def test_every_process_takes_a_turn_in_every_round(workload, start):
-    rows = rows_of(workload, start=start)
+def test_every_process_takes_a_turn_in_every_round(start):
+    rows = rows_of(f"{FAULTY}:brief", start=start)
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
     assert [row.run.point.cores for row in rows] == [1, 2]
     for row in rows:
@@ -62,6 +61,15 @@ def test_every_process_takes_a_turn_in_every_round(workload, start):
         sections = outcome.sections
         assert sections.run == pytest.approx(sum(turn.seconds for turn in outcome.turns[1:]))
         assert sections.main <= sections.wall
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_the_launch_of_a_program_is_one_turn_and_one_execution(start, tmp_path):
+    log = tmp_path / "log"
+    rows = rows_of(f"command: sh -c 'echo {{cores}} >> {log}'", start=start)
+    assert [row.outcome.status for row in rows] == ["ok", "ok"]
+    assert [[(turn.round, turn.steps) for turn in row.outcome.turns] for row in rows] == [[(0, 0), (1, 1)]] * 2
+    assert sorted(log.read_text().split()) == ["1", "2"]
 
 
 @pytest.mark.parametrize(("quiet_from", "made"), [(1, 2), (3, 3), (9, 4)])

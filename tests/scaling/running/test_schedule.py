@@ -5,6 +5,7 @@ from itertools import groupby
 import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
+from scaling.analysis.summary import Launch
 from scaling.results.rows import launch_of
 from scaling.running.schedule import LEAST_LAUNCHES, Schedule
 from scaling.study.planning import Run, block, plan, series_of_points
@@ -176,3 +177,15 @@ def test_precise_series_get_no_launch_beyond_five():
     clock = Clock()
     runs = list(made(turns_schedule(budget=1000, clock=clock), clock, 1e-5))
     assert len(runs) == LEAST_LAUNCHES * len(POINTS)
+
+
+def test_a_program_that_failed_on_every_core_count_is_given_up():
+    question = study('workloads = ["command: true", "calibrated"]', cores="[1, 2]", launches="3")
+    schedule = Schedule(question, plan(question, machine(2)).runs)
+    for run in schedule:
+        failed = run.point.workload != "calibrated"
+        schedule.record(Launch(run.point, run.launch, None if failed else 1.0, reason="no" if failed else None))
+    made = {(run.workload, len(launches)) for run, launches in schedule.launches.items()}
+    assert made == {("command: true", 1), ("calibrated", 3), ("calibrated", 4)}
+    assert schedule.given_up == {"command: true": "no"}
+    assert not schedule.pending

@@ -40,18 +40,18 @@ def reading():
 
 
 def test_processes_are_found_with_all_their_descendants():
-    before = witness._processes()
+    before = witness.processes_below(os.getpid())
     with started(HAS_A_CHILD) as (_, family):
         assert len(family) == 2
-        assert set(witness._processes()) - set(before) == set(family)
+        assert set(witness.processes_below(os.getpid())) - set(before) == set(family)
     assert before[0] == os.getpid()
-    assert not set(witness._processes()) & set(family)
+    assert not set(witness.processes_below(os.getpid())) & set(family)
 
 
 def test_a_kernel_without_lists_of_children_leaves_the_process_itself(monkeypatch):
     monkeypatch.setattr(witness, "_text", lambda path: None)
     with started(SPINS):
-        assert witness._processes() == [os.getpid()]
+        assert witness.processes_below(os.getpid()) == [os.getpid()]
 
 
 def test_a_process_that_is_alive_counts_as_the_runs_own():
@@ -84,5 +84,5 @@ def test_a_process_that_ends_meanwhile_is_counted_once():
 def test_a_process_that_is_gone_has_no_threads_and_no_cpu_time():
     with started(SPINS) as (process, _):
         pass
-    assert list(witness._threads([process.pid])) == []
+    assert list(witness.threads_of([process.pid])) == []
     assert witness._cpu_seconds(process.pid) == pytest.approx(0.0)

@@ -1,0 +1,78 @@
+"""The answer in a sentence: how many cores to give, what that brings, and what it is worth."""
+
+from collections.abc import Iterable, Sequence
+
+from scaling.analysis.rules import Doubt, Effect, Verdict
+from scaling.analysis.speedup import ScalingPoint
+from scaling.errors import count
+from scaling.reporting.verdicts import doubt_words
+from scaling.reporting.words import figure, interval_alone
+from scaling.study.planning import Point
+
+# A further core that brings less than this is worth none: what was measured cannot tell it from nothing.
+LEAST_GAIN = 1.05
+
+
+def answers(points: Iterable[ScalingPoint]) -> list[str]:
+    """A sentence for every series."""
+    by_series: dict[Point, list[ScalingPoint]] = {}
+    for point in points:
+        by_series.setdefault(point.summary.point.baseline, []).append(point)
+    return [_answer(baseline.subject, series) for baseline, series in by_series.items()]
+
+
+def _answer(subject: str, series: Sequence[ScalingPoint]) -> str:
+    known = [point for point in series if point.speedup is not None and not point.unknown and _is_sound(point)]
+    wider = [point for point in known if point.summary.point.cores > 1]
+    if not wider:
+        return f"{subject}: how it scales is not known{_because(series)}"
+    best = max(known, key=_benefit)
+    largest = max(wider, key=lambda point: point.summary.point.cores)
+    if best.summary.point.cores == 1:
+        return f"{subject}: give it one core: {_gain(largest)} on {_cores(largest)}{_because([largest])}"
+    end = "" if best is not largest or largest.summary.point.cores < _most(series) else ", the most that were measured"
+    return f"{subject}: give it {_cores(best)}{end}: {_gain(best)}{_because([best])}"
+
+
+def _is_sound(point: ScalingPoint) -> bool:
+    return point.verdict is not Verdict.NOT_VALID
+
+
+def _benefit(point: ScalingPoint) -> float:
+    """Speedup times efficiency, which is largest at the knee; that of one core is 1."""
+    assert point.speedup
+    cores = point.summary.point.cores
+    return point.speedup.value**2 / cores if cores == 1 or point.speedup.value >= LEAST_GAIN else 0.0
+
+
+def _most(series: Sequence[ScalingPoint]) -> int:
+    return max(point.summary.point.cores for point in series)
+
+
+def _cores(point: ScalingPoint) -> str:
+    return count(point.summary.point.cores, "core")
+
+
+def _gain(point: ScalingPoint) -> str:
+    """'1.8 times one core (1.7 to 1.9), 90 % efficient'."""
+    assert point.speedup
+    speedup = point.speedup.value
+    bound = "at least " if point.at_least is not None else "at most " if point.at_most is not None else ""
+    interval = interval_alone(point.speedup, figure, joint=" to ")
+    ends = f" ({interval})" if interval and not bound else ""
+    return f"{bound}{figure(speedup)} times one core{ends}, {100 * speedup / point.summary.point.cores:.0f} % efficient"
+
+
+def _because(points: Sequence[ScalingPoint]) -> str:
+    """What makes a figure less than sure, where anything does: its verdict, and what speaks most against it."""
+    worst = max(points, key=lambda point: list(Verdict).index(point.verdict))
+    if worst.verdict is Verdict.OK:
+        return ""
+    reasons = [doubt for doubt in worst.all_doubts if doubt.rule.effect is not Effect.CAUTION]
+    why = f" because {doubt_words(max(reasons, key=_weight))}" if reasons else ""
+    return f"; {worst.verdict.value.replace('_', ' ')}{why}"
+
+
+def _weight(doubt: Doubt) -> int:
+    """What happened says more than what came of it."""
+    return {Effect.NOT_VALID: 3, Effect.DISTURBED: 2, Effect.IMPRECISE: 1}.get(doubt.rule.effect, 0)

@@ -1,0 +1,139 @@
+"""Programs that a study measures: a command line, and what belongs to it. Pure.
+
+A `[[programs]]` table, `scaling run` and the short form `command: ./prog -t {threads}` all describe a `Program`.
+Placeholders are filled in for every run. Braces around any other word are written twice; all others stand for themselves.
+
+    {threads}  {cores}  {smt}  {cpus}  {items}        and {intra}, {inter} where a study varies them
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.dataclasses import dataclass
+
+from scaling.errors import StudyError
+from scaling.study.keys import accepted_words, excerpt, first_problem, takes
+
+PLACEHOLDERS = ("threads", "cores", "smt", "cpus", "items", "intra", "inter")
+_BRACES = re.compile(r"\{\{(?P<plain>\w+)\}\}|\{(?P<name>\w+)\}")
+
+# Read by the libraries that programs get their threads from: OpenMP, BLAS, numexpr, Rayon, Go, Julia.
+THREAD_VARIABLES = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    *("NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS", "JULIA_NUM_THREADS"),
+)
+
+Variables = tuple[tuple[str, str], ...]
+# A line that is split as a shell would, or its words.
+CommandLine = Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)]
+Executions = Annotated[int, Field(ge=1, le=65536, strict=True)]
+
+
+def _pairs(value: object) -> object:
+    return tuple(value.items()) if isinstance(value, Mapping) else value
+
+
+_COMMAND = takes("a command line, or a list of its words")
+_PATTERN = takes("a regular expression with one group, the number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Program:
+    """A program and how it is executed; one execution is one step, unless it prints the seconds of its own.
+
+    Of a launch, `setup` comes before its executions, `prepare` before every single one, `cleanup` after the last; none
+    of them is timed. `steps` executions count, after `warmup` that do not. Where it prints what it achieved, `items`,
+    `throughput` or `seconds` find it: a program that runs for a fixed time is judged by its throughput.
+    """
+
+    name: Annotated[str, takes("a name of letters, digits and . _ + -", pattern=r"^[\w.+-]+$", max_length=100)]
+    command: Annotated[CommandLine, _COMMAND]
+    env: Annotated[Variables, BeforeValidator(_pairs), takes('a table such as { KEY = "value" }')] = ()
+    cwd: Annotated[str | None, takes("a folder")] = None
+    stdin: Annotated[str | None, takes("a file")] = None
+    setup: Annotated[CommandLine | None, _COMMAND] = None
+    prepare: Annotated[CommandLine | None, _COMMAND] = None
+    cleanup: Annotated[CommandLine | None, _COMMAND] = None
+    shell: Annotated[bool, takes("true or false", strict=True)] = False
+    ignore_failure: Annotated[bool, takes("true or false", strict=True)] = False
+    warmup: Annotated[int, takes("a number from 0", ge=0, le=65536, strict=True)] = 0
+    steps: Annotated[Executions, takes("a number from 1")] = 1
+    items: Annotated[Executions | str | None, takes("a number from 1, or a regular expression with one group")] = None
+    throughput: Annotated[str | None, _PATTERN] = None
+    seconds: Annotated[str | None, _PATTERN] = None
+
+    @field_validator("items", "throughput", "seconds")
+    @classmethod
+    def _check_pattern(cls, value: object) -> object:
+        if isinstance(value, str):
+            _check_one_group(value)
+        return value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse(cls, value: Any, validate: Any) -> Any:
+        """Word what is wrong for a person, and look at what keys mean together."""
+        try:
+            program: Program = validate(value)
+        except ValidationError as error:
+            raise StudyError(f"programs: {first_problem(error, accepted_words(Program))}") from error
+        if program.throughput and program.seconds:
+            raise StudyError(f"program '{program.name}': give throughput or seconds, not both")
+        for line in (program.command, program.setup, program.prepare, program.cleanup):
+            if line is not None:
+                check_placeholders(f"program '{program.name}'", program.argv(line))
+        return program
+
+    def argv(self, line: CommandLine | None = None) -> tuple[str, ...]:
+        """The words of its command, or of another line of it; with a shell, what starts that on the line."""
+        given = self.command if line is None else line
+        if self.shell:
+            return ("/bin/sh", "-c", given if isinstance(given, str) else " ".join(given))
+        return split_line(f"program '{self.name}'", given) if isinstance(given, str) else given
+
+    @property
+    def scales_items(self) -> bool:
+        """Whether its command is told how many items to handle."""
+        return any(match["name"] == "items" for word in self.argv() for match in _BRACES.finditer(word))
+
+
+def split_line(where: str, line: str) -> tuple[str, ...]:
+    """The words of a command line, split as a shell would."""
+    try:
+        words = tuple(shlex.split(line))
+    except ValueError as error:
+        raise StudyError(f"{where}: the command line does not end well ({error})") from error
+    if not words:
+        raise StudyError(f"{where}: the command line is empty; give a program and its arguments")
+    return words
+
+
+def check_placeholders(where: str, words: tuple[str, ...]) -> None:
+    """Refuse words in braces that are neither a placeholder nor written with two braces."""
+    for match in _BRACES.finditer(" ".join(words)):
+        name = match["name"]
+        if name is not None and name not in PLACEHOLDERS:
+            known = ", ".join(f"{{{placeholder}}}" for placeholder in PLACEHOLDERS)
+            raise StudyError(
+                f"{where}: unknown placeholder {{{excerpt(name)}}}; there are {known}, and what is none is written "
+                f"{{{{{excerpt(name)}}}}}"
+            )
+
+
+def fill(text: str, values: Mapping[str, object]) -> str:
+    """A text with its placeholders filled in, and a word in two braces in one."""
+    return _BRACES.sub(lambda match: str(values[match["name"]]) if match["name"] else match[0][1:-1], text)
+
+
+def _check_one_group(pattern: str) -> None:
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, RecursionError, OverflowError) as error:
+        raise StudyError(f"programs: {excerpt(pattern)!r} is no regular expression: {error}") from error
+    if groups != 1:
+        raise StudyError(
+            f"programs: {excerpt(pattern)!r} has {groups} groups; put one pair of parentheses around the number"
+        )

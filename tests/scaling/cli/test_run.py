@@ -1,0 +1,72 @@
+import re
+import sys
+
+import pytest
+
+from scaling.machine.sysfs import read_topology
+from scaling.results.store import read_rows
+from tests.scaling.cli.scaling import complaint, scaling
+
+MOST = len(read_topology().cores)
+FEW = ["--no-report", "--launches", "3"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "results"
+
+
+def test_a_program_is_measured_as_it_is_typed_and_the_answer_is_a_sentence(folder, tmp_path):
+    log = tmp_path / "log"
+    done = scaling("run", *FEW, "-o", folder, "--", "sh", "-c", f"echo {{threads}} {{cpus}} >> {log}")
+    assert done.returncode == 0, done.stderr
+    rows = list(read_rows(folder))
+    assert {row.outcome.status for row in rows} == {"ok"}
+    assert len(log.read_text().splitlines()) == len(rows)
+    assert re.search(r"^sh: (give it|how it scales)", done.stdout, re.MULTILINE)
+    again = scaling("sweep", folder / "study.toml", "--dry-run")
+    assert again.returncode == 0, again.stderr
+
+
+def test_several_programs_are_told_apart_by_their_names(folder):
+    done = scaling(
+        "run", *FEW, "--cores", "1", "-n", "one", "-o", folder, "--", "true", "++", "-n", "two", "--", "true"
+    )
+    assert done.returncode == 0, done.stderr
+    assert {row.run.point.workload for row in read_rows(folder)} == {"one", "two"}
+
+
+def test_a_program_that_always_fails_is_started_once_per_core_count_and_heard(folder):
+    code = "import sys; sys.exit('no such planet')"
+    done = scaling("run", *FEW, "-n", "failing", "-o", folder, "--", sys.executable, "-c", code)
+    assert done.returncode == 1
+    counts = [row.run.point.cores for row in read_rows(folder)]
+    assert sorted(counts) == sorted(set(counts))
+    assert "failing failed on every core count and is not started again" in done.stderr
+    assert "failing said: no such planet" in done.stderr
+
+
+def test_what_a_program_gets_of_the_shell_is_said(folder, monkeypatch):
+    monkeypatch.setenv("PLANET", "mars")
+    check = ["sh", "-c", 'test "$PLANET" = mars']
+    told = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", *check)
+    assert "PLANET" in told.stderr.split("that no program gets:")[1].splitlines()[0]
+    assert told.returncode == 1
+    kept = scaling("run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder.with_name("kept"), "--", *check)
+    assert kept.returncode == 0, kept.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sweep", "ls"], "'ls' is a program, and no study; to measure it give: scaling run -- ls"),
+        (["sweep", "/bin/ls"], "'/bin/ls' is a program, and no study"),
+        (["ls", "-l", "a b"], "to measure it give: scaling run -- ls -l 'a b'"),
+        (["run", "--", "./nowhere"], "no program './nowhere' is found"),
+        (["run", "--env", "NOT_THERE", "--", "true"], "--env NOT_THERE: this shell has no such variable"),
+        (["run", "--weak", "--", "true"], "does the same work on any number of cores"),
+        (["run", "-n", "vgg", "--", "true"], "program 'vgg' has the name of a workload of ours"),
+    ],
+)
+def test_what_a_newcomer_types_first_is_answered_with_the_right_line(arguments, message):
+    assert message in complaint(scaling(*arguments))

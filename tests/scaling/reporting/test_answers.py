@@ -1,0 +1,48 @@
+from dataclasses import replace
+
+from benchmarks.shared.machines import first_run
+from scaling.analysis import rules
+from scaling.analysis.rules import Doubt
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import Launch, summarize
+from scaling.reporting.answers import answers
+
+POINT = replace(first_run().point, workload="prog", mode="run")
+
+
+def answer(times: dict[int, float], *doubts: Doubt, spread: float = 0.01) -> str:
+    """The answer about a program that takes so long on so many cores."""
+    launches = [
+        Launch(
+            replace(POINT, cores=cores), number, seconds * (1 + spread * (number - 3)), items=1, steps=1, doubts=doubts
+        )
+        for cores, seconds in times.items()
+        for number in range(1, 6)
+    ]
+    (sentence,) = answers(speedups(summarize(launches)))
+    return sentence
+
+
+def test_the_cores_before_the_knee_are_given():
+    sentence = answer({1: 8.0, 2: 4.1, 4: 2.2, 8: 1.9, 16: 1.9})
+    assert sentence.startswith("prog: give it 4 cores: 3.64 times one core (")
+    assert sentence.endswith(", 91 % efficient")
+
+
+def test_where_all_pay_the_most_that_were_measured_are_given():
+    assert "give it 2 cores, the most that were measured: 1.9 times" in answer({1: 1.9, 2: 1.0})
+
+
+def test_where_none_pay_one_core_is_given():
+    assert answer({1: 1.0, 2: 1.0}).startswith("prog: give it one core: 1 times one core")
+
+
+def test_an_imprecise_answer_says_why():
+    sentence = answer({1: 1.9, 2: 1.0}, spread=0.12)
+    assert "; imprecise because its interval is ±" in sentence
+
+
+def test_a_disturbed_answer_says_by_what():
+    sentence = answer({1: 1.9, 2: 1.0}, Doubt(rules.STEAL, 0.3))
+    assert sentence.startswith("prog: how it scales is not known; disturbed because the hypervisor gave 0.30 CPUs")
+    assert sentence.endswith("(in 5 of 5 launches)")

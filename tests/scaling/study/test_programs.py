@@ -1,0 +1,93 @@
+import pytest
+
+from benchmarks.shared.machines import machine
+from scaling.errors import StudyError
+from scaling.study.planning import PROGRAM_MODE, incompatibility, plan
+from scaling.study.programs import Program, fill
+from scaling.study.spec import Study, study_from_toml, study_to_toml
+
+TOML = """
+launches = 2
+cores = [1, 2]
+
+[[programs]]
+name = "zstd"
+command = "zstd -T{threads} -f 'my data' -o /dev/null"
+env = { ZSTD_NBTHREADS = "{threads}", "A.B" = "\\"" }
+prepare = ["sync"]
+items = 3
+
+[[programs]]
+name = "sysbench"
+command = ["sysbench", "cpu", "--threads={threads}", "run"]
+throughput = "events per second: *([0-9.]+)"
+"""
+
+
+def read(toml: str) -> Study:
+    return study_from_toml(toml, "test.toml")
+
+
+def test_a_table_describes_a_program_and_is_written_as_it_was_read():
+    study = read(TOML)
+    zstd, sysbench = study.programs
+    assert zstd.argv() == ("zstd", "-T{threads}", "-f", "my data", "-o", "/dev/null")
+    assert sysbench.argv()[0] == "sysbench"
+    assert read(study_to_toml(study, "again")) == study
+
+
+def test_points_of_a_program_have_its_name_and_no_mode():
+    runs = plan(read(TOML), machine(4)).runs
+    assert {run.point.workload for run in runs} == {"zstd", "sysbench"}
+    assert {run.point.mode for run in runs} == {PROGRAM_MODE}
+    assert runs[0].point.subject in ("zstd", "sysbench")
+
+
+def test_placeholders_are_filled_in_and_all_other_braces_are_left_alone():
+    values = {"threads": 8, "cpus": "0-7"}
+    assert fill('-t{threads} {cpus} {"a": {"b": 1}} {{threads}} {}', values) == '-t8 0-7 {"a": {"b": 1}} {threads} {}'
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('name = "a b"\ncommand = "x"', "key 'name' cannot be"),
+        ('name = "a"', "key 'command' is missing"),
+        ('name = "a"\ncommand = "x"\ncomand = "y"', "did you mean 'command'?"),
+        ('name = "a"\ncommand = "x {treads}"', "unknown placeholder {treads}"),
+        ('name = "a"\ncommand = "\'"', "does not end well"),
+        ('name = "a"\ncommand = "x"\nthroughput = "rate"', "has 0 groups"),
+        ('name = "a"\ncommand = "x"\nthroughput = "("', "is no regular expression"),
+        ('name = "a"\ncommand = "x"\nthroughput = "(a)"\nseconds = "(b)"', "throughput or seconds"),
+        ('name = "a"\ncommand = "x"\nsteps = 0', "key 'steps' cannot be 0"),
+    ],
+)
+def test_a_table_that_means_nothing_is_refused_in_a_sentence(line, message):
+    with pytest.raises(StudyError) as refusal:
+        read(f"[[programs]]\n{line}\n")
+    assert message in str(refusal.value)
+
+
+def test_two_programs_of_one_name_are_refused():
+    with pytest.raises(StudyError, match="two programs or workloads are called 'a'"):
+        Study(programs=(Program(name="a", command="x"), Program(name="a", command="y")))
+
+
+def test_a_study_of_nothing_is_refused():
+    with pytest.raises(StudyError, match="key 'workloads' is missing"):
+        Study()
+
+
+def test_weak_scaling_needs_a_program_that_is_told_its_items():
+    with pytest.raises(StudyError, match="does the same work on any number of cores"):
+        Study(programs=(Program(name="a", command="x {threads}"),), scale="weak")
+    assert Study(programs=(Program(name="a", command="x {items}"),), scale="weak").scale == "weak"
+
+
+def test_a_folder_takes_further_programs_but_none_that_was_described_otherwise():
+    begun, changed = read(TOML), read(TOML.replace("/dev/null", "out"))
+    more = read(TOML + '[[programs]]\nname = "pigz"\ncommand = "pigz -p {threads} data"\n')
+    runs = {one: plan(one, machine(4)).runs for one in (begun, changed, more)}
+    assert incompatibility(begun, more, runs[begun], runs[more]) is None
+    assert incompatibility(begun, changed, runs[begun], runs[changed]) == "program 'zstd' was described otherwise"
+    assert "programs was ['zstd', 'sysbench', 'pigz']" in incompatibility(more, begun, runs[more], runs[begun])
