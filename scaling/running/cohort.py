@@ -36,10 +36,10 @@ MEMORY_MARGIN = 1.25
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A process to be started: its run, and what makes ready whatever starts it, which may fail."""
+    """A process to be started: its run, and what starts it, or why nothing can."""
 
     child: ChildSpec
-    starter: Callable[[], StartChild]
+    start: StartChild | StartError
 
 
 @dataclass(slots=True)
@@ -117,10 +117,9 @@ class _CohortRun:
         """Start a process, let it get ready and warm up, and stop it."""
         spec = member.spec.child
         self.leave_cpus(parse_list(spec.request.cpus))
-        try:
-            start = member.spec.starter()
-        except StartError as error:
-            member.result = not_started(str(error))
+        start = member.spec.start
+        if isinstance(start, StartError):
+            member.result = not_started(str(start))
             return
         with _charge_time(member):
             member.child = Child(spec, start)

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from platform import python_version
@@ -97,10 +96,12 @@ class LocalEngine:
         """Execute runs that take turns, and yield their rows once all have ended."""
         started_at = _now()
         specs = [self._spec(run) for run in runs]
-        members = [MemberSpec(spec, partial(self._starter, run, spec)) for run, spec in zip(runs, specs, strict=True)]
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
         try:
             self._clear_up()
+            # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
+            starters = [self._starter_or_error(run, spec) for run, spec in zip(runs, specs, strict=True)]
+            members = [MemberSpec(spec, start) for spec, start in zip(specs, starters, strict=True)]
             turns = turns_of(self.study, runs[0].point.workload in self.programs)
             launched = take_turns(members, turns, order, self._leave)
         except StartError as error:
@@ -144,6 +145,12 @@ class LocalEngine:
         modules = modules_for(run.point.workload, run.point.framework)
         preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
         return self.servers.ready(preparation).fork
+
+    def _starter_or_error(self, run: Run, spec: ChildSpec) -> StartChild | StartError:
+        try:
+            return self._starter(run, spec)
+        except StartError as error:
+            return error
 
     def _spec(self, run: Run) -> ChildSpec:
         cpus = frozenset(run.flat_cpus)

@@ -10,7 +10,7 @@ from benchmarks.shared.machines import study
 from scaling.analysis.turns import WARMUP_ROUND, counted_steps
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
-from scaling.running import cohort, messages, processes
+from scaling.running import cohort, messages, processes, servers
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Cohort, plan
 from tests.conftest import need
@@ -28,7 +28,7 @@ def nobody_is_left_behind(monkeypatch):
 
 
 def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> list[Row]:
-    """The rows of one cohort of a workload, in the order of their cores."""
+    """The rows of a cohort of a workload for each mode, in the order of their cores."""
     topology = read_topology()
     settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
     # No rounds beyond those, however busy the machine is.
@@ -37,7 +37,15 @@ def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> 
     question = study(toml, **{key: str(value) for key, value in settings.items()})
     runs = plan(question, topology).runs
     with LocalEngine(question, topology, read_machine(topology)) as engine:
-        return list(engine.execute(replace(run, cohort=Cohort("c", len(runs))) for run in runs))
+        return list(engine.execute(replace(run, cohort=Cohort(run.point.mode, len(counts))) for run in runs))
+
+
+def test_a_server_serves_every_cohort_of_a_launch(monkeypatch):
+    started, start = [], servers._start
+    monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup) or start(*setup))
+    rows = rows_of(f"{FAULTY}:brief", start="fork", modes='["train", "infer"]', rounds=1)
+    assert [row.outcome.status for row in rows] == ["ok"] * 4
+    assert len(started) == 1
 
 
 def rounds(row: Row) -> list[int]:
