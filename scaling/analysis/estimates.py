@@ -37,11 +37,11 @@ class Estimate:
         """Whether a value lies inside the interval; None where there is none."""
         return None if self.low is None or self.high is None else self.low <= value <= self.high
 
-    def reach_further(self, down: float = 0.0, up: float = 0.0) -> "Estimate":
+    def reach_further(self, reach: "Reach") -> "Estimate":
         """The same value with an interval that ends so many parts of it lower, and for its inverse so many higher."""
         if self.low is None or self.high is None:
             return self
-        return replace(self, low=self.low * (1 - down), high=self.high / (1 - up))
+        return replace(self, low=self.low * (1 - reach.down), high=self.high / (1 - reach.up))
 
     def map(self, function: Callable[[float], float]) -> "Estimate":
         """The estimate of a rising or falling function of this one; its standard error is not known."""
@@ -49,6 +49,26 @@ class Estimate:
             return Estimate(function(self.value))
         low, high = sorted((function(self.low), function(self.high)))
         return Estimate(function(self.value), low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """By how many parts a time may be lower, and how many higher, for reasons that its launches cannot know."""
+
+    down: float = 0.0
+    up: float = 0.0
+
+    def over(self, below: "Reach") -> "Reach":
+        """The same of a ratio of two times."""
+        return Reach(1 - (1 - self.down) * (1 - below.up), 1 - (1 - self.up) * (1 - below.down))
+
+    @property
+    def largest(self) -> float:
+        """The farther of both."""
+        return max(self.down, self.up)
+
+
+NO_REACH = Reach()
 
 
 def finite(number: float | None) -> float | None:

@@ -136,6 +136,14 @@ NO_QUIET_TURN = Rule(
     Effect.DISTURBED,
     "a launch that others disturbed in all its turns does not show what the machine does undisturbed",
 )
+ADJUSTED = Rule(
+    "adjusted",
+    "adjusted",
+    0,
+    Effect.IMPRECISE,
+    "where others took CPU time in all turns, a launch is moved to where they take none along the slope within "
+    "launches; half of the correction counts as uncertain",
+)
 SLOW_LAUNCH = Rule(
     "slow-launch",
     "slow launch",

@@ -11,8 +11,9 @@ from functools import lru_cache
 from math import fsum
 from statistics import fmean
 
+from scaling.analysis.estimates import NO_REACH, Reach
 from scaling.analysis.rules import Verdict
-from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, share_slowed
+from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.study.planning import Point
 
@@ -58,8 +59,8 @@ class Observation:
     `cores` are physical cores in use and `siblings` the further hardware threads in use on them; a plain table of other
     people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded, and `truth` what
     the workload states of itself. `blocks` names the block of each launch: those of one block, at whatever count, were
-    made together and share what the machine did then; empty where launches cannot be matched. `share_taken` is by how
-    much others may have slowed all of them.
+    made together and share what the machine did then; empty where launches cannot be matched. `reach` is by how
+    much all of them may be off for reasons that they cannot know.
     """
 
     cores: float
@@ -68,7 +69,7 @@ class Observation:
     mhz: float | None = None
     truth: StatedTruth | None = None
     blocks: tuple[str, ...] = ()
-    share_taken: float = 0.0
+    reach: Reach = NO_REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +285,7 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
             mhz=_mean_mhz(timed),
             truth=combine([launch.truth for launch in timed]),
             blocks=tuple(launch.cohort or str(launch.number) for launch in timed),
-            share_taken=share_slowed(timed),
+            reach=reach_of(timed),
         )
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )

@@ -154,7 +154,7 @@ def ratio(above: Summary, below: Summary) -> Estimate:
         over_launches = estimates.mean([one / other for one, other in pairs])
     else:
         over_launches = estimates.ratio(above.launches, below.launches)
-    return over_launches.reach_further(down=above.share_taken, up=below.share_taken)
+    return over_launches.reach_further(above.reach.over(below.reach))
 
 
 def _host_speedup(summary: Summary, baseline: Summary) -> Estimate | None:

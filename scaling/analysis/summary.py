@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import exp
 from statistics import fmean, quantiles
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.estimates import Estimate
+from scaling.analysis.adjustment import Adjusted, adjust, slope
+from scaling.analysis.estimates import Estimate, Reach
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
@@ -25,7 +27,8 @@ from scaling.study.planning import Point
 class Launch:
     """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
 
-    A run that took turns with the other points of its series has a `cohort`, which they share.
+    A run that took turns with the other points of its series has a `cohort`, which they share. One that others
+    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are.
     """
 
     point: Point
@@ -42,6 +45,7 @@ class Launch:
     doubts: tuple[Doubt, ...] = ()
     turns: tuple[TurnTimes, ...] = ()
     cohort: str | None = None
+    adjusted: Adjusted | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -105,9 +109,9 @@ class Summary:
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
 
     @property
-    def share_taken(self) -> float:
-        """By how much others may have slowed the launches that count without spoiling them."""
-        return share_slowed(self.used)
+    def reach(self) -> Reach:
+        """By how much the step time may be off for reasons that the launches cannot know."""
+        return reach_of(self.used)
 
     @property
     def comparable(self) -> tuple[Launch, ...]:
@@ -134,7 +138,7 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
     used = [launch for launch in measured if not launch.spoiled]
-    mean = estimates.mean(_seconds(used)).reach_further(down=share_slowed(used)) if used else None
+    mean = estimates.mean(_seconds(used)).reach_further(reach_of(used)) if used else None
     about_point = tuple(_about_point(used, mean))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, mean, measured)
@@ -160,18 +164,23 @@ def _seconds(launches: Iterable[Launch]) -> list[float]:
     return [launch.seconds for launch in launches if launch.seconds is not None]
 
 
-def share_slowed(launches: Sequence[Launch]) -> float:
-    """By how much others may have slowed launches that count: by what they took, or all launches but the fastest."""
+def reach_of(launches: Sequence[Launch]) -> Reach:
+    """By how much launches that count may all be off: slowed by others, or adjusted by too much or too little."""
     taken = share_taken(turn for launch in launches for turn in launch.turns)
     match sorted(_seconds(launches)):
         case [fastest, second, *_] if second > fastest * (1 + rules.SLOW_LAUNCH.limit):
-            return max(taken, 1 - fastest / second)
-    return taken
+            taken = max(taken, 1 - fastest / second)
+    uncertain = fmean([one.adjusted.uncertain if one.adjusted else 0.0 for one in launches] or [0.0])
+    either_way = 1 - exp(-uncertain)
+    return Reach(1 - (1 - taken) * (1 - either_way), either_way)
 
 
 def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:
     """What speaks against a point as a whole."""
     half_width = mean.half_width if mean else None
+    adjusted = [launch.adjusted.correction for launch in used if launch.adjusted]
+    if adjusted:
+        yield Doubt(rules.ADJUSTED, 1 - exp(-max(adjusted)), launches=len(adjusted), of=len(used))
     if len(used) < rules.FEW_LAUNCHES.limit:
         yield Doubt(rules.FEW_LAUNCHES, len(used))
     elif half_width is None:
@@ -238,7 +247,31 @@ def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
 
 def _with_doubts(launches: Sequence[Launch]) -> list[Launch]:
     """The launches with what their turns and the other launches say against each, beyond their own witness."""
-    return _with_slow_launches(_with_clock_drops([_with_lack_of_quiet(launch) for launch in launches]))
+    witnessed = _with_clock_drops([_with_lack_of_quiet(launch) for launch in launches])
+    return _with_slow_launches(_adjust_if_few(witnessed))
+
+
+def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
+    """The launches; where too few had a quiet turn, those without one adjusted for what others took."""
+    few = sum(not launch.spoiled for launch in launches) < rules.FEW_LAUNCHES.limit
+    by = slope([launch.turns for launch in launches if not launch.misplaced]) if few else None
+    if by is None:
+        return list(launches)
+    adjusted = [adjust(launch.turns, by) if _lacks_only_quiet(launch) else None for launch in launches]
+    return [
+        launch
+        if other is None
+        else replace(launch, seconds=other.seconds, doubts=_without_lack(launch), adjusted=other)
+        for launch, other in zip(launches, adjusted, strict=True)
+    ]
+
+
+def _lacks_only_quiet(launch: Launch) -> bool:
+    return {doubt.rule for doubt in launch.doubts if doubt.rule.spoils} == {rules.NO_QUIET_TURN}
+
+
+def _without_lack(launch: Launch) -> tuple[Doubt, ...]:
+    return tuple(doubt for doubt in launch.doubts if doubt.rule is not rules.NO_QUIET_TURN)
 
 
 def _with_lack_of_quiet(launch: Launch) -> Launch:

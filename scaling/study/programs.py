@@ -1,7 +1,7 @@
 """Programs that a study measures: a command line, and what belongs to it. Pure.
 
 A `[[programs]]` table, `scaling run` and the short form `command: ./prog -t {threads}` all describe a `Program`.
-Placeholders are filled in for every run. Braces around any other word are written twice; all others stand for themselves.
+Placeholders are filled in for every run. Braces around another word are written twice; all others stay as they are.
 
     {threads}  {cores}  {smt}  {cpus}  {items}        and {intra}, {inter} where a study varies them
 """

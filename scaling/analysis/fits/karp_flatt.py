@@ -85,7 +85,7 @@ def _series(
     pooled = map(Estimate, *(np.exp(logs + side * reach).tolist() for side in (0.0, -1.0, 1.0)))
     one_core, points = series.observations[baseline], [series.observations[index] for index in others]
     ratios = [
-        (_time_ratio(point, one_core) or usual).reach_further(down=point.share_taken, up=one_core.share_taken)
+        (_time_ratio(point, one_core) or usual).reach_further(point.reach.over(one_core.reach))
         for point, usual in zip(points, pooled, strict=True)
     ]
     fractions = [_fraction(ratio, n) for ratio, n in zip(ratios, cores.tolist(), strict=True)]

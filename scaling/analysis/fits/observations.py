@@ -11,9 +11,9 @@ counts, with a normal prior around 0 as the penalty. With one value per count no
 weigh the same. The uncertainty of the slope is kept: whatever depends on the noise of few launches at many cores is
 judged by fewer degrees of freedom.
 
-What others took of quiet turns (`share_taken`) has slowed all launches of a count by anything between nothing and that
-share. Launches do not show it, so the mean of a count is worth fewer of them: as many as would leave it with the mean
-square of that error, a third of the share's square, besides their noise.
+What others took of quiet turns, or what was taken off for it, has moved all launches of a count by anything up to their
+`reach`. Launches do not show it, so the mean of a count is worth fewer of them: as many as would leave it with the mean
+square of that error, a third of the square of the reach, besides their noise.
 """
 
 from collections.abc import Callable, Sequence
@@ -104,15 +104,15 @@ def _counts(observations: tuple[Observation, ...]) -> Counts:
     blocks = matched([point.blocks for point in observations], logs)
     seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
     seen = replace(seen, errors=_errors(seen, logs))
-    return _worth_less(seen, np.array([point.share_taken for point in observations]))
+    return _worth_less(seen, np.array([point.reach.largest for point in observations]))
 
 
-def _worth_less(seen: Counts, share_taken: Floats) -> Counts:
-    """The counts, with means that others may have shifted worth as many launches as are as uncertain."""
-    if not seen.pure_df or not share_taken.any():
+def _worth_less(seen: Counts, reach: Floats) -> Counts:
+    """The counts, with means that may all be off worth as many launches as are as uncertain."""
+    if not seen.pure_df or not reach.any():
         return seen
     noise = pure_error(seen, seen.slope.value) / seen.pure_df + LEAST_NOISE**2
-    shifts = share_taken**2 / 3.0 / (noise * variance_at(seen.cores, seen.slope.value))
+    shifts = reach**2 / 3.0 / (noise * variance_at(seen.cores, seen.slope.value))
     return replace(seen, launches=1.0 / (1.0 / seen.launches + shifts))
 
 

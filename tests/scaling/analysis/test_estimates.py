@@ -3,7 +3,7 @@ from math import exp, inf
 
 import pytest
 
-from scaling.analysis.estimates import Estimate, mean, ratio, student_p, student_t
+from scaling.analysis.estimates import Estimate, Reach, mean, ratio, student_p, student_t
 
 
 def sample(chance: random.Random, count: int, deviation: float = 0.02) -> list[float]:
@@ -56,6 +56,6 @@ def test_half_the_width_is_a_ratio_of_the_value():
 
 
 def test_an_interval_reaches_as_far_as_an_error_that_all_values_share():
-    further = Estimate(2.0, 1.9, 2.1).reach_further(down=0.1, up=0.5)
+    further = Estimate(2.0, 1.9, 2.1).reach_further(Reach(down=0.1, up=0.5))
     assert (further.value, further.low, further.high) == (2.0, pytest.approx(1.71), pytest.approx(4.2))
-    assert Estimate(2.0).reach_further(0.1, 0.1) == Estimate(2.0)
+    assert Estimate(2.0).reach_further(Reach(0.1, 0.1)) == Estimate(2.0)

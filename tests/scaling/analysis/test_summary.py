@@ -116,7 +116,7 @@ def test_where_one_launch_is_far_faster_than_all_others_the_interval_holds_it_an
     assert (summary.verdict, summary.left_out) == (Verdict.IMPRECISE, 0)
     assert summary.step.low < fast
     assert summary.step.high > 1.52
-    assert summary.share_taken == pytest.approx(1 - fast / 1.49)
+    assert summary.reach.down == pytest.approx(1 - fast / 1.49)
 
 
 def turn(number: int, seconds: float, disturbance: float = 0.0) -> TurnTimes:

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.shared.launches import Truth, series
+from scaling.analysis.estimates import Reach
 from scaling.analysis.fits.karp_flatt import Noise, _trend, karp_flatt_series
 from scaling.analysis.fits.observations import counts, pure_error
 from scaling.analysis.series import Observation, Series
@@ -74,7 +75,7 @@ def test_what_others_took_of_either_side_is_in_the_interval():
     times_of = {1.0: (1.0, 1.002, 0.998), 2.0: (0.55, 0.551, 0.549)}
     shares = {1.0: 0.01, 2.0: 0.02}
     observed = {cores: Observation(cores, seconds) for cores, seconds in times_of.items()}
-    slowed = {cores: replace(one, share_taken=shares[cores]) for cores, one in observed.items()}
+    slowed = {cores: replace(one, reach=Reach(shares[cores])) for cores, one in observed.items()}
     (plain,), (seen,) = (traced(Series("x", tuple(side.values()))).values for side in (observed, slowed))
     assert seen.fraction.value == plain.fraction.value
     assert seen.fraction.low < plain.fraction.low - 0.02

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import Truth, series
+from scaling.analysis.estimates import Reach
 from scaling.analysis.fits.observations import counts, noise_slope, pure_error, variance_at, weights
 from scaling.analysis.series import Observation, Series
 
@@ -46,7 +47,7 @@ def test_a_count_weighs_its_launches_over_their_variance():
 
 def test_a_mean_that_others_may_have_shifted_is_worth_fewer_launches():
     made = series(STEADY, np.random.default_rng(3))
-    shifted = replace(made, observations=tuple(replace(one, share_taken=0.06) for one in made.observations))
+    shifted = replace(made, observations=tuple(replace(one, reach=Reach(0.06)) for one in made.observations))
     plain, seen = counts(made), counts(shifted)
     noise = pure_error(plain, plain.slope.value) / plain.pure_df * variance_at(plain.cores, plain.slope.value)
     assert noise / seen.launches == pytest.approx(noise / plain.launches + 0.06**2 / 3, rel=1e-3)
