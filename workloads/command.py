@@ -19,6 +19,12 @@ LONGEST_LINE = 65536
 TAIL_BYTES = 4096
 
 
+class ProgramError(RuntimeError):
+    """What went wrong with a program, in a sentence that needs no traceback."""
+
+    explains_itself = True
+
+
 class Command:
     """Starts the program once per step, on the CPUs this process has."""
 
@@ -85,7 +91,7 @@ class Command:
                 self.last_cpu = _last_cpu(process.pid)
         if process.returncode and not self.ignore_failure:
             sys.stderr.write(tail.decode(errors="replace") if self.patterns else "")
-            raise RuntimeError(f"{' '.join(self.argv)} {_ending(process.returncode)}")
+            raise ProgramError(f"{' '.join(self.argv)} {_ending(process.returncode)}")
         return self._steps(marked, found, seconds)
 
     def _read(self, stream) -> tuple[list[float], dict[str, list[float]], bytes]:
@@ -104,7 +110,7 @@ class Command:
     def _steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
         for name, numbers in found.items():
             if not numbers:
-                raise RuntimeError(f"{self.patterns[name].pattern.decode()!r} for its {name} is nowhere in its output")
+                raise ProgramError(f"{self.patterns[name].pattern.decode()!r} for its {name} is nowhere in its output")
         if "items" in found:
             self.items_per_step = found["items"][-1]
         if "throughput" in found:
@@ -117,7 +123,7 @@ class Command:
             return
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=self.env, cwd=self.cwd)
         if done.returncode:
-            raise RuntimeError(f"{' '.join(argv)} {_ending(done.returncode)}")
+            raise ProgramError(f"{' '.join(argv)} {_ending(done.returncode)}")
 
 
 def _number(text: bytes | None) -> float:
@@ -125,7 +131,7 @@ def _number(text: bytes | None) -> float:
     try:
         return float((text or b"").replace(b",", b""))
     except ValueError:
-        raise RuntimeError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is no number") from None
+        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is no number") from None
 
 
 def _last_cpu(pid: int) -> int:

@@ -97,18 +97,18 @@ def run(
     }
     given = _split(words, name)
     programs = tuple(Program(name=one.name, command=one.command(shell), **shared) for one in given)
-    study = Study(
-        name=programs[0].name,
-        question="How does it scale, and so how many cores should it get?",
-        programs=programs,
-        cores=cores,
-        smt=smt,
-        placements=tuple(placement or ["compact"]),
-        scale="weak" if weak else "strong",
-        launches=launches,
-        timeout_seconds=timeout,
-    )
-    job = prepare(study, output, (), budget, full)
+    keys: dict[str, Any] = {
+        "name": programs[0].name,
+        "question": "How does it scale, and so how many cores should it get?",
+        "programs": programs,
+        "cores": cores,
+        "smt": smt,
+        "placements": placement or ["compact"],
+        "scale": "weak" if weak else "strong",
+        "launches": launches,
+        "timeout_seconds": timeout,
+    }
+    job = prepare(Study(**keys), output, (), budget, full)
     print_notes(job.notes)
     if dry_run:
         print_plan(job)

@@ -211,9 +211,9 @@ class Child:
     def _seconds_to_sleep(self, deadline: float) -> float:
         """Until the deadline or, where its processes are looked at, the next look."""
         seconds = max(0.0, deadline - time.monotonic())
-        if self._tree is None or self._state.pid is None:
+        if self._tree is None or self.pid is None:
             return seconds
-        return min(seconds, self._tree.look(self._state.pid))
+        return min(seconds, max(0.0, self._tree.look(self.pid)))
 
     def request(self, message: object) -> None:
         """Send it a message; one that is gone shows as its next message is awaited."""

@@ -108,7 +108,8 @@ def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn
         pipes.send(measure(request, started_ns, pipes))
     except BaseException as error:
         pipes.send(RunFailure(reason(error)))
-        traceback.print_exc()
+        if not _explains_itself(error):
+            traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -429,9 +430,16 @@ def reason(error: BaseException) -> str:
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing in EXTRAS:
         return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{EXTRAS[missing]}]'"
-    frame = traceback.extract_tb(error.__traceback__)[-1]
     words = " ".join(str(error).split())[:LONGEST_REASON] or "no message"
+    if _explains_itself(error):
+        return words
+    frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {words} ({os.path.basename(frame.filename)} line {frame.lineno})"
+
+
+def _explains_itself(error: BaseException) -> bool:
+    """Whether an error says all there is to say, as that of a program does."""
+    return getattr(error, "explains_itself", False) is True
 
 
 def stop_reason(step_seconds: Sequence[float], elapsed: float, limits: Limits) -> str | None:

@@ -36,7 +36,8 @@ Threads = Count | Literal["auto", "cpus", "cores"]
 Start = Literal["spawn", "fork"]
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
-Words = Annotated[tuple[Word, ...], Field(min_length=1), BeforeValidator(as_list)]
+Names = Annotated[tuple[Word, ...], BeforeValidator(as_list)]
+Words = Annotated[Names, Field(min_length=1)]
 Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
@@ -54,7 +55,7 @@ class Study:
 
     name: Annotated[Word, takes("text")] = "study"
     question: Annotated[str, takes("text")] = ""
-    workloads: Annotated[Words, takes(WORKLOADS)] = ()
+    workloads: Annotated[Names, takes(WORKLOADS)] = ()
     programs: Annotated[tuple[Program, ...], takes("tables with a name and a command")] = ()
     modes: Annotated[Modes, takes("'train', 'infer' or both in a list")] = ("train",)
     size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"

@@ -1,3 +1,4 @@
+import os
 import re
 import sys
 
@@ -5,7 +6,7 @@ import pytest
 
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
-from tests.scaling.cli.scaling import complaint, scaling
+from tests.scaling.cli.scaling import BARE, complaint, scaling
 
 MOST = len(read_topology().cores)
 FEW = ["--no-report", "--launches", "3"]
@@ -46,13 +47,15 @@ def test_a_program_that_always_fails_is_started_once_per_core_count_and_heard(fo
     assert "failing said: no such planet" in done.stderr
 
 
-def test_what_a_program_gets_of_the_shell_is_said(folder, monkeypatch):
-    monkeypatch.setenv("PLANET", "mars")
+def test_what_a_program_gets_of_the_shell_is_said(folder):
+    shell = {"env": {**BARE, "PLANET": "mars", "SCALING_LOCK": os.environ["SCALING_LOCK"]}}
     check = ["sh", "-c", 'test "$PLANET" = mars']
-    told = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", *check)
+    told = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", *check, **shell)
     assert "PLANET" in told.stderr.split("that no program gets:")[1].splitlines()[0]
     assert told.returncode == 1
-    kept = scaling("run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder.with_name("kept"), "--", *check)
+    kept = scaling(
+        "run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder.with_name("kept"), "--", *check, **shell
+    )
     assert kept.returncode == 0, kept.stderr
 
 
