@@ -16,7 +16,7 @@ from statistics import fmean, quantiles
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, adjust, slope
-from scaling.analysis.estimates import Estimate, Reach
+from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
@@ -83,7 +83,8 @@ class Summary:
 
     The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
     were left out for what happened beside them, or for being slower than the others, are `disturbed`. `turn_ratios` are
-    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up.
+    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up. `reach` is by how
+    much the step time may be off for reasons that the launches cannot know.
     """
 
     point: Point
@@ -97,6 +98,7 @@ class Summary:
     slowdown: HostSlowdown | None = None
     disturbed: tuple[Launch, ...] = ()
     turn_ratios: tuple[tuple[float, ...], ...] = ()
+    reach: Reach = NO_REACH
 
     @property
     def valid(self) -> bool:
@@ -107,11 +109,6 @@ class Summary:
     def launches(self) -> tuple[float, ...]:
         """The seconds of the launches that count, in the order they were made."""
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
-
-    @property
-    def reach(self) -> Reach:
-        """By how much the step time may be off for reasons that the launches cannot know."""
-        return reach_of(self.used)
 
     @property
     def comparable(self) -> tuple[Launch, ...]:
@@ -138,7 +135,8 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
     used = [launch for launch in measured if not launch.spoiled]
-    mean = estimates.mean(_seconds(used)).reach_further(reach_of(used)) if used else None
+    reach = reach_of(used)
+    mean = estimates.mean(_seconds(used)).reach_further(reach) if used else None
     about_point = tuple(_about_point(used, mean))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, mean, measured)
@@ -157,6 +155,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         slowdown=_slowdown(list(chain(*turns))) if turns else None,
         disturbed=tuple(launch for launch in measured if launch.spoiled and not launch.misplaced),
         turn_ratios=tuple(tuple(ratio for ratio, _ in launch) for launch in turns),
+        reach=reach,
     )
 
 

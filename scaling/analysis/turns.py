@@ -165,6 +165,8 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
 
 def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
+    if min(steps) >= 2 * WINDOW_SECONDS:
+        return list(steps)
     total = sum(steps)
     count = max(1, round(total / WINDOW_SECONDS))
     windows: list[list[float]] = []

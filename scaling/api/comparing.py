@@ -28,7 +28,7 @@ from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.machine.doctor.procfs import examine
 from scaling.reporting.words import count
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, planned_launch
 from scaling.results.store import ROWS, Store, read_rows
 from scaling.running import loop
 from scaling.running.paired_schedule import PairedSchedule, Side
@@ -165,7 +165,7 @@ class _Stores:
 
 def _side(job: Job) -> Side:
     points = list(dict.fromkeys(run.point for run in job.plan.runs))
-    earlier = [launch_of(row) for row in read_rows(job.folder)] if (job.folder / ROWS.file).exists() else []
+    earlier = [planned_launch(row) for row in read_rows(job.folder)] if (job.folder / ROWS.file).exists() else []
     return Side(points, lambda launch: block(job.study, job.topology, points, launch), earlier)
 
 

@@ -26,7 +26,7 @@ from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.jsonl import Lines
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, planned_launch
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import loop
@@ -124,7 +124,7 @@ class Job:
 
     def schedule(self) -> Schedule:
         """The runs to make, after those that the folder has."""
-        earlier = map(launch_of, read_rows(self.folder)) if (self.folder / "rows.jsonl").exists() else ()
+        earlier = map(planned_launch, read_rows(self.folder)) if (self.folder / "rows.jsonl").exists() else ()
         points = list(dict.fromkeys(run.point for run in self.plan.runs))
         return Schedule(
             self.study,
@@ -389,7 +389,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
     def worth_more() -> list[Point]:
         return [point for point in job.imprecise_points(traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
 
-    schedule = Schedule(job.study, job.plan.runs, [launch_of(one.row) for one in traced], needs_more=worth_more)
+    schedule = Schedule(job.study, job.plan.runs, [planned_launch(one.row) for one in traced], needs_more=worth_more)
     if not schedule.pending and not worth_more():
         monitor.note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
         return

@@ -169,11 +169,15 @@ def public_row(row: Row) -> Row:
     home, private, public = _public_environment(row.environment)
     point = row.run.point
     workload = without_secrets(point.workload)
+    texts = _change_texts(row.outcome, lambda text: without_home(without_secrets(text), home))
+    versions = _public_versions(row.versions, home)
+    if not private and (workload, texts, versions) == (point.workload, row.outcome, row.versions):
+        return row
     return replace(
         row,
         run=row.run if workload == point.workload else replace(row.run, point=replace(point, workload=workload)),
-        outcome=_change_texts(row.outcome, lambda text: without_home(without_secrets(text), home)),
-        versions=_public_versions(row.versions, home),
+        outcome=texts,
+        versions=versions,
         environment=public,
         left_out=tuple(dict.fromkeys((*row.left_out, *private))),
     )
@@ -422,7 +426,6 @@ def launch_of(row: Row) -> Launch:
         wall_seconds=outcome.sections.wall,
         reason=outcome.reason,
         steps=len(counted),
-        step_noise=step_noise(counted),
         run_seconds=outcome.sections.run,
         mhz=row.witness.mhz,
         truth=outcome.truth,
@@ -430,6 +433,12 @@ def launch_of(row: Row) -> Launch:
         turns=timed,
         cohort=row.run.cohort.name if row.run.cohort else None,
     )
+
+
+def planned_launch(row: Row) -> Launch:
+    """A row as a schedule sees it, which also asks how noisy its steps were."""
+    turns = counted_steps(row.outcome.step_seconds, _turns(row))
+    return replace(launch_of(row), step_noise=step_noise([seconds for _, steps in turns for seconds in steps]))
 
 
 def is_execution(row: Row) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from scaling.analysis.summary import Launch
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, planned_launch
 from scaling.results.traces import TracedRow
 from scaling.study.planning import Point, Run
 
@@ -100,6 +100,6 @@ def _loop(
 ) -> None:
     for result in results:
         store.append(result)
-        schedule.record(launch_of(row_of(result)))
+        schedule.record(planned_launch(row_of(result)))
         on_row(result)
         check_stop()

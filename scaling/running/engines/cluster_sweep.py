@@ -15,7 +15,7 @@ from scaling.errors import ScalingError
 from scaling.results.cluster_folder import Journal
 from scaling.results.ledger import run_key
 from scaling.results.machine_file import read_machine_facts, write_machine_facts
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import Row, planned_launch
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running.engines.parsl import ParslEngine, StoppedError, StudyText
 from scaling.running.engines.watch import NodeTypeError
@@ -96,7 +96,7 @@ class NodeTypeSweep:
             write_machine_facts(self.folder, plan.machine)
         self.store.write_findings(plan.findings)
         self.journal.write("planned", self.name, runs=len(plan.runs), study=_digest(self.engine.study_text))
-        schedule = Schedule(self.study, plan.runs, map(launch_of, read_rows(self.folder)))
+        schedule = Schedule(self.study, plan.runs, map(planned_launch, read_rows(self.folder)))
         total = schedule.total
         on_event(NodeTypePlanned(self.name, schedule.completed, total, plan.notes))
 
