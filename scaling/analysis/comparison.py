@@ -2,23 +2,36 @@
 
 Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
 calls identical programs different up to a quarter of the time. Launches that are left out of their point for nothing
-but being slow are compared as well: what is chosen by its result on either side is not exchangeable.
+but being slow are compared as well: what is chosen by its result on either side is not exchangeable. Points that are
+disturbed or not valid on either side are not compared: their times are bounds. What others took of launches that count
+widens the interval of a ratio, and a ratio whose interval then includes one is no difference.
 
 Results that were made in turns with each other share cohorts: then the launches of a cohort are compared with each
 other, round by round, and whatever the machine did to both falls out. Many points make chance differences likely, so
 their probabilities are adjusted together: `scaling.analysis.permutation` has the test.
+
+A gate asks whether the second is slower by more than a margin. The same test answers it, with the second side's times
+divided by one plus the margin.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, log, nan
+from itertools import repeat
+from math import exp, log, log1p, nan
 from statistics import median
 from typing import Literal
 
 from scaling.analysis import rules
 from scaling.analysis.estimates import Estimate, mean
-from scaling.analysis.permutation import SIGNIFICANCE, PermutationTest, fewest_launches, paired_tests, permutation_tests
+from scaling.analysis.permutation import (
+    SIGNIFICANCE,
+    Logs,
+    PermutationTest,
+    fewest_launches,
+    paired_tests,
+    permutation_tests,
+)
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
@@ -34,7 +47,16 @@ class Change(StrEnum):
     FASTER = "faster"
     NONE_SHOWN = "no-difference-shown"
     TOO_FEW = "too-few-launches"
+    NOT_COMPARABLE = "not-comparable"
     UNKNOWN = "unknown"
+
+
+class Gate(StrEnum):
+    """Whether a change passes: not where a point is shown to be slower by more than the margin."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NO_ANSWER = "no-answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +72,9 @@ class Difference:
     """One point in both results: the ratio of step times, second over first, and how likely chance explains it.
 
     `pairs` is how many launches of either side were compared with each other, where both took turns. There is no
-    probability where launches are equal, and `launches_needed` where there are too few to show anything.
+    probability where launches are equal or a side is not comparable, and `launches_needed` where there are too few to
+    show anything. `beyond_margin` is the probability, all points considered, that chance explains a ratio above one
+    plus the margin of a gate; None where the ratio is not above it.
     """
 
     first: Summary
@@ -60,6 +84,7 @@ class Difference:
     adjusted: float | None = None
     pairs: int | None = None
     launches_needed: int | None = None
+    beyond_margin: float | None = None
 
     @property
     def point(self) -> Point:
@@ -68,12 +93,25 @@ class Difference:
 
     @property
     def differs(self) -> bool:
-        """Whether chance is ruled out, all points considered."""
-        return self.adjusted is not None and self.adjusted < SIGNIFICANCE
+        """Whether chance is ruled out, all points considered, and so is what others took of the launches."""
+        may_be_one = self.ratio.low is not None and self.ratio.high is not None and self.ratio.low < 1 < self.ratio.high
+        return self.adjusted is not None and self.adjusted < SIGNIFICANCE and not may_be_one
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the launches of both sides can be held against each other; those in turns met the same load."""
+        return self.pairs is not None or (_is_sound(self.first) and _is_sound(self.second))
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a test that could have shown a difference."""
+        return self.adjusted is not None and self.launches_needed is None
 
     @property
     def verdict(self) -> Change:
         """Whether the second is slower or faster, as far as is known."""
+        if not self.comparable:
+            return Change.NOT_COMPARABLE
         if self.launches_needed is not None:
             return Change.TOO_FEW
         if self.adjusted is None:
@@ -93,23 +131,49 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two results held against each other, point by point, and the points only one of them has."""
+    """Two results held against each other, point by point, and the points only one of them has.
+
+    `margin` is the ratio less one above which a gate fails; None where no gate was asked for.
+    """
 
     differences: tuple[Difference, ...]
     only_first: tuple[Point, ...]
     only_second: tuple[Point, ...]
+    margin: float | None = None
+
+    @property
+    def beyond_margin(self) -> tuple[Difference, ...]:
+        """The points at which the second is shown to be slower by more than the margin."""
+        return tuple(one for one in self.differences if self._is_beyond(one))
+
+    @property
+    def gate(self) -> Gate | None:
+        """The answer of a gate: none where no point could have shown anything."""
+        if self.margin is None:
+            return None
+        if self.beyond_margin:
+            return Gate.FAILED
+        return Gate.PASSED if any(one.tested for one in self.differences) else Gate.NO_ANSWER
+
+    def _is_beyond(self, one: Difference) -> bool:
+        above = self.margin is not None and one.ratio.low is not None and one.ratio.low >= 1 + self.margin
+        return above and one.beyond_margin is not None and one.beyond_margin < SIGNIFICANCE
 
 
-def compare(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
-    """Every point measured in both, matched by all its settings or, where both took turns, by cohort and cores."""
+def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float | None = None) -> Comparison:
+    """Every point measured in both, matched by all its settings or, where both took turns, by cohort and cores.
+
+    With a margin, such as 0.05, also which points are slower by more than that.
+    """
     one, other = _by_point(first), _by_point(second)
     partners = _partners_by_cohort(one, other)
     matches = partners or {point: point for point in one if point in other}
     matched = [(one[point], other[partner]) for point, partner in matches.items()]
     return Comparison(
-        tuple(_paired_differences(matched) if partners else _differences(matched)),
+        tuple(_paired_differences(matched, margin) if partners else _differences(matched, margin)),
         tuple(point for point in one if point not in matches),
         tuple(point for point in other if point not in matches.values()),
+        margin,
     )
 
 
@@ -139,38 +203,68 @@ def _by_cohort(summary: Summary) -> dict[str, Launch]:
     return {launch.cohort: launch for launch in (*summary.used, *summary.disturbed) if launch.cohort is not None}
 
 
-def _differences(matched: Sequence[tuple[Summary, Summary]]) -> Iterator[Difference]:
+def _differences(matched: Sequence[tuple[Summary, Summary]], margin: float | None) -> Iterator[Difference]:
     """Differences of launches that were made independently, from their logarithms."""
     testable = [pair for pair in matched if _is_testable(pair)]
-    tests = iter(permutation_tests([_logs(first) for first, _ in testable], [_logs(second) for _, second in testable]))
+    before, after = ([_logs(pair[side]) for pair in testable] for side in (0, 1))
+    tests = iter(permutation_tests(before, after))
+    gates = _beyond(margin, after, lambda shifted: permutation_tests(before, shifted))
     for pair in matched:
-        yield _difference(pair, next(tests)) if _is_testable(pair) else _untested(pair)
+        yield _difference(pair, next(tests), next(gates), margin) if _is_testable(pair) else _untested(pair)
 
 
-def _paired_differences(matched: Sequence[tuple[Summary, Summary]]) -> Iterator[Difference]:
+def _paired_differences(matched: Sequence[tuple[Summary, Summary]], margin: float | None) -> Iterator[Difference]:
     """Differences of launches that took turns with each other."""
     differences = [_paired_logs(*pair) for pair in matched]
-    for pair, logs, test in zip(matched, differences, paired_tests(differences), strict=True):
-        yield _difference(pair, test, pairs=len(logs))
+    tests, gates = paired_tests(differences), _beyond(margin, differences, paired_tests)
+    for pair, logs, test in zip(matched, differences, tests, strict=True):
+        yield _difference(pair, test, next(gates), margin, pairs=len(logs))
 
 
-def _difference(pair: tuple[Summary, Summary], test: PermutationTest, pairs: int | None = None) -> Difference:
+def _beyond(
+    margin: float | None, logs: Sequence[Logs], test: Callable[[Sequence[Logs]], list[PermutationTest]]
+) -> Iterator[PermutationTest | None]:
+    """The tests of what is left of differences beyond a margin; none without one."""
+    if margin is None:
+        return repeat(None)
+    shift = log1p(margin)
+    return iter(test([{block: value - shift for block, value in one.items()} for one in logs]))
+
+
+def _difference(
+    pair: tuple[Summary, Summary],
+    test: PermutationTest,
+    gate: PermutationTest | None,
+    margin: float | None,
+    pairs: int | None = None,
+) -> Difference:
     ratio = test.difference().map(lambda logs: exp(max(-LARGEST_LOG, min(LARGEST_LOG, logs))))
     needed = None if test.enough else fewest_launches(paired=pairs is not None)
-    return Difference(*pair, ratio, test.probability, test.adjusted, pairs, needed)
+    above = gate is not None and ratio.value > 1 + (margin or 0.0)
+    if pairs is None:
+        ratio = ratio.reach_further(pair[1].reach.over(pair[0].reach))
+    return Difference(
+        *pair, ratio, test.probability, test.adjusted, pairs, needed, gate.adjusted if gate and above else None
+    )
 
 
 def _untested(pair: tuple[Summary, Summary]) -> Difference:
-    """The ratio alone, where a side has no launch that counts or chance has nothing to show."""
+    """The ratio alone, where a side has no launch that counts, is not sound, or chance has nothing to show."""
     first, second = (summary.step.value if summary.step else nan for summary in pair)
-    few = not all(_logs(summary) for summary in pair)
+    few = all(map(_is_sound, pair)) and not all(_logs(summary) for summary in pair)
     return Difference(*pair, Estimate(second / first), launches_needed=fewest_launches(paired=False) if few else None)
 
 
 def _is_testable(pair: tuple[Summary, Summary]) -> bool:
     """Whether both sides have launches, and those of one are not equal to the last digit: chance shows in something."""
     logs = [[*_logs(summary).values()] for summary in pair]
-    return all(logs) and not all(len(set(values)) == 1 < len(values) for values in logs)
+    differ = not all(len(set(values)) == 1 < len(values) for values in logs)
+    return all(logs) and differ and all(map(_is_sound, pair))
+
+
+def _is_sound(summary: Summary) -> bool:
+    """Whether its launches show the program: neither disturbed nor of another point, though they may be equal."""
+    return summary.valid or any(doubt.rule is rules.EQUAL for doubt in summary.doubts)
 
 
 def _logs(summary: Summary) -> dict[int, float]:

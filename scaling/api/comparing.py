@@ -102,7 +102,9 @@ def variant_setting(text: str) -> str:
     return text
 
 
-def carry_out_comparison(job: PairedJob, retry_failed: bool, wait: bool, monitor: Monitor) -> Comparison:
+def carry_out_comparison(
+    job: PairedJob, retry_failed: bool, wait: bool, monitor: Monitor, margin: float | None = None
+) -> Comparison:
     """Make the cohorts that the folders lack, and compare; whatever ends this early leaves whole rows."""
     for one in job.jobs:
         refuse_another_study(one)
@@ -118,7 +120,7 @@ def carry_out_comparison(job: PairedJob, retry_failed: bool, wait: bool, monitor
             store.write_machine(one.machine, one.topology)
             store.write_findings(examine(one.topology))
         _measure(job, stores, lock_fd, monitor)
-    return load(job.first.folder).compare(load(job.second.folder))
+    return load(job.first.folder).compare(load(job.second.folder), margin=margin)
 
 
 def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Monitor) -> None:

@@ -1,14 +1,14 @@
-"""`scaling compare`: which points of two results folders, or of two variants of a study, differ."""
+"""`scaling compare`: which points of two results, or of two variants of a study, differ; a gate for CI."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scaling.analysis.comparison import Comparison
+from scaling.analysis.comparison import Comparison, Gate
 from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
 from scaling.api.results import load
-from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.options import Columns, CoresFrom, Full, Json, NoWait, RetryFailed, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.errors import StudyError
@@ -17,18 +17,34 @@ from scaling.reporting.points import (
     comparison_facts,
     comparison_table,
     difference_reasons,
+    gate_sentence,
     too_few_sentence,
 )
 from scaling.reporting.words import count, point_words
 
 SIDES = ("first", "second")
 
+# The status of a gate: no answer is neither, so that a script can tell a busy machine from a slow program.
+STATUS = {Gate.PASSED: 0, Gate.FAILED: 1, Gate.NO_ANSWER: 3}
+
 
 def compare(
     first: Annotated[
-        Path, typer.Argument(metavar="DIR_A|STUDY", help="A results folder, or with --between what to measure.")
+        Path,
+        typer.Argument(
+            metavar="A|STUDY", help="A results folder or file, - for stdin; or with --between what to measure."
+        ),
     ],
-    second: Annotated[Path | None, typer.Argument(metavar="[DIR_B]", help="Another one.")] = None,
+    second: Annotated[Path | None, typer.Argument(metavar="[B]", help="Another one.")] = None,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-above",
+            metavar="5%",
+            help="A gate: status 1 only where B is shown to be slower than A by more than this, 3 where nothing could "
+            "be compared.",
+        ),
+    ] = None,
     between: Annotated[
         tuple[str, str],
         typer.Option(
@@ -58,38 +74,64 @@ def compare(
     across_machines: Annotated[
         bool, typer.Option("--across-machines", help="Compare although the machines are not alike.")
     ] = False,
+    cores_from: CoresFrom = None,
+    columns: Columns = None,
     as_json: Json = False,
 ) -> None:
     """Say which points differ, by how much, and with what certainty; status 1 when any does.
 
-    Example: scaling compare results/before results/after
+    Points that are disturbed or not valid on either side are not comparable. With --fail-above the status is that of
+    the gate: 0 where no point is shown to be slower by more, 1 where one is, 3 where nothing could be compared.
+
+    Example: scaling compare results/before results/after --fail-above 5%
 
     Example: scaling compare quick --between intra=1 intra=2
     """
+    margin = None if fail_above is None else parse_margin(fail_above)
     if any(between):
         if second is not None:
             raise StudyError(f"--between measures two variants of {first}; leave {second} out")
         job = prepare_comparison(str(first), between, output, settings or [], budget, full)
-        comparison, folders = _measure_variants(job, between, retry_failed, not no_wait)
+        comparison, folders = _measure_variants(job, between, retry_failed, not no_wait, margin)
     else:
         if second is None:
             raise StudyError("give two results folders, or one study with --between A B")
+        results = [load(path, cores_from=cores_from, columns=parse_columns(columns)) for path in (first, second)]
         if budget is not None:
             raise StudyError(f"--budget {budget}: results folders are compared as they are; it goes with --between A B")
         if full:
             raise StudyError("--full: results folders are compared as they are; it goes with --between A B")
-        comparison, folders = load(first).compare(load(second), across_machines=across_machines), (first, second)
+        comparison = results[0].compare(results[1], across_machines=across_machines, margin=margin)
+        folders = first, second
+        print_notes(dict.fromkeys(note for one in results for note in one.table_notes))
     _print(comparison, folders, as_json)
-    if any(difference.differs for difference in comparison.differences):
-        raise typer.Exit(1)
+    raise typer.Exit(_status(comparison))
+
+
+def parse_margin(text: str) -> float:
+    """A margin as '5%' or '0.05'."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        margin = float(number) / (100 if percent else 1)
+    except ValueError:
+        margin = -1.0
+    if rest.strip() or not 0.0 <= margin < (10.0 if percent else 1.0):
+        raise StudyError(f"--fail-above {text}: give how much slower is too much, as 5% or 0.05")
+    return margin
+
+
+def _status(comparison: Comparison) -> int:
+    if comparison.gate is not None:
+        return STATUS[comparison.gate]
+    return int(any(difference.differs for difference in comparison.differences))
 
 
 def _measure_variants(
-    job: PairedJob, variants: tuple[str, str], retry_failed: bool, wait: bool
+    job: PairedJob, variants: tuple[str, str], retry_failed: bool, wait: bool, margin: float | None
 ) -> tuple[Comparison, tuple[Path, ...]]:
     """Measure two variants in turns with each other, and say where the rows of each are."""
     print_notes(job.notes)
-    comparison = carry_out_comparison(job, retry_failed, wait, Progress())
+    comparison = carry_out_comparison(job, retry_failed, wait, Progress(), margin)
     folders = tuple(one.folder for one in job.jobs)
     print_notes(f"{side} is {text}, in {folder}" for side, text, folder in zip(SIDES, variants, folders, strict=True))
     return comparison, folders
@@ -99,7 +141,7 @@ def _print(comparison: Comparison, folders: tuple[Path, ...], as_json: bool) -> 
     if as_json:
         print_json(comparison_facts(comparison))
         return
-    print_lines(comparison_answer(comparison))
+    print_lines(comparison_answer(comparison), *filter(None, [gate_sentence(comparison)]))
     print_table(comparison_table(comparison))
     for folder, only in zip(folders, (comparison.only_first, comparison.only_second), strict=True):
         if only:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 
-from scaling.analysis.comparison import Change, Comparison, Difference
+from scaling.analysis.comparison import Change, Comparison, Difference, Gate
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
-from scaling.analysis.summary import HostSlowdown, PointSelection
+from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
 from scaling.reporting.verdicts import (
     SLOWER,
     VERDICT_WORDS,
@@ -20,7 +20,16 @@ from scaling.reporting.verdicts import (
     verdict_counts,
     verdict_words,
 )
-from scaling.reporting.words import Table, count, duration, estimate_facts, interval_alone, point_words, share
+from scaling.reporting.words import (
+    Table,
+    count,
+    duration,
+    estimate_facts,
+    interval_alone,
+    point_words,
+    share,
+    with_interval,
+)
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
 from scaling.study.planning import PROGRAM_MODE, Point
@@ -29,6 +38,7 @@ from scaling.study.planning import PROGRAM_MODE, Point
 MOST_MACHINES = 4
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
+UNTOLD = (PROGRAM_MODE, "")  # what needs no column: a program has no mode, and another tool's file no placement
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
 
 CHANGE_WORDS = {
@@ -36,6 +46,7 @@ CHANGE_WORDS = {
     Change.FASTER: "faster",
     Change.NONE_SHOWN: "no difference shown",
     Change.TOO_FEW: "too few launches to tell",
+    Change.NOT_COMPARABLE: "not comparable",
     Change.UNKNOWN: "unknown",
 }
 
@@ -97,7 +108,7 @@ def host_sentence(points: Iterable[ScalingPoint]) -> str:
     turns = sum(slowdown.turns for _, slowdown in known)
     quiet = sum(round(slowdown.quiet_share * slowdown.turns) for _, slowdown in known)
     if not known:
-        return "No launch went well, so nothing is known of how quiet the host was."
+        return "Nothing is known of how quiet the host was."
     worst, slowdown = max(known, key=lambda one: one[1].p90)
     summary = f"{quiet} of {count(turns, 'turn')} were quiet"
     if not is_slower(slowdown):
@@ -112,7 +123,11 @@ def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
     return {
         "sentence": host_sentence(points),
         "points": [
-            {**asdict(point.summary.point), **_slowdown_facts(point.summary.slowdown), "verdict_code": point.verdict}
+            {
+                **_point_settings(point.summary.point),
+                **_slowdown_facts(point.summary.slowdown),
+                "verdict_code": point.verdict,
+            }
             for point in points
         ],
     }
@@ -121,7 +136,8 @@ def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
     """What is odd about the rows of an evaluation, what its fits leave out, and why."""
     left_out = filter(None, [left_out_sentence(evaluation.selection)])
-    return [*census_notes(evaluation.folder.census), *left_out, *map(str, evaluation.complaints)]
+    folder = evaluation.folder
+    return [*folder.notes, *census_notes(folder.census), *left_out, *map(str, evaluation.complaints)]
 
 
 def census_notes(census: RowCensus) -> list[str]:
@@ -184,18 +200,41 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def comparison_answer(comparison: Comparison) -> str:
     """The answer in one line."""
-    differing = [difference for difference in comparison.differences if difference.differs]
-    total = count(len(comparison.differences), "point")
+    compared = [difference for difference in comparison.differences if difference.comparable]
+    left = len(comparison.differences) - len(compared)
+    if not compared:
+        return f"none of {count(left, 'point')} can be compared: each is disturbed or not valid on a side"
+    return _shown_words(compared) + (f"; {left} not comparable: disturbed or not valid on a side" if left else "")
+
+
+def _shown_words(compared: Sequence[Difference]) -> str:
+    differing, total = [one for one in compared if one.differs], count(len(compared), "point")
     if not differing:
-        few = all(difference.verdict is Change.TOO_FEW for difference in comparison.differences)
+        few = all(difference.verdict is Change.TOO_FEW for difference in compared)
         return f"too few launches to tell in {total}" if few else f"no difference shown in {total}"
     largest = max(differing, key=lambda difference: abs(difference.ratio.value - 1))
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
     return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}"
 
 
+def gate_sentence(comparison: Comparison) -> str | None:
+    """Whether the second is slower by more than the margin of a gate, and by how much it could be; None without one."""
+    if comparison.gate is None:
+        return None
+    margin, beyond = f"more than {100 * (comparison.margin or 0.0):g} %", comparison.beyond_margin
+    if comparison.gate is Gate.NO_ANSWER:
+        return f"gate: no answer: no point could have shown that the second is slower by {margin}"
+    if comparison.gate is Gate.FAILED:
+        worst = max(beyond, key=lambda one: one.ratio.value)
+        slower = with_interval(worst.ratio, lambda ratio: f"{100 * (ratio - 1):.1f} %")
+        points = count(len(beyond), "point")
+        return f"gate: failed: slower by {margin} in {points}; the most: {point_words(worst.point)}, {slower}"
+    reach = max((one.ratio.high or one.ratio.value) - 1 for one in comparison.differences if one.tested)
+    return f"gate: passed: no point is shown to be slower by {margin}; intervals reach to {100 * reach:+.1f} %"
+
+
 def _unusual(points: Sequence[Point]) -> list[str]:
-    return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} - {usual, PROGRAM_MODE}]
+    return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} - {usual, *UNTOLD}]
 
 
 def _settings(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
@@ -208,10 +247,9 @@ def _figure_cells(point: ScalingPoint) -> list[str]:
         return ["-"] * 7
     half, rate = summary.step.half_width, summary.rate
     speedup, efficiency = (None, None) if point.unknown else (point.speedup, point.efficiency)
-    most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
     limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
     return [
-        most + duration(summary.step.value),
+        _step_cell(summary),
         "-" if half is None else share(half),
         "-" if rate is None else f"{rate.value:.4g}",
         "-" if speedup is None else f"{limit}{speedup.value:.3f}",
@@ -222,16 +260,26 @@ def _figure_cells(point: ScalingPoint) -> list[str]:
 
 
 def _difference(difference: Difference) -> list[str]:
-    first, second = (summary.step for summary in (difference.first, difference.second))
+    ratio = _ratio(difference)
     return [
-        "-" if first is None else duration(first.value),
-        "-" if second is None else duration(second.value),
-        f"{difference.ratio.value:.4f}",
-        _between(difference.ratio, "{:.3f}"),
+        *(_step_cell(summary) for summary in (difference.first, difference.second)),
+        "-" if ratio is None else f"{ratio.value:.4f}",
+        _between(ratio, "{:.3f}"),
         "-" if difference.adjusted is None else f"{difference.adjusted:.2g}",
         _launch_counts(difference),
         CHANGE_WORDS[difference.verdict],
     ]
+
+
+def _ratio(difference: Difference) -> Estimate | None:
+    """The ratio of a difference; None where the times of a side are no more than bounds."""
+    return difference.ratio if difference.comparable else None
+
+
+def _step_cell(summary: Summary) -> str:
+    """A step time; of a disturbed point an upper bound."""
+    most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
+    return "-" if summary.step is None else most + duration(summary.step.value)
 
 
 def _launch_counts(difference: Difference) -> str:
@@ -269,7 +317,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
     """A point with its figures, unrounded, and its verdict."""
     summary = point.summary
     return {
-        **asdict(summary.point),
+        **_point_settings(summary.point),
         "launches": len(summary.used),
         "left_out": summary.left_out,
         "failures": summary.failures,
@@ -303,21 +351,28 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
     """Two results held against each other."""
     return {
         "differs": any(difference.differs for difference in comparison.differences),
-        "points": [_difference_facts(difference) for difference in comparison.differences],
-        "only_first": [asdict(point) for point in comparison.only_first],
-        "only_second": [asdict(point) for point in comparison.only_second],
+        "answer": comparison_answer(comparison),
+        "fail_above": comparison.margin,
+        "gate": None if comparison.gate is None else comparison.gate.value,
+        "points": [
+            {**_difference_facts(one), "beyond_margin": one in comparison.beyond_margin}
+            for one in comparison.differences
+        ],
+        "only_first": [_point_settings(point) for point in comparison.only_first],
+        "only_second": [_point_settings(point) for point in comparison.only_second],
     }
 
 
 def _difference_facts(difference: Difference) -> dict[str, object]:
     return {
-        **asdict(difference.point),
-        "second_point": asdict(difference.second.point),
+        **_point_settings(difference.point),
+        "second_point": _point_settings(difference.second.point),
         **_estimate_facts("first_seconds", difference.first.step),
         **_estimate_facts("second_seconds", difference.second.step),
-        **_estimate_facts("ratio", difference.ratio),
+        **_estimate_facts("ratio", _ratio(difference)),
         "probability": difference.probability,
         "adjusted_probability": difference.adjusted,
+        "margin_probability": difference.beyond_margin,
         "launches": [len(difference.first.comparable), len(difference.second.comparable)],
         "pairs": difference.pairs,
         "launches_needed": difference.launches_needed,
@@ -325,7 +380,13 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
         "verdict_code": difference.verdict.value,
         "reasons": difference_reasons(difference),
         "reason_codes": [one.doubt.rule.code for one in difference.doubts],
+        "point_verdict_codes": [difference.first.verdict.value, difference.second.verdict.value],
     }
+
+
+def _point_settings(point: Point) -> dict[str, object]:
+    """The settings of a point for JSON: null where another tool's file does not say."""
+    return {name: None if value == "" else value for name, value in asdict(point).items()}
 
 
 def _estimate_facts(name: str, figure: Estimate | None) -> dict[str, float | None]:
@@ -363,7 +424,7 @@ def _name(point: Point) -> str:
         if (value := getattr(point, name)) not in ("auto", "default")
     ]
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
-    return " ".join([point.subject, *placement, *settings])
+    return " ".join(filter(None, [point.subject, *placement, *settings]))
 
 
 def _bar(point: ScalingPoint) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
-from scaling.analysis.comparison import Change, SideDoubt, compare
+from scaling.analysis.comparison import Change, Gate, SideDoubt, compare
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary, summarize
 from scaling.analysis.turns import TurnTimes
@@ -146,3 +146,71 @@ def test_launches_left_out_for_being_slow_are_compared_all_the_same():
     (difference,) = compare(first, second).differences
     assert len(second[0].used) < 5
     assert difference.verdict is Change.NONE_SHOWN
+
+
+def under_load(points: list[Point], change: float) -> list[Summary]:
+    """Launches that others disturbed, each as slow as that made it."""
+    stolen = (Doubt(rules.STEAL, 0.5),)
+    return summarize(
+        Launch(point, number, change + number / 100, doubts=stolen) for point in points for number in range(1, 6)
+    )
+
+
+def test_a_disturbed_point_is_not_comparable_however_slow_it_was():
+    comparison = compare(summaries(random.Random(11), POINTS[:1]), under_load(POINTS[:1], 3.28), margin=0.05)
+    (difference,) = comparison.differences
+    assert (difference.verdict, difference.differs, difference.tested) == (Change.NOT_COMPARABLE, False, False)
+    assert (comparison.gate, comparison.beyond_margin) == (Gate.NO_ANSWER, ())
+
+
+def test_points_that_are_not_comparable_leave_the_others_their_test():
+    chance = random.Random(12)
+    other = [*under_load(POINTS[:1], 1.0), *summaries(chance, POINTS[1:3], 1.2)]
+    comparison = compare(summaries(chance, POINTS[:3]), other, margin=0.05)
+    assert [one.verdict for one in comparison.differences] == [Change.NOT_COMPARABLE, Change.SLOWER, Change.SLOWER]
+    assert comparison.gate is Gate.FAILED
+
+
+def test_what_others_took_of_a_side_is_no_difference():
+    chance = random.Random(13)
+    turns = (TurnTimes(1, 1.0, (1.0,), disturbance=0.04, foreign=0.04),)
+    slowed = summarize(Launch(POINTS[0], number, 1.03 * exp(calm(chance)), turns=turns) for number in range(1, 9))
+    (difference,) = compare(summaries(chance, POINTS[:1], count=8), slowed).differences
+    assert difference.adjusted < 0.05
+    assert difference.ratio.low < 1.0
+    assert difference.verdict is Change.NONE_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("change", "margin", "gate"),
+    [(1.2, 0.05, Gate.FAILED), (1.05, 0.05, Gate.PASSED), (1.2, 0.5, Gate.PASSED), (0.8, 0.0, Gate.PASSED)],
+)
+def test_a_gate_fails_where_the_second_is_slower_by_more_than_the_margin(change, margin, gate):
+    chance = random.Random(14)
+    comparison = compare(summaries(chance, POINTS[:4], count=8), summaries(chance, POINTS[:4], change, 8), margin)
+    assert comparison.gate is gate
+    assert len(comparison.beyond_margin) == (4 if gate is Gate.FAILED else 0)
+
+
+def test_a_gate_without_a_margin_to_spare_asks_what_a_comparison_asks():
+    chance = random.Random(15)
+    comparison = compare(summaries(chance, POINTS), summaries(chance, POINTS, 1.02), margin=0.0)
+    slower = [one.point for one in comparison.differences if one.verdict is Change.SLOWER]
+    assert [one.point for one in comparison.beyond_margin] == slower
+    assert all(one.beyond_margin == one.adjusted for one in comparison.differences if one.ratio.value > 1)
+
+
+def test_a_gate_seldom_fails_on_a_change_of_just_its_margin():
+    chance = random.Random(16)
+    failed = sum(
+        compare(summaries(chance, POINTS[:3]), summaries(chance, POINTS[:3], 1.05), 0.05).gate is Gate.FAILED
+        for _ in range(100)
+    )
+    assert failed <= 8
+
+
+def test_too_few_launches_leave_a_gate_without_an_answer():
+    chance = random.Random(17)
+    comparison = compare(summaries(chance, POINTS[:1], count=3), summaries(chance, POINTS[:1], 9.0, 3), margin=0.05)
+    assert comparison.gate is Gate.NO_ANSWER
+    assert compare(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1])).gate is None

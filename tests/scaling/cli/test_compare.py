@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,8 @@ from scaling.study.planning import plan
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
+
+DATA = Path(__file__).parents[2] / "data" / "other_tools"
 
 
 def test_the_same_program_twice_shows_no_difference(tmp_path):
@@ -83,3 +86,62 @@ def test_options_of_measuring_are_refused_where_nothing_is_measured(tmp_path, op
     completed = scaling("compare", folder, folder, *option)
     assert completed.returncode == 2
     assert "results folders are compared as they are; it goes with --between A B" in completed.stderr
+
+
+def loaded(rows):
+    """The same runs with a CPU taken by others all the while, three times as slow for it."""
+    return [
+        replace(
+            row,
+            witness=replace(row.witness, steal_seconds=10.0),
+            outcome=replace(row.outcome, step_seconds=tuple(3.28 * step for step in row.outcome.step_seconds)),
+        )
+        for row in rows
+    ]
+
+
+def test_a_gate_has_a_status_of_its_own(tmp_path):
+    before = folder_of(tmp_path / "before", swept_rows())
+    slower = folder_of(tmp_path / "slower", swept_rows(one_core_seconds=1.1, seed=2))
+    faster = folder_of(tmp_path / "faster", swept_rows(one_core_seconds=0.9, seed=2))
+    busy = folder_of(tmp_path / "busy", loaded(swept_rows(seed=2)))
+    gates = {
+        after: program("compare", before, after, "--fail-above", margin)
+        for after, margin in ((slower, "5%"), (faster, "0.05"), (busy, "5 %"))
+    }
+    assert [gate.returncode for gate in gates.values()] == [1, 0, 3]
+    assert "gate: failed: slower by more than 5 % in 3 points; the most: calibrated train" in gates[slower].stdout
+    assert "gate: passed: no point is shown to be slower by more than 5 %; intervals reach to -" in gates[faster].stdout
+    assert gates[busy].stdout.startswith("none of 3 points can be compared: each is disturbed or not valid on a side\n")
+    assert "gate: no answer" in gates[busy].stdout
+    assert scaling("compare", before, slower, "--fail-above", "15%").returncode == 0
+
+
+def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
+    a, b = folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", loaded(swept_rows(seed=2)))
+    completed = scaling("compare", a, b)
+    assert completed.returncode == 0
+    assert completed.stdout.count("not comparable") == 3
+    assert "slower" not in completed.stdout
+    assert "second: others used its CPUs in every one of its turns" in completed.stderr
+    point = json.loads(scaling("compare", a, b, "--json").stdout)["points"][0]
+    assert (point["verdict_code"], point["ratio"], point["point_verdict_codes"]) == (
+        "not-comparable",
+        None,
+        ["ok", "disturbed"],
+    )
+
+
+@pytest.mark.parametrize("margin", ["much", "5", "-1%", "5%%", "nan"])
+def test_a_margin_that_is_none_is_refused(tmp_path, margin):
+    completed = scaling("compare", tmp_path, tmp_path, "--fail-above", margin)
+    assert completed.returncode == 2
+    assert f"--fail-above {margin}: give how much slower is too much, as 5% or 0.05" in completed.stderr
+
+
+def test_files_of_other_tools_are_compared_by_name_and_count():
+    before, after = (DATA / f"hyperfine-{side}.json" for side in ("before", "after"))
+    completed = scaling("compare", before, after, "--cores-from", "threads", "--fail-above", "5%")
+    assert completed.returncode == 1
+    assert "the most: four naps, 4 cores, 18.3 % (12.3 % to 23.9 %)" in completed.stdout
+    assert completed.stderr.count("does not say on which CPUs") == 1
