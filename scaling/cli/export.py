@@ -18,6 +18,14 @@ class Format(StrEnum):
 
     csv = "csv"
     parquet = "parquet"
+    json = "json"
+    markdown = "markdown"
+    pyperf = "pyperf"
+    extrap = "extrap"
+
+
+# The file in the results folder where none is named.
+FILES = {"markdown": "points.md", "pyperf": "pyperf.json", "extrap": "extrap.json"}
 
 
 def export(
@@ -25,17 +33,20 @@ def export(
     form: Annotated[Format, typer.Option("--format", help="What to write.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to; DIR/rows.FORMAT if left out, - is stdout."),
+        typer.Option("-o", "--output", metavar="FILE", help="Where to; a file in DIR if left out, - is stdout."),
     ] = None,
     full: Full = False,
 ) -> None:
-    """Write every run of a results folder as one line of a flat table.
+    """Write every run of a results folder as a table or JSON, or for pyperf or Extra-P; or its points as Markdown.
+
+    What csv and json hold can be read again by `show`, `fit` and the others. pyperf and extrap have the launches that
+    count of the points that fits take.
 
     Example: scaling export results/quick --format csv -o quick.csv
     """
     if output == Path("-"):
         load(folder, full=full).export(sys.stdout.buffer, form.value)
         return
-    path = output or folder / f"rows.{form}"
+    path = output or folder / FILES.get(form, f"rows.{form}")
     written = load(folder, full=full).export(path, form.value)
-    print_note(f"{count(written, 'run')} written to {path}")
+    print_note(f"{count(written, 'point' if form is Format.markdown else 'run')} written to {path}")

@@ -1,7 +1,13 @@
-"""Rows for other tools: a flat table with one line per run, as CSV or Parquet; and that CSV read back as rows."""
+"""Rows for other tools, and read back as rows where that is possible.
+
+A flat table with one line per run, as CSV or Parquet; the rows themselves as one JSON document; the launches that count
+as a benchmark suite of pyperf, with a benchmark per point, or as input of Extra-P, with a call path per series (its
+JSON format: parameters, and measurements by call path and metric).
+"""
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
@@ -12,18 +18,30 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from scaling.analysis.series import selected_series, series_key
+from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.witness import Witness
-from scaling.errors import StoreError
+from scaling.errors import OtherSchemaError, StoreError
 from scaling.machine.topology import Machine
-from scaling.results.files import open_output
-from scaling.results.rows import Outcome, Row, Sections, launch_seconds, row_from_facts
+from scaling.results.files import open_input, open_output
+from scaling.results.rows import (
+    SCHEMA,
+    Outcome,
+    Row,
+    Sections,
+    launch_of,
+    launch_seconds,
+    quiet_steps,
+    row_from_facts,
+    row_to_json,
+)
 from scaling.study.planning import Point
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Format = Literal["csv", "parquet"]
+Format = Literal["csv", "parquet", "json", "pyperf", "extrap", "markdown"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
 NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step")
@@ -31,8 +49,9 @@ NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_
 # Columns that hold several values, in a CSV as JSON.
 LISTS = ("step_seconds", "cautions", "turns")
 
-# Columns by which our own CSV is told from one of another tool's making.
+# Columns by which our own CSV is told from one of another tool's making, and how our own JSON begins.
 OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_seconds", "machine_fingerprint"}
+OWN_JSON = re.compile(r'\s*\{\s*("schema"\s*:\s*\d+\s*,\s*)?"rows"\s*:\s*\[')
 
 
 def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> int:
@@ -42,7 +61,7 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
             "writing Parquet needs pyarrow, which is not installed; give: pip install 'cpu-scaling[parquet]', "
             "or choose --format csv"
         )
-    write = _csv_writer(rows) if form == "csv" else _parquet_writer(rows)
+    write = WRITERS[form](rows)
     if isinstance(target, Path):
         with open_output(target) as file:
             return write(file)
@@ -50,26 +69,43 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
 
 
 def is_export(path: Path) -> bool:
-    """Whether a file is a CSV that `write_export` has written."""
+    """Whether a file is a CSV or JSON that `write_export` has written."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return set(next(csv.reader(file), ())) >= OWN_COLUMNS
+        with open_input(path) as file:
+            head = file.readline()
+            if head.lstrip()[:1] == "{":
+                return OWN_JSON.match(head + file.read(256)) is not None
+            return set(next(csv.reader([head]), ())) >= OWN_COLUMNS
     except (OSError, UnicodeDecodeError, csv.Error):
         return False
 
 
 def read_export(path: Path) -> Iterator[Row]:
-    """The rows of an exported CSV; what a table has no room for (environment, output of the program) is left out."""
+    """The rows of an exported file; what a table has no room for (environment, output of the program) a CSV lacks."""
     # The steps of a launch are one field, which may be longer than csv takes by itself.
     csv.field_size_limit(sys.maxsize)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            yield from _read_rows(path, csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        with open_input(path) as file:
+            is_json = file.read(256).lstrip()[:1] == "{"
+        with open_input(path) as file:
+            yield from _read_json(path, json.load(file)) if is_json else _read_rows(path, csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
-            f"{path} cannot be read: {why}; give a results folder or a CSV that `scaling export` wrote"
+            f"{path} cannot be read: {why}; give a results folder or a file that `scaling export` wrote"
         ) from error
+
+
+def _read_json(path: Path, document: dict[str, Any]) -> Iterator[Row]:
+    if document.get("schema") != SCHEMA:
+        raise OtherSchemaError(
+            f"{path} has schema {document.get('schema')}, and this version reads {SCHEMA}; export it again"
+        )
+    for number, facts in enumerate(document["rows"], 1):
+        try:
+            yield row_from_facts(facts)
+        except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
+            raise StoreError(f"{path} row {number} is not a run that `scaling export` wrote: {error}") from error
 
 
 def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
@@ -128,6 +164,70 @@ def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
     return write
 
 
+def _json_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
+    """What writes rows as one document, a row per line."""
+    lines = [row_to_json(row) for row in rows]
+
+    def write(file: BinaryIO) -> int:
+        joined = ",\n".join(lines)
+        file.write(f'{{"schema": {SCHEMA}, "rows": [\n{joined}\n]}}\n'.encode())
+        return len(lines)
+
+    return write
+
+
+def _pyperf_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
+    """What writes the launches that count as a suite of pyperf: a benchmark per point, a process per launch."""
+    by_launch = {(row.run.point, row.run.launch): row for row in rows}
+    selection = select_points(summarize(map(launch_of, by_launch.values())))
+    names = {series.key: series.name for series in selected_series(selection)}
+    benchmarks = [
+        {
+            "metadata": {
+                "name": f"{names[series_key(one.point)]}[cores={one.point.cores}]",
+                "unit": "second",
+                "loops": 1,
+            },
+            "runs": [{"values": quiet_steps(by_launch[launch.point, launch.number])} for launch in one.used],
+        }
+        for one in selection.taken
+    ]
+    return _document_writer({"version": "1.0", "benchmarks": benchmarks}, len(selection.launches))
+
+
+def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
+    """What writes the seconds of launches that count as Extra-P reads them: its parameter is the number of cores."""
+    selection = select_points(summarize(map(launch_of, rows)))
+    measurements = {
+        series.name.replace("->", "- >"): {
+            "time": [{"point": [one.cores], "values": list(one.launch_seconds)} for one in series.observations]
+        }
+        for series in selected_series(selection)
+        if not series.key.is_joint
+    }
+    return _document_writer({"parameters": ["cores"], "measurements": measurements}, len(selection.launches))
+
+
+def _document_writer(document: dict[str, Any], runs: int) -> Callable[[BinaryIO], int]:
+    if not runs:
+        raise StoreError("no launch went well or none counts, so there is nothing to export; choose --format csv")
+
+    def write(file: BinaryIO) -> int:
+        file.write(json.dumps(document, allow_nan=False, indent=1).encode() + b"\n")
+        return runs
+
+    return write
+
+
+WRITERS: dict[str, Callable[[Iterable[Row]], Callable[[BinaryIO], int]]] = {
+    "csv": _csv_writer,
+    "parquet": _parquet_writer,
+    "json": _json_writer,
+    "pyperf": _pyperf_writer,
+    "extrap": _extrap_writer,
+}
+
+
 def data_frame(facts: Any) -> "pd.DataFrame":
     """A data frame of columns, or of rows."""
     import pandas as pd  # only frames need it, and it takes a second to import
@@ -169,6 +269,8 @@ def _flat(row: Row) -> dict[str, Any]:
         "launch": row.run.launch,
         "seed": row.run.seed,
         "start": row.run.start,
+        "cohort": row.run.cohort.name if row.run.cohort else None,
+        "cohort_members": row.run.cohort.members if row.run.cohort else None,
         "median_seconds": launch_seconds(row),
         **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
         "turns": tuple(map(_values, outcome.turns)),
@@ -186,6 +288,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
     requested = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
+    cohort = {"name": flat.get("cohort"), "members": flat.get("cohort_members")}
     sections = {field.name: flat.get(f"{field.name}_seconds") for field in fields(Sections)}
     truth = {field.name: flat.get(f"truth_{field.name}") for field in fields(StatedTruth)}
     return {
@@ -194,6 +297,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             **{field.name: flat[field.name] for field in fields(Point)},
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
+            "cohort": cohort if cohort["name"] else None,
             "asked": requested,
         },
         "outcome": {

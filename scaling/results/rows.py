@@ -25,7 +25,7 @@ from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import Turn, TurnTimes, counted_steps, launch_level, turn_times
+from scaling.analysis.turns import Turn, TurnTimes, counted_steps, launch_level, turn_times, was_quiet
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
@@ -330,7 +330,7 @@ OutcomeLine = Annotated[
 ]
 
 
-class _RowLine(TypedDict):
+class RowLine(TypedDict):
     """A line of `rows.jsonl` as it must look; a key this version does not know is left alone."""
 
     schema: Literal[1]
@@ -344,7 +344,7 @@ class _RowLine(TypedDict):
     left_out: NotRequired[tuple[str, ...]]
 
 
-_LINE = TypeAdapter(_RowLine)
+_LINE = TypeAdapter(RowLine)
 _RUN: TypeAdapter[Run] = TypeAdapter(RunLine)
 
 
@@ -388,7 +388,7 @@ def row_from_facts(facts: Mapping[str, Any]) -> Row:
         raise StoreError(first_wrong(error)) from error
 
 
-def _row(parsed: _RowLine) -> Row:
+def _row(parsed: RowLine) -> Row:
     return Row(
         run=parsed["run"],
         outcome=parsed["outcome"],
@@ -413,10 +413,22 @@ def launch_seconds(row: Row) -> float | None:
     return launch_level(_timed_turns(row, _turns(row)))
 
 
+def steady_steps(row: Row) -> list[float]:
+    """The seconds of the steps of a row that count, without warm-up."""
+    return [seconds for _, steps in counted_steps(row.outcome.step_seconds, _turns(row)) for seconds in steps]
+
+
+def quiet_steps(row: Row) -> list[float]:
+    """Those of quiet turns, where there are any."""
+    turns, cpus = counted_steps(row.outcome.step_seconds, _turns(row)), sum(map(len, row.run.cpus))
+    quiet = [seconds for turn, steps in turns if was_quiet(turn, cpus) for seconds in steps]
+    return quiet or steady_steps(row)
+
+
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
     outcome, point, turns = row.outcome, row.run.point, _turns(row)
-    counted = [seconds for _, steps in counted_steps(outcome.step_seconds, turns) for seconds in steps]
+    counted = steady_steps(row)
     timed = _timed_turns(row, turns)
     return Launch(
         point=point,

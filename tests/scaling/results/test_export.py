@@ -4,14 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pyperf
 import pytest
 
-from benchmarks.shared.machines import machine, row, study
+from benchmarks.shared.machines import AmdahlMachine, machine, row, study
+from scaling.analysis.series import selected_series
+from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.errors import StoreError
 from scaling.results import export
 from scaling.results.export import is_export, read_export, write_export
+from scaling.results.other_tools import AS_IT_IS, read_table
+from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.study.planning import plan
 
@@ -64,12 +69,65 @@ def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
 
 
-@pytest.mark.parametrize("folder", ["sixteen-cores", "sixteen-cores-calibrated", "ceilings-sixteen"])
+@pytest.mark.parametrize("folder", ["sixteen-cores", "turns-sixteen", "ceilings-sixteen"])
 def test_an_exported_example_reads_back_as_its_folder(tmp_path, folder):
     stored = list(read_rows(EXAMPLES / folder))
     write_export(stored, "csv", tmp_path / "rows.csv")
     steps = [replace(one, run=replace(one.run, steps=None)) for one in stored]
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in steps]
+    write_export(stored, "json", tmp_path / "rows.json")
+    assert is_export(tmp_path / "rows.json")
+    assert list(read_export(tmp_path / "rows.json")) == stored
+
+
+def test_json_of_another_schema_or_with_a_damaged_row_is_refused(tmp_path):
+    write_export(ROWS, "json", path := tmp_path / "rows.json")
+    text = path.read_text()
+    path.write_text(text.replace('{"schema": 1, ', '{"schema": 2, ', 1))
+    with pytest.raises(StoreError, match="has schema 2, and this version reads 1"):
+        list(read_export(path))
+    path.write_text(text.replace('"launch":1', '"launch":0', 1))
+    with pytest.raises(StoreError, match=r"row 1 is not a run that `scaling export` wrote: run\.launch"):
+        list(read_export(path))
+    path.write_text(text[:-10])
+    with pytest.raises(StoreError, match="cannot be read"):
+        list(read_export(path))
+
+
+SWEPT = list(AmdahlMachine(noise=0.01).execute(plan(study("cores = [1, 2]\nlaunches = 4"), machine(2)).runs))
+
+
+def test_pyperf_gets_a_benchmark_per_point_and_a_process_per_launch(tmp_path):
+    stolen = replace(SWEPT[0], witness=replace(SWEPT[0].witness, steal_seconds=1e3))
+    launches = write_export([stolen, *SWEPT[1:]], "pyperf", tmp_path / "suite.json")
+    suite = pyperf.BenchmarkSuite.load(str(tmp_path / "suite.json"))
+    assert suite.get_benchmark_names() == [f"calibrated train compact smt1[cores={cores}]" for cores in (1, 2)]
+    assert sum(len(one.get_runs()) for one in suite.get_benchmarks()) == launches == len(SWEPT) - 1
+    assert suite.get_benchmarks()[1].mean() == pytest.approx(0.55, rel=0.02)
+
+
+def test_what_pyperf_gets_is_read_as_the_series_it_came_from(tmp_path):
+    write_export(SWEPT, "pyperf", tmp_path / "suite.json")
+    (read,) = read_table(tmp_path / "suite.json", AS_IT_IS).series
+    (series,) = selected_series(select_points(summarize(map(launch_of, SWEPT))))
+    assert read.name == series.name
+    assert [one.launch_seconds for one in read.observations] == [one.launch_seconds for one in series.observations]
+
+
+def test_extra_p_gets_the_launches_of_every_series_by_cores(tmp_path):
+    write_export(SWEPT, "extrap", tmp_path / "extrap.json")
+    document = json.loads((tmp_path / "extrap.json").read_text())
+    assert document["parameters"] == ["cores"]
+    (path,) = document["measurements"]
+    points = document["measurements"][path]["time"]
+    assert (path, [one["point"] for one in points]) == ("calibrated train compact smt1", [[1.0], [2.0]])
+    assert [len(one["values"]) for one in points] == [5, 4]
+
+
+@pytest.mark.parametrize("form", ["pyperf", "extrap"])
+def test_where_nothing_counts_there_is_nothing_for_other_tools(form):
+    with pytest.raises(StoreError, match="nothing to export"):
+        write_export(ROWS[-1:], form, io.BytesIO())
 
 
 def test_a_csv_of_another_tool_is_not_taken_for_an_export(tmp_path):
