@@ -37,7 +37,9 @@ COMMANDS = {
         "plot": "Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.",
         "report": "Write one page with the answers, a planner, the figures, every point and the machine; it opens "
         "offline.",
-        "export": "Write every run of a results folder as one line of a flat table.",
+        "export": "Write every run of a results folder as a table or JSON, or for pyperf or Extra-P; or its points as "
+        "Markdown.",
+        "schema": "Print the JSON Schema of what a command prints with --json, or of `export --format json`.",
     },
     "Machine": {
         "topology": "Show the machine: sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs, quota.",
@@ -127,7 +129,7 @@ def _options(
 
 
 def main() -> None:
-    """Run one command: status 0 done, 1 the answer is no, 2 the user can put it right, 130 interrupted."""
+    """Run one command: status 0 done, 1 no, 2 the user can put it right, 3 a gate has no answer, 130 interrupted."""
     prepare_streams()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:

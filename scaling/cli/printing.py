@@ -8,13 +8,13 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from scaling.errors import StoreError, visible
-from scaling.reporting.words import Table, text_lines
+from scaling.reporting.words import SCHEMA, Table, text_lines
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20
@@ -77,9 +77,14 @@ def _silence(stream: TextIO) -> None:
         os.close(fd)
 
 
-def print_json(facts: object) -> None:
-    """Facts on stdout: one line for scripts, indented where a person reads it."""
-    _print(json.dumps(facts, indent=1 if sys.stdout.isatty() else None, allow_nan=False))
+def print_json(facts: Mapping[str, object]) -> None:
+    """Facts on stdout under the number of their schema: one line for scripts, indented where a person reads it."""
+    print_document({"schema": SCHEMA, **facts})
+
+
+def print_document(document: Mapping[str, object]) -> None:
+    """A JSON document on stdout as it is."""
+    _print(json.dumps(document, indent=1 if sys.stdout.isatty() else None, allow_nan=False))
 
 
 def print_lines(*lines: object) -> None:

@@ -39,7 +39,7 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
     counted = counts(networks) if can_count else {}
     if as_json:
         unknown = {"parameters": None, "gmacs_per_item": None, "weights_bytes": None}
-        print_json([{**asdict(entry), **counted.get(entry.name, unknown)} for entry in entries])
+        print_json({"workloads": [{**asdict(entry), **counted.get(entry.name, unknown)} for entry in entries]})
     else:
         print_table(workloads_table(entries, counted))
         if not can_count:

@@ -10,10 +10,13 @@ from scaling.analysis.estimates import Estimate, finite
 from scaling.errors import count as count
 from scaling.study.planning import Point
 
+# The number that every JSON output has: another one where a key changes its meaning or goes.
+SCHEMA = 1
+
 
 def point_words(point: Point) -> str:
     """A point in one line; settings nobody changed are left out."""
-    words = [point.subject, count(point.cores, "core"), point.placement]
+    words = [point.subject, count(point.cores, "core"), *filter(None, [point.placement])]
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"items {point.items}"] if point.items != "default" else []
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
@@ -124,6 +127,15 @@ def text_lines(table: Table) -> list[str]:
     right = [header.startswith(">") for header in table.headers]
     lines = ["  ".join(map(_pad, row, widths, right)).rstrip() for row in rows]
     return lines if any(table.headers) else lines[1:]
+
+
+def markdown_lines(table: Table) -> list[str]:
+    """A table as GitHub and others render it; bars in cells are escaped."""
+    headers = [header.removeprefix(">") for header in table.headers]
+    rules = ["---:" if header.startswith(">") else "---" for header in table.headers]
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (headers, *table.rows)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return [lines[0], f"| {' | '.join(rules)} |", *lines[1:]]
 
 
 def _pad(cell: str, width: int, right: bool) -> str:

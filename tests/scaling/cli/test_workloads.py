@@ -17,7 +17,7 @@ def cache(tmp_path_factory):
 def listed(cache):
     """What there is by name, counted where nothing has been counted yet."""
     completed = program("workloads", "--json", env={**os.environ, "XDG_CACHE_HOME": cache})
-    return {entry["name"]: entry for entry in json.loads(completed.stdout)}
+    return {entry["name"]: entry for entry in json.loads(completed.stdout)["workloads"]}
 
 
 def test_workloads_are_listed_with_their_options(listed):

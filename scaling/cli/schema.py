@@ -1,0 +1,27 @@
+"""`scaling schema`: the JSON Schema of what commands print."""
+
+from typing import Annotated
+
+import typer
+
+from scaling.cli.printing import print_document, print_lines
+from scaling.errors import StudyError
+from scaling.reporting.schemas import OUTPUTS, json_schema
+from scaling.study.keys import did_you_mean
+
+
+def schema(
+    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="One of those listed without it.")] = None,
+) -> None:
+    """Print the JSON Schema of what a command prints with --json, or of `export --format json`.
+
+    Example: scaling schema compare
+    """
+    if command is None:
+        print_lines(*OUTPUTS)
+        return
+    if command not in OUTPUTS:
+        raise StudyError(
+            f"no JSON of a command '{command}'{did_you_mean(command, OUTPUTS)}; there is that of {', '.join(OUTPUTS)}"
+        )
+    print_document(json_schema(command))

@@ -1,0 +1,250 @@
+"""The JSON of every command as types, from which its JSON Schema is generated.
+
+The number of the schema is at the top of every output. Within one number keys may be added; another number means that
+a key has gone or changed its meaning. A number that is unknown or without limit is null.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal, NotRequired, get_type_hints
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from scaling.analysis.comparison import Change, Gate
+from scaling.analysis.fits.verdict import Verdict as FitVerdict
+from scaling.analysis.rules import Verdict
+from scaling.analysis.sizing.question import Replicas, Status
+from scaling.analysis.summary import HostSlowdown
+from scaling.machine.doctor.findings import Finding, State
+from scaling.reporting.cluster import Pilot
+from scaling.reporting.words import SCHEMA
+from scaling.results.ledger import Progress
+from scaling.results.rows import RowLine
+from scaling.study.workload import Entry
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Fields = Mapping[str, Any]
+
+# Made at run time, which a type checker does not follow.
+ARRAY: Any = list
+MAP: Any = dict
+OPTIONAL: Any = NotRequired
+ONLY: Any = Literal
+
+NUMBER = float | None
+TEXTS = list[str]
+
+
+def _record(name: str, *parts: Fields, **more: Any) -> Any:
+    """An object with these keys."""
+    typed_dict: Any = TypedDict
+    return typed_dict(name, {key: hint for part in (*parts, more) for key, hint in part.items()})
+
+
+def _fields_of(value_type: type) -> Fields:
+    """The fields of a dataclass that is printed as it is."""
+    hints = get_type_hints(value_type, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(value_type)}
+
+
+def _estimates(*names: str) -> Fields:
+    """Estimates whose ends are keys of their own."""
+    return {f"{name}{end}": NUMBER for name in names for end in ("", "_low", "_high")}
+
+
+def _output(name: str, **more: Any) -> Any:
+    """What a command prints."""
+    return _record(name, {"schema": ONLY[SCHEMA]}, more)
+
+
+# What another tool's file does not say is null.
+SETTINGS: Fields = {
+    "workload": str,
+    "mode": str | None,
+    "size": str | None,
+    "items": int | str,
+    "scale": str,
+    "framework": str | None,
+    "device": str | None,
+    "jit": bool,
+    "cores": int,
+    "smt": int,
+    "placement": str | None,
+    "memory": str | None,
+    "intra": int | str,
+    "inter": int | str,
+}
+POINT = _record("Point", SETTINGS)
+HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
+ON_THIS_HOST: Fields = {"host": HOST | None, "on_this_host": str | None}
+ESTIMATE = _record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
+PARAMETER = _record("Parameter", value=NUMBER, low=NUMBER, high=NUMBER, stderr=NUMBER, on_bound=bool)
+
+MEASURED_POINT = _record(
+    "MeasuredPoint",
+    SETTINGS,
+    {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
+    _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
+    {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},
+    _estimates("speedup_on_this_host"),
+    ON_THIS_HOST,
+    {"doubts": TEXTS, "doubt_codes": TEXTS, "reasons": TEXTS},
+)
+BETWEEN_MACHINES = _record(
+    "BetweenMachines",
+    {"workload": str, "mode": str, "cores": int, "smt": int, "placement": str, "point": str},
+    machines=ARRAY[_record("MachineMean", host=str, launches=int, seconds=float)],
+    apart=float,
+    between=NUMBER,
+    within=NUMBER,
+)
+NODE_TYPE_POINTS = _record(
+    "NodeTypePoints", node_type=str, points=ARRAY[MEASURED_POINT], between_machines=ARRAY[BETWEEN_MACHINES]
+)
+
+LAW = _record(
+    "Law",
+    dict.fromkeys(("serial_fraction", "contention", "coherency", "smt_yield"), OPTIONAL[PARAMETER]),
+    dict.fromkeys(("speedup_limit", "peak_cores"), OPTIONAL[PARAMETER]),
+    rate_at_1=PARAMETER,
+    bootstrap=OPTIONAL[_record("Bootstrap", low=NUMBER, high=NUMBER)],
+)
+AVERAGED = _record(
+    "Averaged", serial_fraction=PARAMETER, rate_at_1=PARAMETER, speedup_limit=PARAMETER, peak_cores=PARAMETER | None
+)
+HELD_OUT = _record("HeldOut", cores=float, predicted=float, low=NUMBER, high=NUMBER, measured=float, inside=bool | None)
+SERIES = _record(
+    "SeriesFit",
+    {"name": str, "unit": str, "cores": ARRAY[float], "launches": ARRAY[int], "laws": MAP[str, LAW]},
+    {"averaged": AVERAGED, "chosen": str, "verdict": str, "verdict_code": FitVerdict},
+    {"reasons": TEXTS, "reason_codes": TEXTS, "cautions": TEXTS, "caution_codes": TEXTS},
+    akaike_weights=dict[str, float],
+    coherency_p=NUMBER,
+    lack_of_fit=_record("LackOfFit", excess=NUMBER, p=NUMBER, pure_error=bool),
+    noise_slope=float,
+    clock_governs=str | None,
+    karp_flatt=ARRAY[_record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
+    karp_flatt_trend=_record("KarpFlattTrend", trend=str | None, p=NUMBER),
+    held_out=HELD_OUT | None,
+    truth=_record("Truth", serial_fraction=float, inside=bool | None) | None,
+)
+
+ALLOCATION = _record(
+    "Allocation",
+    {"cores": int, "threads": int, "assurance": float, "rate": ESTIMATE, "efficiency": ESTIMATE},
+    {"cpu_hours_per_million": float, "cost_per_million": float, "extrapolated": bool, "host": HOST | None},
+)
+ANSWER = _record(
+    "Answer",
+    {"name": str, "unit": str, "question": str, "target": NUMBER, "assurance_asked": float},
+    {"status": str, "status_code": Status, "cores": int | None, "threads": int | None, "assurance": NUMBER},
+    {"extrapolated": bool | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
+    {"neighbours": ARRAY[ALLOCATION], "replicas": _record("Replicas", _fields_of(Replicas)) | None},
+    {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
+    {"level": ONLY["undisturbed", "host"], "levels": str | None, "sentence": str},
+)
+SIDE_BY_SIDE = _record(
+    "SideBySide",
+    series=str,
+    cheapest=str,
+    fewest_cores=str,
+    node_types=MAP[str, _record("NodeTypeSize", cores=int, threads=int, cost_per_million=float, rate=float)],
+)
+LIMITS = _record(
+    "Limits",
+    {"name": str, "unit": str, "recommended_cores": int | None},
+    dict.fromkeys(("knee_cores", "speedup_limit", "rate_limit", "peak_cores"), ESTIMATE),
+    {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
+)
+
+DIFFERENCE = _record(
+    "Difference",
+    SETTINGS,
+    {"second_point": POINT},
+    _estimates("first_seconds", "second_seconds", "ratio"),
+    {"probability": NUMBER, "adjusted_probability": NUMBER, "margin_probability": NUMBER, "beyond_margin": bool},
+    {"launches": ARRAY[int], "pairs": int | None, "launches_needed": int | None},
+    {"verdict": str, "verdict_code": Change, "point_verdict_codes": ARRAY[Verdict]},
+    {"reasons": TEXTS, "reason_codes": TEXTS},
+)
+
+NETWORK = _record(
+    "Network",
+    {"workload": str, "mode": str, "size": str, "cores": int, "smt": int, "placement": str},
+    {"items_per_step": int, "parameters": int, "weights_bytes": int, "gflops_per_item": float, "step_seconds": float},
+    _estimates("gflops_per_second"),
+    {"peak_gflops_per_second": NUMBER, "memory_gigabytes_per_second": NUMBER, "doubtful_ceilings": TEXTS},
+    {"share_of_peak": NUMBER, "flops_per_byte": float, "bound_by": str | None, "share_of_roof": NUMBER, "valid": bool},
+)
+STANDING = _record(
+    "Standing", {"node_type": str}, _fields_of(Progress), pilots=ARRAY[_record("Pilot", _fields_of(Pilot))] | None
+)
+
+# What each command prints with --json, and `export --format json` writes; several where it depends on the question.
+OUTPUTS: Mapping[str, Any] = {
+    "show": _output("Show", points=ARRAY[MEASURED_POINT]) | _output("ShowCluster", node_types=ARRAY[NODE_TYPE_POINTS]),
+    "fit": _output("Fit", series=ARRAY[SERIES]),
+    "capacity": _output("Capacity", answers=ARRAY[ANSWER], node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]])
+    | _output("CapacityLimits", limits=ARRAY[LIMITS]),
+    "compare": _output(
+        "Compare",
+        differs=bool,
+        answer=str,
+        fail_above=NUMBER,
+        gate=Gate | None,
+        points=ARRAY[DIFFERENCE],
+        only_first=ARRAY[POINT],
+        only_second=ARRAY[POINT],
+    ),
+    "doctor": _output("Doctor", verdict=State, findings=ARRAY[_record("Finding", {"code": str}, _fields_of(Finding))])
+    | _output(
+        "DoctorOfResults",
+        sentence=str,
+        points=ARRAY[_record("PointOnHost", SETTINGS, ON_THIS_HOST, verdict_code=Verdict)],
+    ),
+    "topology": _output(
+        "Topology",
+        cpu_model=str | None,
+        online=str,
+        n_online=int,
+        present=str,
+        possible=str,
+        sockets=int,
+        cores=int,
+        cores_by_smt=dict[str, int],
+        numa_nodes=dict[str, str],
+        cpus_without_node=str,
+        l3_groups=int,
+        cluster_or_l2_groups=int,
+        core_kinds=int,
+        socket_cpus=TEXTS,
+        die_cpus=TEXTS,
+        l3_cpus=TEXTS,
+        core_cpus=TEXTS,
+        kinds=dict[str, str],
+        allowed=str,
+        isolated=str,
+        quota_cpus=NUMBER,
+    ),
+    "place": _output("Place", cpus=ARRAY[ARRAY[int]], list=str, short=str, cautions=TEXTS),
+    "workloads": _output(
+        "Workloads",
+        workloads=ARRAY[
+            _record(
+                "Workload", _fields_of(Entry), parameters=int | None, gmacs_per_item=NUMBER, weights_bytes=int | None
+            )
+        ],
+    )
+    | _output("WorkloadsOfResults", points=ARRAY[NETWORK]),
+    "profile": _output("Profile", profiles=ARRAY[dict[str, Any]], analysis=dict[str, Any]),
+    "status": _output("Status", driver_running=bool, node_types=ARRAY[STANDING]),
+    "export": _output("Export", rows=ARRAY[RowLine]),
+}
+
+
+def json_schema(command: str) -> dict[str, Any]:
+    """The JSON Schema of what a command prints."""
+    schema = TypeAdapter(OUTPUTS[command]).json_schema()
+    return {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **schema}
