@@ -47,11 +47,11 @@ def _command(one: Case) -> str:
 
 
 def _print_table(verdicts: list[Verdict], seconds: float) -> None:
-    print("| kind | cases | status 0 | 1 | 2 | 130 | faults |\n|---|---|---|---|---|---|---|")
+    print("| kind | cases | status 0 | 1 | 2 | 3 | 130 | faults |\n|---|---|---|---|---|---|---|---|")
     for kind in sorted({verdict.case.kind for verdict in verdicts}):
         of_kind = [verdict for verdict in verdicts if verdict.case.kind == kind]
         statuses = Counter(verdict.status for verdict in of_kind)
-        counts = " | ".join(str(statuses[status]) for status in (0, 1, 2, 130))
+        counts = " | ".join(str(statuses[status]) for status in (0, 1, 2, 3, 130))
         print(f"| {kind} | {len(of_kind)} | {counts} | {sum(bool(verdict.faults) for verdict in of_kind)} |")
     print(f"\n{len(verdicts)} cases in {seconds:.0f} s")
 

@@ -5,7 +5,7 @@ alike: the time that counts is that of the items one core was given.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import fsum
@@ -15,7 +15,8 @@ from scaling.analysis.estimates import NO_REACH, Reach
 from scaling.analysis.rules import Verdict
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
-from scaling.study.planning import Point
+from scaling.errors import FitError
+from scaling.study.planning import PROGRAM_MODE, Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
@@ -28,12 +29,11 @@ USUAL_PLACEMENT = "compact"
 class SeriesKey:
     """Which series: the settings of its points without cores, its SMT levels, and its node type in a cluster.
 
-    `settings` is a point on one core with one thread; None for a series of a plain table, which has `table_name`.
+    `settings` is a point on one core with one thread.
     """
 
     settings: Point | None = None
     smt: tuple[int, ...] = ()
-    table_name: str = ""
     node_type: str | None = None
 
     @property
@@ -177,6 +177,45 @@ def threads_on(series: Series, physical: int) -> Series:
             for observation in series.observations
         ),
     )
+
+
+def table_point(name: str, cores: int = 1) -> Point:
+    """A point of another tool's file: its name and cores; the settings that no such file has are empty."""
+    return Point(
+        workload=name,
+        mode=PROGRAM_MODE,
+        size="",
+        items="default",
+        scale="strong",
+        framework="",
+        device="",
+        jit=False,
+        cores=cores,
+        smt=1,
+        placement="",
+        memory="",
+        intra="auto",
+        inter="auto",
+    )
+
+
+def table_key(name: str) -> SeriesKey:
+    """The key of a series of another tool's file."""
+    return series_key(table_point(name))
+
+
+def table_launches(series: Iterable[Series]) -> Iterator[Launch]:
+    """The launches of series from another tool's file, of which nothing is known but their times."""
+    for one in series:
+        for observation in one.observations:
+            if not observation.cores.is_integer():
+                raise FitError(
+                    f"series '{one.name}' has {observation.cores:g} cores, and points have whole numbers of them; "
+                    "round them, or ask for laws with `scaling fit`"
+                )
+            point = table_point(one.own_name, int(observation.cores))
+            for number, seconds in enumerate(observation.launch_seconds, 1):
+                yield Launch(point, number, seconds, items=1, steps=1, witnessed=False)
 
 
 def series_key(point: Point) -> SeriesKey:

@@ -196,9 +196,12 @@ def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Estimate 
 
 
 def drift_of(summary: Summary) -> float | None:
-    """By how much a point moved from its first launch to its last, where that is more than chance and the limit."""
+    """By how much a point moved from its first launch to its last, where that is more than chance and the limit.
+
+    None for runs of another tool's file, which have no blocks that could be compared.
+    """
     moved = drift(summary.used)
-    if moved is None:
+    if moved is None or not all(launch.witnessed for launch in summary.used):
         return None
     amount, chance = moved[0].value - 1, moved[1]
     return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None

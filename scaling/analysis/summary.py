@@ -4,7 +4,8 @@ The launch is the unit of replication: each counts once, by the undisturbed leve
 launch that measured another point, or that others disturbed, is not used. That is judged by what was observed, with one
 exception: neighbours on the same cores are reported by nothing, but only ever slow down, so a launch far slower than
 the second fastest of its point is taken for disturbed. A single launch that is far faster than all others proves
-nothing against them, but the interval reaches down to it.
+nothing against them, but the interval reaches down to it. That presumes pinned processes; of another tool's file, which
+does not say where its runs were, every one counts.
 """
 
 from collections import defaultdict
@@ -28,7 +29,8 @@ class Launch:
     """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
 
     A run that took turns with the other points of its series has a `cohort`, which they share. One that others
-    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are.
+    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. One that is not
+    `witnessed` is of another tool's file, which says nothing but its time.
     """
 
     point: Point
@@ -46,6 +48,7 @@ class Launch:
     turns: tuple[TurnTimes, ...] = ()
     cohort: str | None = None
     adjusted: Adjusted | None = None
+    witnessed: bool = True
 
     @property
     def spoiled(self) -> bool:
@@ -140,7 +143,8 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     about_point = tuple(_about_point(used, mean))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, mean, measured)
-    turns = [list(_turns(one, step.value)) for one in measured if not one.misplaced] if step else []
+    observed = [one for one in measured if one.witnessed and not one.misplaced]
+    turns = [list(_turns(one, step.value)) for one in observed] if step else []
     return Summary(
         point=point,
         step=step,
@@ -303,7 +307,7 @@ def _with_slow_launches(launches: Sequence[Launch]) -> list[Launch]:
 
 def _with_slowness(launch: Launch, fast: float) -> Launch:
     slower = (launch.seconds or 0.0) / fast - 1
-    if launch.spoiled or slower <= rules.SLOW_LAUNCH.limit:
+    if launch.spoiled or not launch.witnessed or slower <= rules.SLOW_LAUNCH.limit:
         return launch
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.SLOW_LAUNCH, slower)))
 

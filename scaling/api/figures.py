@@ -23,7 +23,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
 from scaling.results.cluster_folder import unmeasured_node_types
 from scaling.results.evaluation import evaluate_ops
-from scaling.results.files import write_output
+from scaling.results.files import STDIN, write_output
 from scaling.results.store import ROWS, read_study_toml
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
@@ -91,6 +91,13 @@ def check_kinds(kinds: Sequence[str], known: tuple[str, ...] = names()) -> tuple
     return tuple(dict.fromkeys(kinds))
 
 
+def page_path(source: Path) -> Path:
+    """Where the page of results goes by itself: into their folder, or beside their file."""
+    if source == STDIN:
+        raise StoreError("results from stdin have no place of their own; choose one with -o")
+    return source / REPORT if source.is_dir() else source.with_suffix(".html")
+
+
 def figures_folder(page: Path) -> Path:
     """Where the figures beside a page go; refused where that leads elsewhere, since a folder may be somebody else's."""
     folder = page.parent / FIGURES
@@ -132,7 +139,7 @@ def write_reports(
     source = results.sources[0]
     drawings = _write_all(draw_page_figures(source.evaluation), figures, on_file)
     text = page(source.evaluation, drawings)
-    return [_write_page(output or results.path / REPORT, text)]
+    return [_write_page(output or page_path(results.path), text)]
 
 
 def _write_all(figures: Iterable[Drawn], folder: Path | None, on_file: OnFile) -> Iterable[Drawn]:

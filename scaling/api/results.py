@@ -1,6 +1,7 @@
-"""Results of measurements as one object, whether of one machine, of a cluster's node types, or from a CSV."""
+"""Results of measurements as one object: of one machine, of a cluster's node types, or from another tool's file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +23,12 @@ from scaling.api.sizing import (
 )
 from scaling.api.sources import Source, Sources, open_sources
 from scaling.errors import StoreError
-from scaling.reporting.points import point_facts
+from scaling.reporting.points import point_facts, points_table
+from scaling.reporting.words import markdown_lines
 from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.export import Format, data_frame, rows_frame, write_export
-from scaling.results.store import read_rows
+from scaling.results.files import open_output
+from scaling.results.other_tools import Table, TableOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,14 +36,23 @@ if TYPE_CHECKING:
     from scaling.reporting.plots.drawing import Figure
 
 
-def load(path: str | Path, *, physical: int | None = None, full: bool = False) -> "Results":
-    """The results at a path: a results folder, a cluster's folder, or a CSV with columns cores and seconds.
+def load(
+    path: str | Path,
+    *,
+    physical: int | None = None,
+    full: bool = False,
+    cores_from: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> "Results":
+    """The results at a path: a results folder, a cluster's folder, an export, or another tool's file; '-' is stdin.
 
-    Fits take points that are ok or imprecise. With `physical` given, counts in a CSV above it are second threads of so
+    Fits take points that are ok or imprecise. With `physical` given, counts in a file above it are second threads of so
     many cores. With `full`, exports and pages have what they leave out otherwise: the user's variables and folders, and
-    values that look like secrets.
+    values that look like secrets. `cores_from` is the parameter of another tool's file that is the number of cores,
+    `columns` what a CSV calls the columns cores, seconds, throughput, series and launch.
     """
-    return Results(Path(path), open_sources(Path(path), physical, full))
+    options = TableOptions(cores_from, tuple((columns or {}).items()))
+    return Results(Path(path), open_sources(Path(path), physical, full, options))
 
 
 @dataclass(frozen=True)
@@ -110,15 +122,23 @@ class Results(Sources):
         """Where more cores stop paying, for every series."""
         return limits_of_sources(self.sources)
 
-    def compare(self, other: "Results", *, across_machines: bool = False) -> Comparison:
-        """Which points differ from those of other results, by how much, and with what certainty."""
-        (first, machines), (second, other_machines) = (_one_machine(results) for results in (self, other))
-        if machines != other_machines and not across_machines:
+    @property
+    def table_notes(self) -> list[str]:
+        """What another tool's file leaves open; nothing of results of ours."""
+        return [note for source in self.sources if source.table for note in source.table.notes]
+
+    def compare(self, other: "Results", *, across_machines: bool = False, margin: float | None = None) -> Comparison:
+        """Which points differ from those of other results, by how much, and with what certainty.
+
+        With a margin, such as 0.05, also whether the others are slower by more than that: `Comparison.gate`.
+        """
+        first, second = (_one_machine(results) for results in (self, other))
+        if first.processors and second.processors and first.processors != second.processors and not across_machines:
             raise StoreError(
-                f"{self.path} was measured on {' and '.join(sorted(machines))}, {other.path} on "
-                f"{' and '.join(sorted(other_machines))}; give --across-machines to compare them all the same"
+                f"{self.path} was measured on {' and '.join(sorted(first.processors))}, {other.path} on "
+                f"{' and '.join(sorted(second.processors))}; give --across-machines to compare them all the same"
             )
-        comparison = compare(first.summaries, second.summaries)
+        comparison = compare(first.summaries, second.summaries, margin)
         if not comparison.differences:
             raise StoreError(
                 f"{self.path} and {other.path} have no measured point in common; compare sweeps of the same study"
@@ -126,9 +146,19 @@ class Results(Sources):
         return comparison
 
     def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:
-        """Write one row per run as a flat table to a file or an open stream; how many there are."""
+        """Write the runs to a file or an open stream for other tools, or the points as Markdown; how many there are."""
         refuse_cluster_folder(self.path)
-        return write_export(self.sources[0].rows(), form, Path(target) if isinstance(target, str) else target)
+        where = Path(target) if isinstance(target, str) else target
+        if form == "markdown":
+            return self._export_points(where)
+        return write_export(self.sources[0].rows(), form, where)
+
+    def _export_points(self, target: Path | BinaryIO) -> int:
+        points = self.sources[0].points
+        text = "".join(f"{line}\n" for line in markdown_lines(points_table(points))).encode()
+        with open_output(target) if isinstance(target, Path) else nullcontext(target) as file:
+            file.write(text)
+        return len(points)
 
     def plot(self, name: str, *, target: float | None = None) -> "Figure":
         """A figure by its name, such as 'efficiency'; StoreError where there is nothing to draw."""
@@ -143,13 +173,11 @@ class Results(Sources):
         return write_reports(self, None if path is None else Path(path))[-1]
 
     def _rows_of(self, source: Source) -> "pd.DataFrame":
-        import pandas as pd  # only frames need it, and it takes a second to import
-
-        return pd.read_csv(source.path) if source.is_table else rows_frame(source.rows())
+        return data_frame(_table_rows(source.table)) if source.table else rows_frame(source.rows())
 
     def _concatenate(self, frames: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
         """The frames of all sources, those of a cluster with a first column that names the node type."""
-        import pandas as pd
+        import pandas as pd  # only frames need it, and it takes a second to import
 
         if not self.is_cluster:
             return frames[0]
@@ -163,8 +191,16 @@ def _points(source: Source) -> "pd.DataFrame":
     return data_frame(point_facts(point) for point in source.points)
 
 
+def _table_rows(table: Table) -> Iterator[dict[str, object]]:
+    """The launches of another tool's file, a row for each."""
+    for series in table.series:
+        for one in series.observations:
+            for launch, seconds in enumerate(one.launch_seconds, 1):
+                yield {"series": series.name, "cores": one.cores, "launch": launch, "seconds": seconds}
+
+
 def _table_points(source: Source) -> "pd.DataFrame":
-    """The counts of a plain CSV's series with the mean time of their launches."""
+    """The counts of another tool's series with the mean time of their launches."""
     rows = []
     for series in source.series()[0]:
         for one in series.observations:
@@ -175,11 +211,7 @@ def _table_points(source: Source) -> "pd.DataFrame":
     return data_frame(rows)
 
 
-def _one_machine(results: Results) -> tuple[Source, set[str]]:
-    """The one source of results, and the machines it was measured on."""
+def _one_machine(results: Results) -> Source:
+    """The one source of results; refused where there are several."""
     refuse_cluster_folder(results.path)
-    machines = {
-        f"{row.machine.cpu_model or row.machine.arch} (fingerprint {row.machine.fingerprint})"
-        for row in read_rows(results.path)
-    }
-    return results.sources[0], machines
+    return results.sources[0]

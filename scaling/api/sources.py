@@ -1,4 +1,4 @@
-"""What a path holds: the results of one machine, those of a cluster by node type, or a CSV. Asked nowhere else."""
+"""What a path holds: results of one machine, of a cluster by node type, or another tool's file. Asked nowhere else."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from typing import TypeVar
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.fits.verdict import is_short
 from scaling.analysis.fitting import SeriesFit, fit_all
-from scaling.analysis.series import Series, selected_series, threads_on
+from scaling.analysis.series import Series, selected_series, table_launches, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import census_notes, left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
-from scaling.results.csv_series import read_csv_series
-from scaling.results.evaluation import Evaluation, evaluate
+from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
 from scaling.results.node_types import NodeTypeEvaluation
+from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
-from scaling.results.store import RowCensus, read_folder, read_rows
+from scaling.results.store import RowCensus, folder_of, read_folder, read_rows
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Source:
-    """The results of one machine or of one node type, or a CSV; read when they are first needed.
+    """The results of one machine or of one node type, or another tool's file; read when they are first needed.
 
     `core_hour` is the price that the cluster file gives the cores of a node type.
     """
@@ -39,20 +39,30 @@ class Source:
     core_hour: float | None = None
     physical: int | None = None
     full: bool = False
+    options: TableOptions = AS_IT_IS
 
     @cached_property
     def is_table(self) -> bool:
-        """Whether it is a plain CSV, which has series but neither runs nor points."""
-        return not self.path.is_dir() and not is_export(self.path)
+        """Whether it is another tool's file, which has series but no rows."""
+        return is_tool_folder(self.path) or (not self.path.is_dir() and not is_export(self.path))
+
+    @cached_property
+    def table(self) -> Table | None:
+        """The series of another tool's file; None where there are rows."""
+        return read_table(self.path, self.options) if self.is_table else None
 
     def rows(self) -> Iterator[Row]:
-        """The runs of a results folder, or of a CSV that was exported from one."""
+        """The runs of a results folder, or of a file that was exported from one."""
+        if self.is_table:
+            raise StoreError(f"{self.path} is another tool's file, which has no rows; give a results folder")
         rows = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
         return rows if self.full else map(public_row, rows)
 
     @cached_property
     def _read(self) -> tuple[list[Summary], RowCensus]:
         census = RowCensus()
+        if self.table:
+            return summarize(table_launches(self.table.series)), census
         rows = read_rows(self.path, census.count_repeated) if self.path.is_dir() else read_export(self.path)
         return summarize(map(launch_of, census.count(rows))), census
 
@@ -63,8 +73,8 @@ class Source:
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about its rows as a whole."""
-        return census_notes(self._read[1])
+        """What is odd about its rows as a whole, or what another tool's file leaves open."""
+        return [*self.table.notes] if self.table else census_notes(self._read[1])
 
     @cached_property
     def points(self) -> list[ScalingPoint]:
@@ -80,20 +90,30 @@ class Source:
         return {row.machine.host: row.machine.cpu_model or row.machine.arch for row in self.rows()}
 
     @cached_property
+    def processors(self) -> set[str]:
+        """What its machines are; empty where another tool's file does not say."""
+        machines = () if self.is_table else (row.machine for row in self.rows())
+        return {f"{one.cpu_model or one.arch} (fingerprint {one.fingerprint})" for one in machines}
+
+    @cached_property
     def between_machines(self) -> list[Between]:
         """Points that were measured on more than one machine."""
         return several_machines((row.machine.host, launch_of(row)) for row in self.rows())
 
     @cached_property
     def sizes(self) -> Sizes | None:
-        """The core counts of its machine; None for a CSV."""
-        machine = read_machine_file(self.path) if self.path.is_dir() else None
+        """The core counts of its machine; None where only a folder of results would say."""
+        machine = read_machine_file(self.path) if self.path.is_dir() and not self.is_table else None
         return machine.sizes() if machine else None
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """Everything that figures and pages show."""
-        return evaluate(read_folder(self.path, self.full))
+        if self.table:
+            return evaluate_table(self.path.name, self.table.series, self.table.notes)
+        if self.path.is_dir():
+            return evaluate(read_folder(self.path, self.full))
+        return evaluate(folder_of(self.path.name, read_export(self.path), self.full))
 
     def as_node_type(self) -> NodeTypeEvaluation:
         """The same as a node type of a cluster, with its price."""
@@ -106,13 +126,13 @@ class Source:
 
         Of a table with many series only the first `most`.
         """
-        selection = select_points(self.summaries)
-        short = [one for one in selected_series(selection) if is_short(one)]
+        series = self.table.series if self.table else selected_series(select_points(self.summaries))
+        short = [one for one in series if is_short(one)]
         return fit_all(short[:most], resamples=0)
 
     def series(self) -> tuple[list[Series], list[str]]:
         """The series that laws are fitted to, under the name of their node type, and what was left out."""
-        series, notes = (read_csv_series(self.path), []) if self.is_table else self._folder_series()
+        series, notes = ([*self.table.series], []) if self.table else self._folder_series()
         if self.physical:
             series = [threads_on(one, self.physical) for one in series]
         if self.node_type:
@@ -140,10 +160,15 @@ class Sources:
         return is_cluster_folder(self.path)
 
 
-def open_sources(path: Path, physical: int | None = None, full: bool = False) -> tuple[Source, ...]:
-    """The node types of a cluster's folder, or the one machine or CSV that a path is."""
+def open_sources(
+    path: Path, physical: int | None = None, full: bool = False, options: TableOptions = AS_IT_IS
+) -> tuple[Source, ...]:
+    """The node types of a cluster's folder, or the one machine or file that a path is."""
     if not is_cluster_folder(path):
-        return (Source(path, physical=physical, full=full),)
+        source = Source(path, physical=physical, full=full, options=options)
+        if options != AS_IT_IS and not source.is_table:
+            raise StoreError(f"{path} is of `scaling`, which knows its cores; leave --cores-from and --column out")
+        return (source,)
     prices = {node_type.name: node_type.core_hour for node_type in read_cluster(path).node_types}
     return tuple(
         Source(folder, name, prices[name], physical, full) for name, folder in measured_node_types(path).items()

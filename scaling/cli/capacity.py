@@ -8,7 +8,7 @@ from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import load
 from scaling.api.sizing import Answers, Limits, sizing_question
-from scaling.cli.options import Json, Physical, Source
+from scaling.cli.options import Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.errors import FitError
 from scaling.reporting.capacity import (
@@ -54,6 +54,8 @@ def capacity(
         typer.Option("--undisturbed", help="Promise for a machine without others, not for this host as it was."),
     ] = False,
     physical: Physical = None,
+    cores_from: CoresFrom = None,
+    columns: Columns = None,
     as_json: Json = False,
 ) -> None:
     """Say how many cores each series needs for a throughput, latency, efficiency or cost, and how sure that is.
@@ -70,17 +72,19 @@ def capacity(
     }
     price = Price(1.0 if core_hour is None else core_hour, replica_hour)
     question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option)
-    results = load(source, physical=physical)
+    results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
     if core_hour is not None and results.is_cluster:
         raise FitError(
             f"--core-hour is the price of one core type, but {source} holds the node types of a cluster, each with a "
             "core_hour of its own in cluster.toml; change it there, or ask of one node type: its folder takes "
             "--core-hour"
         )
-    if question is None:
-        _print_limits(results.limits(), as_json)
+    answers = results.limits() if question is None else results.answer(question)
+    print_notes([*results.table_notes, *answers.notes])
+    if isinstance(answers, Limits):
+        _print_limits(answers, as_json)
     else:
-        _print_answers(results.answer(question), as_json)
+        _print_answers(answers, as_json)
 
 
 def _option(name: str) -> str:
@@ -88,7 +92,6 @@ def _option(name: str) -> str:
 
 
 def _print_answers(answers: Answers, as_json: bool) -> None:
-    print_notes(answers.notes)
     if as_json:
         beside = {"node_types": side_by_side_facts(answers.node_types)} if answers.node_types else {}
         print_json({"answers": [answer_facts(one) for one in answers], **beside})
@@ -109,7 +112,6 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
 
 
 def _print_limits(limits: Limits, as_json: bool) -> None:
-    print_notes(limits.notes)
     if as_json:
         print_json({"limits": [limits_facts(one) for one in limits]})
         return

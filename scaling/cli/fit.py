@@ -6,7 +6,7 @@ import typer
 
 from scaling.analysis.laws import BEST, LAW_CHOICES
 from scaling.api.results import load
-from scaling.cli.options import Json, Physical, Source
+from scaling.cli.options import Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.reporting.fits import caution_lines, fit_facts, fit_sentences, fits_table, trace_lines, truth_lines
 
@@ -18,14 +18,17 @@ def fit(
         typer.Option("--law", metavar="|".join(LAW_CHOICES), help="One law, or the one the launches support."),
     ] = BEST,
     physical: Physical = None,
+    cores_from: CoresFrom = None,
+    columns: Columns = None,
     as_json: Json = False,
 ) -> None:
     """Fit Amdahl's law and the universal scalability law, with intervals and a verdict on whether they fit.
 
     Example: scaling fit results/minsky
     """
-    fits = load(source, physical=physical).fit(law)
-    print_notes(fits.notes)
+    results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
+    fits = results.fit(law)
+    print_notes([*results.table_notes, *fits.notes])
     if as_json:
         print_json({"series": [fit_facts(one) for one in fits.series_fits]})
         return

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.errors import FitError
+from scaling.errors import FitError, StoreError
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Root = Annotated[
@@ -22,8 +22,26 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")
 Source = Annotated[
     Path,
     typer.Argument(
-        metavar="DIR|FILE.csv",
-        help="A results folder, or a CSV with columns cores and seconds or throughput, and series and launch at will.",
+        metavar="DIR|FILE",
+        help="A results folder, what `scaling export` wrote, JSON of hyperfine, pyperf or Google Benchmark, a folder "
+        "of such files, or a CSV with columns cores and seconds or throughput, and series and launch at will; - is "
+        "stdin.",
+    ),
+]
+CoresFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--cores-from",
+        metavar="NAME",
+        help="For another tool's file: the parameter that is the number of cores; cores or threads if left out.",
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME=COLUMN",
+        help="For a CSV: which column is cores, seconds, throughput, series or launch; may be given again.",
     ),
 ]
 Physical = Annotated[
@@ -47,6 +65,15 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while anoth
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
 ]
+
+
+def parse_columns(texts: list[str] | None) -> dict[str, str]:
+    """Which columns of a CSV are ours, from NAME=COLUMN."""
+    pairs = [text.partition("=") for text in texts or ()]
+    for name, _, column in pairs:
+        if not (name and column):
+            raise StoreError(f"--column {name}: write NAME=COLUMN, such as cores=threads or seconds=time")
+    return {name: column for name, _, column in pairs}
 
 
 def check_target(target: float | None) -> None:

@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from scaling.api.figures import (
-    REPORT,
     Drawn,
     check_kinds,
     draw,
     draw_node_types,
     figures_folder,
     needs_evaluation,
+    page_path,
     write_figures,
 )
 from scaling.api.results import Results, load
-from scaling.cli.options import Folder, check_target
+from scaling.cli.options import Columns, CoresFrom, Source, check_target, parse_columns
 from scaling.cli.printing import print_lines, print_note, print_notes
 from scaling.reporting.plots.drawing import NotDrawn
 from scaling.reporting.plots.registry import help_text
@@ -34,13 +34,16 @@ class Format(StrEnum):
 
 
 def plot(
-    folder: Folder,
+    source: Source,
     kinds: Annotated[
         list[str] | None,
         typer.Argument(metavar="KIND", help=help_text(), show_default=False),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Where to; default figures/ in the folder.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Where to; default figures/ in the folder or beside the file."
+        ),
     ] = None,
     formats: Annotated[
         list[Format] | None, typer.Option("--format", help="One of them, or several by giving it again; default all.")
@@ -52,6 +55,8 @@ def plot(
         Path | None,
         typer.Option("--ceilings", metavar="DIR", help="Where `scaling sweep ceilings` went, for the roofline."),
     ] = None,
+    cores_from: CoresFrom = None,
+    columns: Columns = None,
 ) -> None:
     """Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.
 
@@ -60,7 +65,8 @@ def plot(
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
-    results, where = load(folder), output or figures_folder(folder / REPORT)
+    results = load(source, cores_from=cores_from, columns=parse_columns(columns))
+    where = output or figures_folder(page_path(source))
     check_kinds(kinds or ())
     check_target(target)
     chosen = [str(form) for form in dict.fromkeys(formats or Format)]

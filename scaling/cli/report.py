@@ -5,17 +5,18 @@ from typing import Annotated
 
 import typer
 
-from scaling.api.figures import REPORT, figures_folder, write_reports
+from scaling.api.figures import figures_folder, page_path, write_reports
 from scaling.api.results import load
-from scaling.cli.options import Folder, Full, check_target
+from scaling.cli.options import Columns, CoresFrom, Full, Source, check_target, parse_columns
 from scaling.cli.printing import print_lines
 from scaling.errors import FitError
 
 
 def report(
-    folder: Folder,
+    source: Source,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where to; DIR/report.html if left out.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE.html", help="Where to; DIR/report.html or FILE.html if left out."),
     ] = None,
     target: Annotated[
         float | None,
@@ -26,6 +27,8 @@ def report(
         typer.Option("--figures", help="Write its figures as files too, as `scaling plot` does; each is drawn once."),
     ] = False,
     full: Full = False,
+    cores_from: CoresFrom = None,
+    columns: Columns = None,
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
@@ -35,11 +38,11 @@ def report(
     Example: scaling report results/quick
     """
     check_target(target)
-    results = load(folder, full=full)
+    results = load(source, full=full, cores_from=cores_from, columns=parse_columns(columns))
     if target is not None and not results.is_cluster:
         raise FitError(
-            f"--target is what the node types of a cluster are compared at, and {folder} is of one machine; "
+            f"--target is what the node types of a cluster are compared at, and {source} is of one machine; "
             "ask the planner of its page"
         )
-    where = figures_folder(output or folder / REPORT) if figures else None
+    where = figures_folder(output or page_path(source)) if figures else None
     print_lines(*write_reports(results, output, target, where, print_lines))

@@ -3,22 +3,22 @@
 import sys
 
 from scaling.api.results import Results, load
-from scaling.api.sources import Source
-from scaling.cli.options import Folder, Json
+from scaling.api.sources import Source as OneSource
+from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
 
 
-def show(folder: Folder, as_json: Json = False) -> None:
+def show(source: Source, cores_from: CoresFrom = None, columns: Columns = None, as_json: Json = False) -> None:
     """Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.
 
     Of a cluster's folder, by node type, with what was measured on more than one machine.
 
     Example: scaling show results/quick
     """
-    results = load(folder)
+    results = load(source, cores_from=cores_from, columns=parse_columns(columns))
     if as_json:
         print_json(_facts(results))
     else:
@@ -39,7 +39,7 @@ def print_points(results: Results) -> None:
             print_lines("")
 
 
-def _print_source(source: Source) -> None:
+def _print_source(source: OneSource) -> None:
     """A table on stdout, and on stderr a sentence for whatever speaks against a point."""
     points = source.points
     if sys.stdout.isatty():
@@ -69,5 +69,5 @@ def _facts(results: Results) -> dict[str, object]:
     }
 
 
-def _points(source: Source) -> dict[str, object]:
+def _points(source: OneSource) -> dict[str, object]:
     return {"points": [point_facts(point) for point in source.points]}

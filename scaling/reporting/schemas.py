@@ -62,7 +62,7 @@ def _output(name: str, **more: Any) -> Any:
 # What another tool's file does not say is null.
 SETTINGS: Fields = {
     "workload": str,
-    "mode": str | None,
+    "mode": str,
     "size": str | None,
     "items": int | str,
     "scale": str,

@@ -1,19 +1,21 @@
 """Series from a plain CSV of any tool: `cores` with `seconds` or `throughput`; optionally `series` and `launch`.
 
-Repeated rows are launches. Rows that also share a `launch` are steps of one launch, which counts once, by their median.
+Columns of other names are mapped to these. Repeated rows are launches. Rows that also share a `launch` are steps of one
+launch, which counts once, by their median.
 What cannot be understood is refused by line and column. Read line by line, so that a million rows are no matter.
 """
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from statistics import median
 
-from scaling.analysis.series import Observation, Series, SeriesKey
+from scaling.analysis.series import Observation, Series, table_key
 from scaling.errors import StoreError, count
+from scaling.results.files import open_input
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
 # A count with so many different values is a measurement of something else.
@@ -23,11 +25,11 @@ MOST_COUNTS = 5000
 _Values = dict[str, list[float]] | list[float]
 
 
-def read_csv_series(path: Path) -> list[Series]:
-    """The series of a CSV file, in the order they first appear."""
+def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> list[Series]:
+    """The series of a CSV file, in the order they first appear; `columns` are names of ours and what it calls them."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return _Reader(path).series(file)
+        with open_input(path) as file:
+            return _Reader(path, columns or {}).series(file)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}; give a CSV or a results folder") from error
     except UnicodeDecodeError as error:
@@ -37,8 +39,12 @@ def read_csv_series(path: Path) -> list[Series]:
 class _Reader:
     """One pass over a file that knows where it is, so that an error names the line."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
         self.path = path
+        self.called = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
+        for name in self.called:
+            if name not in KNOWN:
+                raise StoreError(f"--column {name}=…: a CSV has no such column; there are {', '.join(KNOWN)}")
         self.line = 1
 
     def series(self, file: Iterator[str]) -> list[Series]:
@@ -61,7 +67,13 @@ class _Reader:
         for name in names:
             if names.count(name) > 1:
                 raise StoreError(f"{self.path} line 1 has column '{name}' twice; keep one of them")
-        columns = {name: names.index(name) for name in KNOWN if name in names}
+        for name, column in self.called.items():
+            if column not in names:
+                raise StoreError(f"{self.path} line 1 has no column '{column}' for {name}; it has {', '.join(names)}")
+        calls = {name: self.called.get(name, name) for name in KNOWN}
+        if len({"seconds", "throughput"} & self.called.keys()) == 1:
+            calls.pop("throughput" if "seconds" in self.called else "seconds")
+        columns = {name: names.index(column) for name, column in calls.items() if column in names}
         if "cores" not in columns:
             raise StoreError(self._missing("cores", names))
         if "seconds" in columns and "throughput" in columns:
@@ -74,7 +86,9 @@ class _Reader:
 
     def _missing(self, wanted: str, names: list[str]) -> str:
         near = [match for name in wanted.split("' or '") for match in get_close_matches(name, names, 1)]
-        hint = f"; is it '{near[0]}'? rename that column" if near else "; name the columns in the first line"
+        first = wanted.partition("'")[0]
+        option = f"--column {first}={near[0] if near else '…'}"
+        hint = f"; is it '{near[0]}'? give {option}" if near else f"; say which one it is with {option}"
         return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
 
     def _read_values(
@@ -151,7 +165,7 @@ class _Reader:
         observations = tuple(
             Observation(cores, _launch_seconds(values, throughput)) for cores, values in sorted(counts.items())
         )
-        return Series(name, observations, "units" if throughput else "runs", key=SeriesKey(table_name=name))
+        return Series(name, observations, "units" if throughput else "runs", key=table_key(name))
 
 
 def _launch_seconds(values: _Values, throughput: bool) -> tuple[float, ...]:

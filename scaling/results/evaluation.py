@@ -23,7 +23,7 @@ from scaling.analysis.ops.laws import (
 from scaling.analysis.ops.profile import Profile, part_times, profiles, subject
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.traces import Trace
-from scaling.analysis.series import SeriesKey, selected_series, series_key, without_parts
+from scaling.analysis.series import Series, SeriesKey, selected_series, series_key, table_launches, without_parts
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -70,6 +70,21 @@ def evaluate(folder: Folder) -> Evaluation:
         limits=tuple(scaling_limits(fit, sizes) for fit in fits if fit.series.key in whole),
         sizes=sizes,
         selection=selection,
+        complaints=tuple(complaints),
+    )
+
+
+def evaluate_table(name: str, series: Sequence[Series], notes: Sequence[str]) -> Evaluation:
+    """Evaluate the series of another tool's file: every run counts, and nothing is known of its machine."""
+    points = tuple(speedups(summarize(table_launches(series))))
+    fits, complaints = fit_all(series)
+    return Evaluation(
+        folder=Folder(name, (), None, None, None, notes=tuple(notes)),
+        points=points,
+        fits=tuple(fits),
+        limits=tuple(scaling_limits(fit, None) for fit in fits),
+        sizes=None,
+        selection=PointSelection(tuple(point.summary for point in points), ()),
         complaints=tuple(complaints),
     )
 

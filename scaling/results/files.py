@@ -8,11 +8,14 @@ pipes are written into, never replaced. What is read must be a regular file, sin
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from scaling.errors import StoreError
 
@@ -22,6 +25,9 @@ OWN_FILES = (
     *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
     *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json"),
 )
+
+# What stands for stdin where a file is read.
+STDIN = Path("-")
 
 # Folders whose links stand for open files, such as /dev/stdout.
 OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")
@@ -155,6 +161,20 @@ def sync_folder(folder: Path) -> None:
         sync_file(fd)
     finally:
         os.close(fd)
+
+
+def open_input(path: Path) -> TextIO:
+    """A file that a user names, as text; stdin and pipes are read once and may be opened again."""
+    regular = path != STDIN and path.is_file()
+    content = path.open("rb") if regular else BytesIO(_read_stream(path))
+    return TextIOWrapper(content, encoding="utf-8-sig", newline="")
+
+
+@cache
+def _read_stream(path: Path) -> bytes:
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    return path.read_bytes()
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -96,6 +96,13 @@ class Folder:
     findings: tuple[Finding, ...] | None
     traces: tuple[Trace, ...] = ()
     census: RowCensus = field(default_factory=RowCensus)
+    notes: tuple[str, ...] = ()
+
+
+def folder_of(name: str, rows: Iterable[Row], full: bool = False) -> Folder:
+    """Rows that have left their folder, as one that has nothing else."""
+    census = RowCensus()
+    return Folder(name, tuple(census.count(rows if full else map(public_row, rows))), None, None, None, census=census)
 
 
 def read_folder(path: Path, full: bool = False) -> Folder:

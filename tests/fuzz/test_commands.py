@@ -41,7 +41,7 @@ def test_a_hang_is_a_fault(monkeypatch):
 
 
 def test_an_unknown_status_is_a_fault(monkeypatch):
-    assert faults(monkeypatch, lambda: os._exit(3)) == ("status 3",)
+    assert faults(monkeypatch, lambda: os._exit(4)) == ("status 4",)
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\r", "\x7f", "\x9b2J"])

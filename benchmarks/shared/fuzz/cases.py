@@ -145,11 +145,24 @@ def _csv_case(chance: Chance, number: int) -> Case:
     return _case(chance, number, "csv", [command, "in.csv", *options.get(command, [])], files, ("out",))
 
 
+def _tool_case(chance: Chance, number: int) -> Case:
+    """A file that another tool wrote and somebody edited."""
+    name = chance.choice(("in.json", "in/runs-2.json"))
+    files: Tree = {name: chance.choice(materials.TOOL_FILES)}
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        _corrupt(chance, files, name)
+    source = name.partition("/")[0]
+    cores_from = chance.choice(([], ["--cores-from", chance.choice(("threads", "size", *WORDS))]))
+    command = chance.choice(("show", "show", "fit", "capacity", "compare", "report"))
+    options = {"compare": [source, "--fail-above", chance.choice(("5%", *WORDS))], "report": ["-o", "out"]}
+    return _case(chance, number, "tool", [command, source, *options.get(command, []), *cores_from], files, ("out",))
+
+
 OPTIONS = {
-    "show": ["--json"],
+    "show": ["--json", "--cores-from", "--column"],
     "fit": ["--law", "--physical", "--json"],
     "capacity": ["--throughput", "--latency", "--efficiency", "--hourly-budget", "--core-hour", "--assurance"],
-    "compare": ["--across-machines", "--between", "--set", "-o"],
+    "compare": ["--across-machines", "--between", "--set", "-o", "--fail-above"],
     "export": ["--format", "-o"],
     "profile": ["--predict", "--threads", "--steps", "--mode", "--json"],
     "plot": ["--target", "--ceilings", "--format"],
@@ -221,6 +234,7 @@ MAKERS: dict[Maker, int] = {
     _resume_case: 3,
     _study_case: 15,
     _csv_case: 12,
+    _tool_case: 8,
     _options_case: 10,
     _cluster_case: 5,
     _machine_case: 5,
@@ -244,7 +258,7 @@ def _reading_command(chance: Chance, folder: str) -> tuple[list[str], tuple[str,
         "compare": (4, lambda: ["other", *_json(chance), *chance.choice(([], ["--across-machines"]))], ()),
         "export": (
             5,
-            lambda: ["--format", chance.choice(("csv", "csv", "parquet")), "-o", chance.choice(("out", "-"))],
+            lambda: ["--format", chance.choice(materials.FORMATS), "-o", chance.choice(("out", "-"))],
             ("out",),
         ),
         "profile": (4, lambda: [*chance.choice(([], ["--predict", "4"])), *_json(chance)], ()),

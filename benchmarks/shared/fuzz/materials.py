@@ -1,5 +1,6 @@
-"""Sound input to corrupt: results folders, a profile, a cluster's folder, CSV files, a recorded machine; as bytes."""
+"""Sound input to corrupt: results folders, a profile, a cluster's folder, CSV and JSON files, a machine; as bytes."""
 
+import json
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
@@ -77,6 +78,38 @@ CSV = b"""cores,seconds,series,launch
 4,2.9,b,1
 2,4.9,b,1
 """
+TIMES = {1: [4.0, 4.1, 4.2, 4.1], 2: [2.2, 2.1, 2.3, 2.2], 4: [1.3, 1.2, 1.3, 1.4]}
+HYPERFINE = {
+    "results": [
+        {
+            "command": f"sort -j{n}",
+            "mean": 1.0,
+            "times": times,
+            "exit_codes": [0] * 4,
+            "parameters": {"threads": str(n)},
+        }
+        for n, times in TIMES.items()
+    ]
+}
+PYPERF = {
+    "version": "1.0",
+    "metadata": {"unit": "second", "loops": 1},
+    "benchmarks": [
+        {"metadata": {"name": f"sort[threads={n}]"}, "runs": [{"values": [time, time]} for time in times]}
+        for n, times in TIMES.items()
+    ],
+}
+GOOGLE_BENCHMARK = {
+    "context": {"num_cpus": 4, "library_version": "v1.9.1"},
+    "benchmarks": [
+        {"name": f"BM/threads:{n}", "run_type": "iteration", "repetition_index": index, "threads": n, "size": n}
+        | {"real_time": time, "cpu_time": time, "time_unit": "ms", "iterations": 9}
+        for n, times in TIMES.items()
+        for index, time in enumerate(times)
+    ],
+}
+TOOL_FILES = [json.dumps(document).encode() for document in (HYPERFINE, PYPERF, GOOGLE_BENCHMARK)]
+FORMATS = ("csv", "csv", "parquet", "json", "markdown", "pyperf", "extrap")
 FINDING = Finding("Governor", "caution", "powersave", "clocks vary", "choose another governor")
 
 

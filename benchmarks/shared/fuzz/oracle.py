@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks.shared.fuzz.cases import Case, Content, Link
 from scaling.cli.main import COMMANDS, main
 
-STATUSES = (0, 1, 2, 130)
+STATUSES = (0, 1, 2, 3, 130)
 UNCAUGHT = 70
 MORE_MEMORY = 4 << 30
 # C0 without tab and newline, DEL, and C1 as UTF-8 writes it.

@@ -100,7 +100,7 @@ def _meta(result: Evaluation) -> list[str]:
     rows = result.folder.rows
     hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
     processors = " · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in rows))
-    return [hosts, processors, provenance.period(rows), totals(result)]
+    return [*filter(None, [hosts, processors, provenance.period(rows)]), totals(result)]
 
 
 def totals(result: Evaluation) -> str:
@@ -108,7 +108,8 @@ def totals(result: Evaluation) -> str:
     rows = result.folder.rows
     failed = sum(row.outcome.status != "ok" for row in rows)
     points = f"{count(len(result.points), 'point')}, {verdict_counts(point.verdict for point in result.points)}"
-    return f"{points} · {count(len(rows), 'run')}" + (f", {failed} failed" if failed else "")
+    runs = len(rows) or sum(len(point.summary.used) for point in result.points)
+    return f"{points} · {count(runs, 'run')}" + (f", {failed} failed" if failed else "")
 
 
 def render_page(template: str, scripts: Iterable[str], facts: object, **context: object) -> str:

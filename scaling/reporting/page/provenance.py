@@ -59,7 +59,9 @@ def study_of(toml: str | None, name: str) -> Study | None:
 
 
 def period(rows: Sequence[Row]) -> str:
-    """When the first run began, and the last, in UTC."""
+    """When the first run began, and the last, in UTC; nothing where another tool's file does not say."""
+    if not rows:
+        return ""
     first, last = (_moment(extreme(row.started_at for row in rows)) for extreme in (min, max))
     if first[:10] == last[:10]:
         last = last[11:]
@@ -76,6 +78,8 @@ def _moment(text: str) -> str:
 def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Who the machine is; each thing that differs between runs with all its values."""
     machines = [row.machine for row in rows]
+    if not machines:
+        return [("machine", "not known")]
     return [
         ("host", _all(machine.host for machine in machines)),
         ("processor", _all(machine.cpu_model or "unknown" for machine in machines)),
@@ -134,8 +138,9 @@ def _all(values: Iterable[str]) -> str:
 def commands(folder: Folder) -> list[tuple[str, str]]:
     """What to type to measure it again, and to see the same figures."""
     name = shlex.quote(folder.name)
+    again = f"scaling sweep study.toml -o {name}"
     return [
-        ("measure it again, with the study below as study.toml", f"scaling sweep study.toml -o {name}"),
+        *([("measure it again, with the study below as study.toml", again)] if folder.study_toml else []),
         ("the points", f"scaling show {name}"),
         ("the laws", f"scaling fit {name}"),
         ("how many cores", f"scaling capacity {name} --throughput X"),

@@ -79,8 +79,10 @@ def test_two_core_counts_have_sentences_and_no_table(tmp_path):
     assert "2 cores are 1.8" in one
 
 
-def test_an_exported_csv_is_read_as_the_folder_it_came_from(sixteen_cores, tmp_path):
-    exported = tmp_path / "rows.csv"
-    assert scaling("export", sixteen_cores, "--format", "csv", "-o", exported).returncode == 0
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_an_export_is_read_as_the_folder_it_came_from(sixteen_cores, tmp_path, form):
+    exported = tmp_path / f"rows.{form}"
+    assert scaling("export", sixteen_cores, "--format", form, "-o", exported).returncode == 0
+    assert json_of("show", exported) == json_of("show", sixteen_cores)
     assert json_of("fit", exported) == json_of("fit", sixteen_cores)
     assert json_of("capacity", exported, "--efficiency", 0.5)["answers"]

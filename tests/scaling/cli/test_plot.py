@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.reporting.results import made, written
+
+DATA = Path(__file__).parents[2] / "data" / "other_tools"
 
 
 @pytest.fixture
@@ -57,3 +61,15 @@ def test_points_that_are_imprecise_count_for_laws(tmp_path):
 
 def test_the_help_has_an_example():
     assert "Example: scaling plot" in scaling("plot", "--help").stdout
+
+
+def test_every_figure_of_another_tools_file_is_drawn_or_says_why_not(tmp_path):
+    path = tmp_path / "naps.json"
+    path.write_text((DATA / "pyperf.json").read_text())
+    completed = scaling("plot", path, "--format", "svg")
+    assert completed.returncode == 0, completed.stderr
+    drawn = {line.rpartition("/")[2] for line in completed.stdout.split()}
+    assert {"efficiency.svg", "speedup.svg"} <= drawn
+    assert f"{tmp_path}/figures/efficiency.svg" in completed.stdout
+    assert "no figure 'placement': the folder does not say what its machine is made of" in completed.stderr
+    assert completed.stderr.count("does not say on which CPUs") == 1

@@ -11,6 +11,8 @@ from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.reporting.page.invented import shared, write_folder
 from tests.scaling.reporting.results import made, written
 
+DATA = Path(__file__).parents[2] / "data" / "other_tools"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -143,3 +145,34 @@ def test_an_export_leaves_it_out_too(personal):
     assert "command: ./prog --token=***" in table
     assert scaling("export", personal, "--format", "csv", "--full").returncode == 0
     assert "no /home/ada/x --token=hunter2" in (personal / "rows.csv").read_text()
+
+
+def test_the_page_of_another_tools_file_lies_beside_it_and_says_what_is_not_known(tmp_path):
+    path = tmp_path / "bench.json"
+    path.write_text((DATA / "hyperfine.json").read_text())
+    completed = scaling("report", path, "--cores-from", "threads")
+    assert completed.stdout == f"{tmp_path / 'bench.html'}\n", completed.stderr
+    page = (tmp_path / "bench.html").read_text()
+    assert "does not say on which CPUs" in page
+    assert "Nothing is known of how quiet the host was." in page
+    assert "6 points, 6 ok · 48 runs" in page
+    assert "scaling show bench.json" in page
+    assert "scaling sweep" not in page
+
+
+def test_a_page_of_stdin_needs_a_place():
+    refused = program("report", "-", input=(DATA / "hyperfine.json").read_text())
+    assert refused.returncode == 2
+    assert refused.stderr == "scaling: results from stdin have no place of their own; choose one with -o\n"
+
+
+def test_the_page_of_an_export_has_the_points_of_its_folder(small, tmp_path):
+    scaling("export", small, "--format", "json", "-o", tmp_path / "rows.json")
+    assert scaling("report", tmp_path / "rows.json").returncode == 0
+    pages = [page.read_text() for page in (tmp_path / "rows.html", scaled_page(small))]
+    assert [page.count("<tr data-valid") for page in pages] == [pages[0].count("<tr data-valid")] * 2
+
+
+def scaled_page(folder):
+    scaling("report", folder)
+    return folder / "report.html"

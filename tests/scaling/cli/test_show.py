@@ -10,6 +10,8 @@ from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
 
+DATA = Path(__file__).parents[2] / "data" / "other_tools"
+
 
 def shown(folder: Path) -> list[dict[str, object]]:
     completed = scaling("show", folder, "--json")
@@ -105,3 +107,40 @@ def test_rows_that_are_there_twice_and_machines_that_are_not_alike_are_named(tmp
         f"not alike are in one folder: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
     )
     assert notes.splitlines()[:2] == scaling("fit", folder).stderr.splitlines()[:2]
+
+
+def test_a_file_of_another_tool_has_points_whose_unknown_settings_are_null():
+    points = json.loads(scaling("show", DATA / "pyperf.json", "--json").stdout)["points"]
+    assert [(point["workload"], point["cores"], point["launches"]) for point in points] == [
+        ("naps", cores, 5) for cores in (1, 2, 4)
+    ]
+    assert {points[0][name] for name in ("size", "placement", "framework", "host", "on_this_host")} == {None}
+
+
+def test_every_run_of_another_tool_counts_and_none_is_called_slow(tmp_path):
+    (tmp_path / "t.csv").write_text("cores,seconds\n" + "".join(f"{n},{t / n}\n" for n in (1, 2) for t in (1, 1.01, 2)))
+    completed = scaling("show", tmp_path / "t.csv")
+    assert [line.split("  ")[-2].strip() for line in completed.stdout.splitlines()[1:3]] == ["3", "3"]
+    assert "every run counts, and none is called disturbed" in completed.stderr
+
+
+def test_stdin_is_read_where_a_dash_stands_for_the_file():
+    completed = program("show", "-", "--cores-from", "threads", input=(DATA / "hyperfine.json").read_text())
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.count("xargs -P {cores}") == 8
+    table = program("fit", "-", "--column", "seconds=s", "--cores-from", "n", input="n,s\n1,4\n2,2.2\n4,1.3\n8,0.9\n")
+    assert table.stdout.startswith("-: ")
+
+
+def test_counts_that_are_not_whole_have_laws_but_no_points(tmp_path):
+    (tmp_path / "t.csv").write_text("cores,seconds\n1,4\n1.5,3\n3,2\n")
+    assert scaling("fit", tmp_path / "t.csv").returncode == 0
+    refused = scaling("show", tmp_path / "t.csv")
+    assert refused.returncode == 2
+    assert "series 't' has 1.5 cores, and points have whole numbers of them" in refused.stderr
+
+
+def test_options_for_other_tools_are_refused_for_results_of_ours(tmp_path):
+    refused = scaling("show", folder_of(tmp_path / "a", swept_rows()), "--cores-from", "threads")
+    assert refused.returncode == 2
+    assert "knows its cores; leave --cores-from and --column out" in refused.stderr

@@ -107,3 +107,27 @@ def test_the_line_of_a_mistake_is_right_after_a_hundred_thousand(read):
 def test_every_row_with_another_count_is_refused(read):
     lines = "".join(f"{row / 7},1\n" for row in range(1, 6000))
     assert "5999 different counts" in complaint(read, "cores,seconds\n" + lines)
+
+
+def test_columns_of_other_names_are_mapped(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("Threads,wall time,throughput,program\n1,4,9,a\n2,2,9,a\n")
+    columns = {"cores": "threads", "seconds": "Wall Time", "series": "program"}
+    (series,) = read_csv_series(path, columns)
+    assert (series.name, series.cores) == ("a", (1, 2))
+    assert [one.launch_seconds for one in series.observations] == [(4.0,), (2.0,)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"cores": "workers"}, "has no column 'workers' for cores; it has threads, seconds"),
+        ({"core": "threads"}, "--column core=…: a CSV has no such column; there are cores, seconds"),
+        ({}, "say which one it is with --column cores=…"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(tmp_path, columns, sentence):
+    path = tmp_path / "mine.csv"
+    path.write_text("threads,seconds\n1,4\n2,2\n")
+    with pytest.raises(StoreError, match=sentence):
+        read_csv_series(path, columns)

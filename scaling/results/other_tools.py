@@ -1,0 +1,407 @@
+"""Files of other tools as series: JSON of hyperfine, pyperf and Google Benchmark, a folder of such files, or a CSV.
+
+What a file is shows in its content. Every run in it is a launch: a time of hyperfine, a repetition of Google Benchmark,
+a process of pyperf, whose values are its steps and count once, by their median. The number of cores is a parameter,
+which each tool keeps somewhere else. What no such file can show (affinity, other load, the machine) is a note.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from scaling.analysis.series import Observation, Series, table_key
+from scaling.errors import StoreError
+from scaling.results.csv_series import read_csv_series
+from scaling.results.files import OWN_FILES, open_input
+from scaling.study.privacy import without_secrets
+
+# The parameters that are the number of cores where none is named.
+USUAL_NAMES = ("cores", "threads")
+
+# In a command the value of a parameter may stand in so many places, any of which may be something else.
+MOST_PLACES = 4
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+# From this version on, Google Benchmark reports the time of an iteration of one thread (its pull request 1836); before,
+# that time divided by the number of threads.
+WALL_TIME_PER_THREAD = (1, 9)
+
+AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """How a file of another tool is to be read: the parameter that is the number of cores, and a CSV's columns."""
+
+    cores_from: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+AS_IT_IS = TableOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The series of another tool's file, and what the file leaves open."""
+
+    series: tuple[Series, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One run in such a file: of what, on how many cores, and its seconds."""
+
+    name: str
+    cores: float
+    seconds: float
+
+
+def is_tool_folder(path: Path) -> bool:
+    """Whether a folder holds files of other tools and nothing of a sweep's."""
+    if not path.is_dir() or any((path / name).exists() for name in OWN_FILES):
+        return False
+    return bool(_tool_files(path))
+
+
+def _tool_files(folder: Path) -> list[Path]:
+    """Its JSON files; a link to a device or a pipe is none."""
+    return [path for path in sorted(folder.glob("*.json")) if path.is_file()]
+
+
+def read_table(path: Path, options: TableOptions) -> Table:
+    """The series of a file or a folder of files, told by content; refused where it is none that is known."""
+    if path.is_dir():
+        return _read_files(path, _tool_files(path), options)
+    if _begins_as_json(path):
+        return _read_files(path, [path], options)
+    columns = ({"cores": options.cores_from} if options.cores_from else {}) | dict(options.columns)
+    return Table(tuple(read_csv_series(path, columns)), (_note("a CSV"),))
+
+
+def _begins_as_json(path: Path) -> bool:
+    try:
+        with open_input(path) as file:
+            return file.read(256).lstrip()[:1] in ("{", "[")
+    except (OSError, UnicodeDecodeError):
+        return False  # the reader of a CSV says what is wrong with it
+
+
+def _read_files(path: Path, files: Sequence[Path], options: TableOptions) -> Table:
+    if options.columns:
+        raise StoreError(f"--column names a column of a CSV, and {path} is JSON; name its parameter with --cores-from")
+    runs: list[ToolRun] = []
+    notes: dict[str, None] = {}
+    for file in files:
+        counts = CoreCounts(file, (options.cores_from,) if options.cores_from else USUAL_NAMES, several=len(files) > 1)
+        tool, made, remarks = _read_json(file, counts)
+        runs += made
+        notes |= dict.fromkeys((_note(f"a file of {tool}"), *remarks))
+    return Table(tuple(_series_of(runs)), tuple(notes))
+
+
+def _note(what: str) -> str:
+    return (
+        f"{what} does not say on which CPUs and on which machine its runs were made, nor what else ran: every run "
+        "counts, and none is called disturbed"
+    )
+
+
+def _series_of(runs: Iterable[ToolRun]) -> Iterator[Series]:
+    by_name: dict[str, dict[float, list[float]]] = {}
+    for run in runs:
+        by_name.setdefault(without_secrets(run.name), {}).setdefault(run.cores, []).append(run.seconds)
+    for name, counts in by_name.items():
+        observations = tuple(Observation(cores, tuple(seconds)) for cores, seconds in sorted(counts.items()))
+        yield Series(name, observations, "runs", key=table_key(name))
+
+
+def _read_json(path: Path, counts: "CoreCounts") -> tuple[str, list[ToolRun], list[str]]:
+    """The tool that wrote a file, the runs in it, and what is to be said of them."""
+    facts = _parse(path)
+    for tool, is_of, read in TOOLS:
+        if isinstance(facts, dict) and is_of(facts):
+            try:
+                runs, remarks = read(facts, counts)
+            except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+                why = f"{type(error).__name__}: {error}"
+                raise StoreError(f"{path} looks like JSON of {tool}, but is not ({why}); give it as it was") from error
+            if not runs:
+                raise StoreError(f"{path}: the JSON of {tool} has no run with a time; measure again")
+            return tool, runs, remarks
+    raise StoreError(f"{path} is JSON of an unknown kind; {_advice(facts)}")
+
+
+def _advice(facts: object) -> str:
+    if isinstance(facts, dict) and "schema" in facts:
+        return "what `--json` prints cannot be read back: give the results folder, or `scaling export --format json`"
+    known = ", ".join(tool for tool, _, _ in TOOLS)
+    return f"those of {known} and of `scaling export --format json` are known"
+
+
+def _parse(path: Path) -> object:
+    try:
+        with open_input(path) as file:
+            return json.load(file)
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StoreError(f"{path} is not JSON: {why}; give the file as its tool wrote it") from error
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCounts:
+    """Finds the number of cores of a run in a file: among parameters, in a name, or in the name of the file."""
+
+    path: Path
+    names: tuple[str, ...]
+    several: bool = False
+
+    def among(self, parameters: Mapping[str, Any]) -> float | None:
+        """The first of the names that is a parameter, as a number."""
+        value = next((parameters[name] for name in self.names if name in parameters), None)
+        return None if value is None else self.number(value)
+
+    def in_name(self, name: str) -> tuple[str, float] | None:
+        """A name without the parameter in it, as in `sort[threads=4]` or `BM_sort/threads:4`, and its value."""
+        for parameter in self.names:
+            found = re.search(rf"(?<![\w]){re.escape(parameter)}\s*[=:]\s*(\d+(?:\.\d+)?)(?![\w.])", name)
+            if found:
+                return _tidy(name[: found.start()] + name[found.end() :]), self.number(found[1])
+        return None
+
+    def in_file_name(self) -> float | None:
+        """The number behind the parameter in the name of the file or, of several files, the only number in it."""
+        stem = self.path.stem
+        named = [re.search(rf"(?<![a-z]){re.escape(name)}[=_. -]?(\d+)", stem, re.IGNORECASE) for name in self.names]
+        numbers = [found[1] for found in named if found] or (re.findall(r"\d+", stem) if self.several else [])
+        return self.number(numbers[0]) if len(numbers) == 1 else None
+
+    def number(self, value: object) -> float:
+        """A number of cores; refused where it is none."""
+        try:
+            cores = float(str(value))
+        except ValueError:
+            cores = 0.0
+        if not 0.0 < cores < inf:
+            raise StoreError(f"{self.path}: {' or '.join(self.names)} is '{value}', but must be a number above 0")
+        return cores
+
+    def refuse(self, name: str, there: Iterable[str], remedy: str) -> StoreError:
+        """The sentence for a run without a number of cores."""
+        has = f" (it has {', '.join(sorted(there))})" if there else ""
+        return StoreError(
+            f"{self.path}: '{name}' has no parameter {' or '.join(self.names)}{has}; name the one that is the number "
+            f"of cores with --cores-from, or {remedy}"
+        )
+
+
+def _tidy(name: str) -> str:
+    """A name without what a parameter taken out of it leaves behind."""
+    for left, whole in (
+        (r"([\[({])\s*[,;]\s*", r"\1"),
+        (r"\s*[,;]\s*([\])}])", r"\1"),
+        (r"\[\s*\]|\(\s*\)|\{\s*\}", ""),
+    ):
+        name = re.sub(left, whole, name)
+    return re.sub(r"/{2,}", "/", name).strip().rstrip("/").strip()
+
+
+def _seconds(values: object, what: str) -> list[float]:
+    """Times above zero, or a complaint."""
+    seconds = [float(value) for value in values] if isinstance(values, list) else []
+    if not all(0.0 < value < inf for value in seconds):
+        raise ValueError(f"{what} has a time that is not above 0")
+    return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A result of hyperfine: its command with the parameters filled in, those parameters, and its times."""
+
+    text: str
+    cores: float
+    value: str
+    others: tuple[tuple[str, str], ...]
+    times: tuple[float, ...]
+
+
+def _is_hyperfine(facts: Mapping[str, Any]) -> bool:
+    results = facts.get("results")
+    return isinstance(results, list) and all(isinstance(one, dict) and "command" in one for one in results)
+
+
+def _read_hyperfine(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[ToolRun], list[str]]:
+    """The runs of `hyperfine --export-json`: every time of a result is one; without them its mean is."""
+    commands = [_command(result, counts) for result in facts["results"]]
+    runs = [
+        ToolRun(name, command.cores, seconds)
+        for command, name in zip(commands, _command_names(commands), strict=True)
+        for seconds in command.times
+    ]
+    failed = sum(status != 0 for result in facts["results"] for status in result.get("exit_codes") or ())
+    return runs, [f"runs that ended with another status than 0 count all the same: {failed}"] if failed else []
+
+
+def _command(result: Mapping[str, Any], counts: CoreCounts) -> _Command:
+    text, parameters = str(result["command"]), dict(result.get("parameters") or {})
+    name = next((name for name in counts.names if name in parameters), None)
+    cores = counts.in_file_name() if name is None else counts.number(parameters[name])
+    if cores is None:
+        raise counts.refuse(text, parameters, "measure with hyperfine -P threads 1 8 '… {threads}'")
+    others = tuple((key, str(value)) for key, value in sorted(parameters.items()) if key != name)
+    times = _seconds(result.get("times"), text) or _seconds([result["mean"]], text)
+    return _Command(text, cores, f"{cores:g}" if name is None else str(parameters[name]), others, tuple(times))
+
+
+def _command_names(commands: Sequence[_Command]) -> list[str]:
+    """A name that the commands of a series share: each with its parameter in the place that most of them have it in."""
+    chosen = _most_shared([_templates(command) for command in commands], [command.cores for command in commands])
+    varied = Counter(name for name, _ in {(name, one.others) for name, one in zip(chosen, commands, strict=True)})
+    return [
+        " ".join([name, *(f"{key}={value}" for key, value in one.others)]) if varied[name] > 1 else name
+        for name, one in zip(chosen, commands, strict=True)
+    ]
+
+
+def _most_shared(possible: Sequence[Sequence[str]], cores: Sequence[float]) -> list[str]:
+    """Of the possible names of every run the one that runs on most core counts share; the first of equals."""
+    counts: dict[str, set[float]] = defaultdict(set)
+    for names, number in zip(possible, cores, strict=True):
+        for name in names:
+            counts[name].add(number)
+    return [max(names, key=lambda name: len(counts[name])) for names in possible]
+
+
+PLACE = "{cores}"
+
+
+def _templates(command: _Command) -> list[str]:
+    """The command with the parameter in any of the places where its value stands, those with most places first."""
+    found = re.finditer(rf"(?<!\d)(?<!\d\.){re.escape(command.value)}(?!\d|\.\d)", command.text)
+    places = [place.span() for place in found]
+    if len(places) > MOST_PLACES:
+        return [_fill(command.text, places), command.text]
+    chosen = [some for number in range(len(places), -1, -1) for some in combinations(places, number)]
+    return [_fill(command.text, some) for some in chosen]
+
+
+def _fill(text: str, places: Sequence[tuple[int, int]]) -> str:
+    for start, end in reversed(places):
+        text = text[:start] + PLACE + text[end:]
+    return text
+
+
+def _is_google_benchmark(facts: Mapping[str, Any]) -> bool:
+    return isinstance(facts.get("benchmarks"), list) and isinstance(facts.get("context"), dict)
+
+
+def _read_google_benchmark(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[ToolRun], list[str]]:
+    """The runs of `--benchmark_format=json`: every repetition is one, with the time per iteration of all threads."""
+    entries = [entry for entry in facts["benchmarks"] if _is_repetition(entry)]
+    if facts["benchmarks"] and not entries:
+        raise StoreError(f"{counts.path} has aggregates only; leave --benchmark_report_aggregates_only out")
+    wrong = [entry for entry in entries if entry.get("error_occurred")]
+    version = tuple(map(int, re.findall(r"\d+", str(facts["context"].get("library_version", "")))[:2]))
+    good = [entry for entry in entries if not entry.get("error_occurred")]
+    threaded = any(entry.get("threads", 1) != 1 for entry in good)
+    found = [_iteration(entry, counts, threaded, per_thread=version >= WALL_TIME_PER_THREAD) for entry in good]
+    names = _most_shared([possible for possible, _ in found], [run.cores for _, run in found])
+    runs = [replace(run, name=name) for name, (_, run) in zip(names, found, strict=True)]
+    remarks = [f"runs that reported an error are left out: {len(wrong)}"] if wrong else []
+    if any(entry.get("repetition_index") for entry in good):
+        remarks.append("its repetitions are of one process, and so more alike than launches of a program are")
+    return runs, remarks
+
+
+def _is_repetition(entry: Mapping[str, Any]) -> bool:
+    if "run_type" in entry:
+        return bool(entry["run_type"] == "iteration")
+    return not AGGREGATE.search(entry["name"])
+
+
+def _iteration(
+    entry: Mapping[str, Any], counts: CoreCounts, threaded: bool, per_thread: bool
+) -> tuple[list[str], ToolRun]:
+    """A repetition, and the names that it may have."""
+    name = str(entry.get("run_name", entry["name"]))
+    threads = entry.get("threads", 1) if per_thread else 1
+    (seconds,) = _seconds([entry["real_time"] * UNITS[entry.get("time_unit", "ns")] / threads], name)
+    named, counter = counts.in_name(name), counts.among(entry if threaded else _without(entry, "threads"))
+    if named is not None:
+        return [named[0]], ToolRun(*named, seconds)
+    if counter is not None:
+        without = "/".join(part for part in name.split("/") if part != f"{counter:g}")
+        return [name, without], ToolRun(name, counter, seconds)
+    run = replace(_by_argument(name, counts), seconds=seconds)
+    return [run.name], run
+
+
+def _without(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != key}
+
+
+def _by_argument(name: str, counts: CoreCounts) -> ToolRun:
+    """The number of cores as the only argument without a name, as in `BM_sort/4`, or from the name of the file."""
+    parts = name.split("/")
+    numbers = [index for index, part in enumerate(parts) if index and part.isdecimal()]
+    if len(numbers) == 1:
+        rest = "/".join(part for index, part in enumerate(parts) if index != numbers[0])
+        return ToolRun(rest, counts.number(parts[numbers[0]]), 0.0)
+    cores = counts.in_file_name()
+    if cores is None:
+        arguments = [part for part in parts[1:] if re.search(r"\d", part)]
+        raise counts.refuse(name, arguments, 'name the argument with ->ArgNames({"threads"})')
+    return ToolRun(name, cores, 0.0)
+
+
+def _is_pyperf(facts: Mapping[str, Any]) -> bool:
+    benchmarks = facts.get("benchmarks")
+    return isinstance(benchmarks, list) and all(isinstance(one, dict) and "runs" in one for one in benchmarks)
+
+
+def _read_pyperf(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[ToolRun], list[str]]:
+    """The runs of pyperf: every process that measured is one; those that only calibrated have no values."""
+    runs = []
+    for benchmark in facts["benchmarks"]:
+        about = {**facts.get("metadata", {}), **benchmark.get("metadata", {})}
+        if about.get("unit", "second") != "second":
+            raise StoreError(f"{counts.path}: '{about.get('name')}' is in {about['unit']}s; only times can be read")
+        name = str(about.get("name", counts.path.stem))
+        for run in benchmark["runs"]:
+            values = _seconds(run.get("values"), name)
+            if values:
+                runs.append(_process(name, {**about, **run.get("metadata", {})}, median(values), counts))
+    return runs, []
+
+
+def _process(name: str, about: Mapping[str, Any], seconds: float, counts: CoreCounts) -> ToolRun:
+    named = counts.in_name(name)
+    cores = counts.among(about) or (named[1] if named else counts.in_file_name())
+    if cores is None:
+        raise counts.refuse(
+            name, (), "call it bench[threads=4], set its metadata, or give a folder with a file per count"
+        )
+    return ToolRun(named[0] if named else name, cores, seconds)
+
+
+# Every tool by its name: what tells its file, and what reads it.
+TOOLS: tuple[
+    tuple[
+        str,
+        Callable[[Mapping[str, Any]], bool],
+        Callable[[Mapping[str, Any], CoreCounts], tuple[list[ToolRun], list[str]]],
+    ],
+    ...,
+] = (
+    ("hyperfine", _is_hyperfine, _read_hyperfine),
+    ("Google Benchmark", _is_google_benchmark, _read_google_benchmark),
+    ("pyperf", _is_pyperf, _read_pyperf),
+)
