@@ -41,12 +41,18 @@ class Adjusted:
 
 
 def slope(launches: Sequence[Sequence[TurnTimes]]) -> Slope | None:
-    """The slope within launches; None where it is not clearly above 0 or too few turns tell."""
-    known = [
-        [(turn.disturbance, log(turn.seconds)) for turn in turns if turn.disturbance is not None] for turns in launches
+    """The slope within launches; None where it is not clearly above 0 or too few turns tell.
+
+    Launches of a single turn, as those of programs, are taken as one: chance makes them differ, and what others took.
+    """
+    groups = [[turn for turn in turns if turn.disturbance is not None] for turns in launches]
+    if all(len(turns) <= 1 for turns in groups):
+        groups = [[turn for turns in groups for turn in turns]]
+    known = [turns for turns in groups if turns]
+    centred = [
+        pair for turns in known for pair in _centred([(turn.disturbance or 0.0, log(turn.seconds)) for turn in turns])
     ]
-    centred = [pair for turns in known if turns for pair in _centred([(x, y) for x, y in turns if x is not None])]
-    freedom = len(centred) - sum(map(bool, known)) - 1
+    freedom = len(centred) - len(known) - 1
     spread = sum(x * x for x, _ in centred)
     if freedom < LEAST_FREEDOM or spread <= 0:
         return None

@@ -297,10 +297,11 @@ def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
 def _with_slow_launches(launches: Sequence[Launch]) -> list[Launch]:
     """The launches, with a doubt on each that is far slower than the second fastest of those that nothing disturbed.
 
-    A process keeps to 2 to 4 % of its level; one that never left the lower of a core's two speeds is steady as well.
+    A process keeps to 2 to 4 % of its level; one that never left the lower of a core's two speeds is steady as well. A
+    correction may be too large as well as too small, so that of adjusted launches none is too slow.
     """
     fastest = sorted(_seconds(launch for launch in launches if not launch.spoiled))[:2]
-    if len(launches) < rules.FEW_LAUNCHES.limit or len(fastest) < 2:
+    if len(launches) < rules.FEW_LAUNCHES.limit or len(fastest) < 2 or any(launch.adjusted for launch in launches):
         return list(launches)
     return [_with_slowness(launch, fastest[1]) for launch in launches]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.speedup import ScalingPoint
 from scaling.errors import count
-from scaling.reporting.verdicts import doubt_words
-from scaling.reporting.words import figure, interval_alone
+from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words
+from scaling.reporting.words import figure, interval_alone, with_interval
 from scaling.study.planning import Point
 
 # A further core that brings less than this is worth none: what was measured cannot tell it from nothing.
@@ -22,16 +22,30 @@ def answers(points: Iterable[ScalingPoint]) -> list[str]:
 
 
 def _answer(subject: str, series: Sequence[ScalingPoint]) -> str:
+    if not any(point.summary.step for point in series):
+        reasons = [reason for point in series for reason in point.summary.failures]
+        return f"{subject}: nothing was measured: {reasons[0] if reasons else 'no run was made'}"
     known = [point for point in series if point.speedup is not None and not point.unknown and _is_sound(point)]
     wider = [point for point in known if point.summary.point.cores > 1]
-    if not wider:
-        return f"{subject}: how it scales is not known{_because(series)}"
-    best = max(known, key=_benefit)
+    best = max(known, key=_benefit, default=None)
+    one_core = best is not None and best.summary.point.cores == 1
+    if best is None or not wider or (one_core and any(point.at_least is not None for point in wider)):
+        return f"{subject}: {_on_this_host(series)}how it scales is not known{_because(series)}"
     largest = max(wider, key=lambda point: point.summary.point.cores)
-    if best.summary.point.cores == 1:
+    if one_core:
         return f"{subject}: give it one core: {_gain(largest)} on {_cores(largest)}{_because([largest])}"
     end = "" if best is not largest or largest.summary.point.cores < _most(series) else ", the most that were measured"
     return f"{subject}: give it {_cores(best)}{end}: {_gain(best)}{_because([best])}"
+
+
+def _on_this_host(series: Sequence[ScalingPoint]) -> str:
+    """What the host gave while it was busy, on the most cores that have it."""
+    seen = [point for point in series if point.on_this_host is not None]
+    if not seen:
+        return ""
+    point = max(seen, key=lambda point: point.summary.point.cores)
+    gain = with_interval(point.on_this_host, figure)
+    return f"on this busy host {_cores(point)} were {gain} times one core; undisturbed, "
 
 
 def _is_sound(point: ScalingPoint) -> bool:
@@ -70,7 +84,7 @@ def _because(points: Sequence[ScalingPoint]) -> str:
         return ""
     reasons = [doubt for doubt in worst.all_doubts if doubt.rule.effect is not Effect.CAUTION]
     why = f" because {doubt_words(max(reasons, key=_weight))}" if reasons else ""
-    return f"; {worst.verdict.value.replace('_', ' ')}{why}"
+    return f"; {VERDICT_WORDS[worst.verdict]}{why}"
 
 
 def _weight(doubt: Doubt) -> int:

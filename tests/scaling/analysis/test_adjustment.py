@@ -21,6 +21,12 @@ def test_the_slope_within_launches_is_found_whatever_their_levels():
     assert abs(found.value - 0.2) < found.reach < 0.05
 
 
+def test_launches_of_a_single_turn_are_taken_as_one():
+    found = slope([[turn] for turn in turns(1.0, 0.1, 1.0, 2.0, 3.0, 0.5, 1.5, 2.5)])
+    assert found is not None
+    assert abs(found.value - 0.2) < found.reach
+
+
 def test_a_launch_is_moved_to_where_nothing_is_taken():
     launch = turns(1.0, 1.0, 1.5, 2.0, 2.5)
     by = slope([launch, turns(1.1, 0.1, 1.0, 2.0, 3.0)])

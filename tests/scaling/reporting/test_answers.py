@@ -46,3 +46,8 @@ def test_a_disturbed_answer_says_by_what():
     sentence = answer({1: 1.9, 2: 1.0}, Doubt(rules.STEAL, 0.3))
     assert sentence.startswith("prog: how it scales is not known; disturbed because the hypervisor gave 0.30 CPUs")
     assert sentence.endswith("(in 5 of 5 launches)")
+
+
+def test_where_nothing_was_measured_the_answer_says_why():
+    (sentence,) = answers(speedups(summarize([Launch(POINT, 1, None, reason="prog exited with status 2")])))
+    assert sentence == "prog: nothing was measured: prog exited with status 2"
