@@ -16,7 +16,7 @@ from math import exp
 from statistics import fmean, quantiles
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.adjustment import Adjusted, adjust, slope
+from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.truth import StatedTruth
@@ -257,16 +257,22 @@ def _with_doubts(launches: Sequence[Launch]) -> list[Launch]:
 def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
     """The launches; where too few had a quiet turn, those without one adjusted for what others took."""
     few = sum(not launch.spoiled for launch in launches) < rules.FEW_LAUNCHES.limit
-    by = slope([launch.turns for launch in launches if not launch.misplaced]) if few else None
-    if by is None:
+    if not few:
         return list(launches)
-    adjusted = [adjust(launch.turns, by) if _lacks_only_quiet(launch) else None for launch in launches]
+    by = slope([launch.turns for launch in launches if not launch.misplaced])
+    adjusted = [_adjust(launch, by) if _lacks_only_quiet(launch) else None for launch in launches]
     return [
         launch
         if other is None
         else replace(launch, seconds=other.seconds, doubts=_without_lack(launch), adjusted=other)
         for launch, other in zip(launches, adjusted, strict=True)
     ]
+
+
+def _adjust(launch: Launch, by: Slope | None) -> Adjusted | None:
+    if launch.point.cores * launch.point.smt == 1:
+        return adjust_one_cpu(launch.turns)
+    return adjust(launch.turns, by) if by else None
 
 
 def _lacks_only_quiet(launch: Launch) -> bool:

@@ -2,7 +2,7 @@ from math import exp, log
 
 import pytest
 
-from scaling.analysis.adjustment import adjust, slope
+from scaling.analysis.adjustment import adjust, adjust_one_cpu, slope
 from scaling.analysis.turns import TurnTimes
 
 
@@ -54,3 +54,12 @@ def test_a_launch_too_far_from_quiet_is_not_moved():
     by = slope([turns(1.0, 0.1, 1.0, 2.0, 3.0), turns(2.0, 0.5, 1.5, 2.5, 0.2)])
     assert by is not None
     assert adjust(turns(1.0, 6.0, 6.0), by) is None
+
+
+def test_on_one_cpu_a_step_takes_as_much_longer_as_the_cpu_was_taken():
+    shares = (0.2, 0.3, 0.4)
+    adjusted = adjust_one_cpu([TurnTimes(1, 1 / (1 - share), (1.0,), share, foreign=share) for share in shares])
+    assert adjusted is not None
+    assert adjusted.seconds == pytest.approx(1.0)
+    assert 0 < adjusted.uncertain < adjusted.correction
+    assert adjust_one_cpu([TurnTimes(1, 5.0, (5.0,), 0.8, foreign=0.8)]) is None
