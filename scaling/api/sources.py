@@ -18,6 +18,7 @@ from scaling.reporting.points import census_notes, left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import is_export, read_export
+from scaling.results.launches import read_launches
 from scaling.results.machine_file import read_machine_file
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
@@ -63,8 +64,9 @@ class Source:
         census = RowCensus()
         if self.table:
             return summarize(table_launches(self.table.series)), census
-        rows = read_rows(self.path, census.count_repeated) if self.path.is_dir() else read_export(self.path)
-        return summarize(map(launch_of, census.count(rows))), census
+        if self.path.is_dir():
+            return summarize(read_launches(self.path, census)), census
+        return summarize(map(launch_of, census.count(read_export(self.path)))), census
 
     @property
     def summaries(self) -> list[Summary]:
