@@ -46,6 +46,8 @@ class Witness:
     mhz: float | None = None
     temperature_celsius: float | None = None
     energy_joules: float | None = None
+    instructions: int | None = None
+    cycles: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

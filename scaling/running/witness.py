@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from scaling.machine import cgroups
 from scaling.machine.cpulist import CpuSet, format_list, parse_list
+from scaling.running.counters import HardwareCounters
 
 ROOT = Path("/")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -43,6 +44,8 @@ class Reading(NamedTuple):
     pressure_microseconds: int | None
     throttled_periods: int | None
     energy_microjoules: int | None
+    instructions: int | None
+    cycles: int | None
 
 
 class Visits:
@@ -73,7 +76,7 @@ def last_cpu(folder: str) -> int | None:
     return int(stat.rpartition(")")[2].split()[36]) if stat else None
 
 
-def read(cpus: CpuSet, siblings: CpuSet) -> Reading:
+def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters) -> Reading:
     """The counters now."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)  # those that have ended and were waited for
@@ -91,6 +94,8 @@ def read(cpus: CpuSet, siblings: CpuSet) -> Reading:
         pressure_microseconds=_pressure(),
         throttled_periods=cgroups.throttled_periods(ROOT),
         energy_microjoules=_energy(),
+        instructions=hardware.instructions.read(),
+        cycles=hardware.cycles.read(),
     )
 
 
@@ -118,6 +123,8 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
         "mhz": _mhz(cpus),
         "temperature_celsius": _temperature(),
         "energy_joules": _both(before.energy_microjoules, after.energy_microjoules, 1e-6),
+        "instructions": _both(before.instructions, after.instructions, 1),
+        "cycles": _both(before.cycles, after.cycles, 1),
     }
 
 

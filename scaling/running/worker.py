@@ -22,6 +22,7 @@ from scaling.analysis.turns import WARMUP_ROUND, Turn, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import witness
+from scaling.running.counters import HardwareCounters
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
     RunFailure,
@@ -119,6 +120,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     """Measure one run."""
     cpus = _check_pinning(request.cpus)
     policy = witness.memory_policy() if request.memory != "none" else None
+    hardware = HardwareCounters()  # counts the threads that are started from here on
 
     # Only here is anything of `workloads` imported: threads inherit the CPUs they are started on.
     factory, setting = _load_factory(request.workload), _setting(request.setting)
@@ -130,7 +132,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     is_program = hasattr(workload, "executions")
     first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
-    cpu_sets = RunCpus(cpus, parse_list(request.siblings))
+    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware)
     if request.takes_turns:
         measured = _take_turns(workload, steps, cpu_sets, pipes)
     elif is_program:
@@ -199,10 +201,11 @@ def _take_first_step(
 
 
 class RunCpus(NamedTuple):
-    """The CPUs of a run, and those that share a core with them."""
+    """The CPUs of a run, those that share a core with them, and the counters of what it executes there."""
 
     cpus: frozenset[int]
     siblings: frozenset[int]
+    hardware: HardwareCounters
 
 
 class Measured(NamedTuple):

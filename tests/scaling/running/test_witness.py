@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from scaling.running import processes, witness
+from scaling.running.counters import HardwareCounters
 
 CPUS = frozenset(os.sched_getaffinity(0))
 SPINS = "print('ready', flush=True)\nwhile True: pass"
@@ -36,7 +37,7 @@ def spin_until(process, cpu_seconds):
 
 
 def reading():
-    return witness.read(CPUS, frozenset())
+    return witness.read(CPUS, frozenset(), HardwareCounters())
 
 
 def test_processes_are_found_with_all_their_descendants():
