@@ -20,10 +20,11 @@ from math import exp, log, sqrt
 from statistics import fmean
 
 from scaling.analysis import estimates, rules
+from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.laws import karp_flatt
 from scaling.analysis.rules import Doubt, Effect, Verdict
-from scaling.analysis.summary import Launch, Summary
+from scaling.analysis.summary import Launch, Summary, launch_ratio, paired_ratios
 from scaling.study.planning import Point
 
 # A drift is a doubt only where it is also more than chance.
@@ -36,7 +37,8 @@ class ScalingPoint:
 
     The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
     where both were disturbed only what was seen. `on_this_host` is the speedup of all launches that took turns with
-    their baseline, disturbed or not: what a user of this host got meanwhile.
+    their baseline, disturbed or not: what a user of this host got meanwhile. `decomposition` says what the efficiency
+    was lost to; None where the point or its baseline is not valid, or where the CPU time of launches is not known.
     """
 
     summary: Summary
@@ -44,6 +46,7 @@ class ScalingPoint:
     smt_yield: Estimate | None
     doubts: tuple[Doubt, ...]
     on_this_host: Estimate | None = None
+    decomposition: Decomposition | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -109,7 +112,13 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> Scali
     speedup = _speedup(summary, baseline)
     doubts = tuple(_doubts(summary, baseline, speedup))
     on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
-    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), doubts, on_this_host)
+    decomposition = _decomposition(summary, baseline, speedup) if baseline and speedup else None
+    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), doubts, on_this_host, decomposition)
+
+
+def _decomposition(summary: Summary, baseline: Summary, speedup: Estimate) -> Decomposition | None:
+    efficiency = speedup.value / summary.point.cores
+    return decompose(summary, baseline, efficiency, by_block=drift_of(baseline) is not None)
 
 
 def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
@@ -149,22 +158,19 @@ def ratio(above: Summary, below: Summary) -> Estimate:
     assert below.step
     if not (above.valid and below.valid):
         return Estimate(_bound(above, below))
-    pairs = _pairs(above.used, below.used, by_block=drift_of(above) is not None)
-    if len(pairs) >= rules.FEW_LAUNCHES.limit:
-        over_launches = estimates.mean([one / other for one, other in pairs])
-    else:
-        over_launches = estimates.ratio(above.launches, below.launches)
+    over_launches = launch_ratio(above.used, below.used, _seconds, by_block=drift_of(above) is not None)
+    assert over_launches
     return over_launches.reach_further(above.reach.over(below.reach))
 
 
 def _host_speedup(summary: Summary, baseline: Summary) -> Estimate | None:
     """The speedup over all launches of shared cohorts; None with fewer than three, or without turns."""
     one, many = ((*side.used, *side.disturbed) for side in (baseline, summary))
-    pairs = _pairs(one, many, by_block=False)
+    pairs = paired_ratios(one, many, _seconds, by_block=False)
     if len(pairs) < rules.FEW_LAUNCHES.limit:
         return None
     times = summary.point.cores if summary.point.scale == "weak" else 1
-    return estimates.mean([times * first / second for first, second in pairs])
+    return estimates.mean([times * ratio for ratio in pairs])
 
 
 def _bound(above: Summary, below: Summary) -> float:
@@ -176,16 +182,8 @@ def _bound(above: Summary, below: Summary) -> float:
     return (above.step.low or above.step.value) / below.step.value
 
 
-def _pairs(above: Sequence[Launch], below: Sequence[Launch], by_block: bool) -> list[tuple[float, float]]:
-    """The seconds of launches that belong together."""
-    partners = {_group(launch, by_block): launch for launch in above}
-    both = [(partners.get(_group(launch, by_block)), launch) for launch in below if _group(launch, by_block)]
-    return [(one.seconds, other.seconds) for one, other in both if one and one.seconds and other.seconds]
-
-
-def _group(launch: Launch, by_block: bool) -> str | int | None:
-    """What launches that are compared with each other share: their cohort, or else their block."""
-    return launch.cohort or (launch.number if by_block else None)
+def _seconds(launch: Launch) -> float | None:
+    return launch.seconds
 
 
 def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Estimate | None:

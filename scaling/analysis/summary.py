@@ -9,11 +9,11 @@ does not say where its runs were, every one counts.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp
-from statistics import fmean, quantiles
+from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
@@ -31,6 +31,8 @@ class Launch:
     A run that took turns with the other points of its series has a `cohort`, which they share. One that others
     disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. One that is not
     `witnessed` is of another tool's file, which says nothing but its time.
+    `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc` its instructions per
+    cycle.
     """
 
     point: Point
@@ -49,6 +51,10 @@ class Launch:
     cohort: str | None = None
     adjusted: Adjusted | None = None
     witnessed: bool = True
+    cpus_busy: float | None = None
+    ipc: float | None = None
+    clock_hz: float | None = None
+    peak_memory_bytes: int | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -117,6 +123,12 @@ class Summary:
     def comparable(self) -> tuple[Launch, ...]:
         """The launches that a comparison takes: none is left out because of its result."""
         return (*self.used, *(launch for launch in self.disturbed if launch.only_slow))
+
+    @property
+    def peak_memory_bytes(self) -> float | None:
+        """The most memory a launch that counts has had at once, in the median; None where it is not known."""
+        known = [launch.peak_memory_bytes for launch in self.used if launch.peak_memory_bytes is not None]
+        return median(known) if known else None
 
     @property
     def rate(self) -> Estimate | None:
@@ -317,6 +329,34 @@ def _with_slowness(launch: Launch, fast: float) -> Launch:
     if launch.spoiled or not launch.witnessed or slower <= rules.SLOW_LAUNCH.limit:
         return launch
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.SLOW_LAUNCH, slower)))
+
+
+def launch_ratio(
+    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None], *, by_block: bool
+) -> Estimate | None:
+    """The ratio of what launches have of a value, by pairs where at least three belong together, else by Welch.
+
+    Launches without the value are left out; None where there are no others on either side.
+    """
+    pairs = paired_ratios(above, below, value, by_block=by_block)
+    if len(pairs) >= rules.FEW_LAUNCHES.limit:
+        return estimates.mean(pairs)
+    values, others = ([known for launch in side if (known := value(launch))] for side in (above, below))
+    return estimates.ratio(values, others) if values and others else None
+
+
+def paired_ratios(
+    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None], *, by_block: bool
+) -> list[float]:
+    """The ratios of launches that belong together: those of one cohort or, `by_block`, else those of one block."""
+    partners = {_group(launch, by_block): value(launch) for launch in above}
+    both = [(partners.get(group), value(launch)) for launch in below if (group := _group(launch, by_block))]
+    return [one / other for one, other in both if one and other]
+
+
+def _group(launch: Launch, by_block: bool) -> str | int | None:
+    """What launches that are compared with each other share: their cohort, or else their block."""
+    return launch.cohort or (launch.number if by_block else None)
 
 
 def table_order(point: Point) -> tuple[object, ...]:

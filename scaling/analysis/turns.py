@@ -31,6 +31,10 @@ FASTEST_SHARE = 0.05
 LEVEL_WIDTH = 0.12
 
 
+# CPU time per second beyond these is no measurement.
+LEAST_BUSY, MOST_BUSY = 1e-6, 1e6
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn of a run: which steps of the run fall into it, and what else happened during those that count.
@@ -78,7 +82,8 @@ class TurnTimes:
 
     `disturbance` is what others took, in CPU-seconds per second over all CPUs in use, less what the clock of the kernel
     cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read,
-    and `elsewhere` is what others took of CPUs that were not in use.
+    and `elsewhere` is what others took of CPUs that were not in use. `cpus_busy` is the CPU time of the run itself per
+    second.
     """
 
     round: int
@@ -89,6 +94,7 @@ class TurnTimes:
     foreign: float = 0.0
     waited: float | None = None
     elsewhere: float | None = None
+    cpus_busy: float | None = None
 
     @property
     def calm(self) -> bool:
@@ -122,6 +128,7 @@ def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) 
             foreign=(turn.foreign_seconds or 0.0) / turn.seconds,
             waited=None if turn.wait_seconds is None else turn.wait_seconds / turn.seconds,
             elsewhere=_elsewhere(turn, cpus),
+            cpus_busy=None if turn.cpu_seconds is None else turn.cpu_seconds / turn.seconds,
         )
         for turn, steps in counted_steps(step_seconds, turns)
         if steps and turn.seconds > 0
@@ -185,6 +192,13 @@ def launch_level(turns: Sequence[TurnTimes]) -> float | None:
     used = calmest(turns) or turns
     windows = sorted(window for turn in used for window in turn.windows)
     return lower_level(windows) if windows else None
+
+
+def launch_cpus_busy(turns: Sequence[TurnTimes]) -> float | None:
+    """How many CPUs a launch kept busy in the turns that its level comes from; None where it is not known, or none."""
+    known = [turn.cpus_busy for turn in calmest(turns) or turns if turn.cpus_busy is not None]
+    busy = fmean(known) if known else 0.0
+    return busy if LEAST_BUSY < busy < MOST_BUSY else None
 
 
 def lower_level(ordered: Sequence[float]) -> float:

@@ -25,7 +25,15 @@ from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import Turn, TurnTimes, counted_steps, launch_level, turn_times, was_quiet
+from scaling.analysis.turns import (
+    Turn,
+    TurnTimes,
+    counted_steps,
+    launch_cpus_busy,
+    launch_level,
+    turn_times,
+    was_quiet,
+)
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
@@ -46,6 +54,9 @@ Status = Literal["ok", "failed", "timeout", "interrupted"]
 Seconds = FiniteFloat | None
 # Above this a float no longer counts one by one.
 Count = Annotated[int, Field(ge=1, le=2**53)]
+
+# No counter of a processor gets this far.
+MOST_COUNTED = 2.0**64
 
 # No reason or remark is longer than what a person reads.
 LONGEST_REASON = 2000
@@ -427,7 +438,7 @@ def quiet_steps(row: Row) -> list[float]:
 
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
-    outcome, point, turns = row.outcome, row.run.point, _turns(row)
+    outcome, point, witness, turns = row.outcome, row.run.point, row.witness, _turns(row)
     counted = steady_steps(row)
     timed = _timed_turns(row, turns)
     return Launch(
@@ -439,11 +450,15 @@ def launch_of(row: Row) -> Launch:
         reason=outcome.reason,
         steps=len(counted),
         run_seconds=outcome.sections.run,
-        mhz=row.witness.mhz,
+        mhz=witness.mhz,
         truth=outcome.truth,
         doubts=tuple(_doubts(row, counted, timed)) if counted else (),
         turns=timed,
         cohort=row.run.cohort.name if row.run.cohort else None,
+        cpus_busy=launch_cpus_busy(timed),
+        ipc=_rate(witness.instructions, witness.cycles),
+        clock_hz=_rate(witness.cycles, witness.cpu_seconds),
+        peak_memory_bytes=witness.max_rss_bytes,
     )
 
 
@@ -456,6 +471,13 @@ def planned_launch(row: Row) -> Launch:
 def is_execution(row: Row) -> bool:
     """Whether a run was a program from its start to its end, of which a launch has few steps or one."""
     return row.outcome.ended_by == "executions"
+
+
+def _rate(count: float | None, per: float | None) -> float | None:
+    """How many of one thing per another; None where either is not known, or no measurement."""
+    if count is None or per is None or not all(1 / MOST_COUNTED < one < MOST_COUNTED for one in (count, per)):
+        return None
+    return count / per
 
 
 def _turns(row: Row) -> tuple[Turn, ...]:

@@ -37,6 +37,16 @@ def test_the_interval_is_over_launches_and_right_for_few():
     assert summary.step.half_width == pytest.approx(4.303 * 0.01 / sqrt(3), rel=0.01)
 
 
+def test_peak_memory_is_that_of_the_median_launch():
+    sizes = (300, None, 100, 200)
+    (summary,) = summarize(
+        replace(launch, peak_memory_bytes=size)
+        for launch, size in zip(launches(1.00, 1.01, 0.99, 1.0), sizes, strict=True)
+    )
+    assert summary.peak_memory_bytes == 200
+    assert summarize(launches(1.00, 1.01))[0].peak_memory_bytes is None
+
+
 def test_failed_launches_are_listed_with_their_reasons():
     (summary,) = summarize(launches(1.0, None, None))
     assert (len(summary.used), summary.failures) == (1, ("no",))

@@ -8,7 +8,15 @@ from benchmarks.shared.hosts import HOSTS, Curve, Host, Turns, simulate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.analysis.turns import Turn, TurnTimes, launch_level, lower_level, share_taken, turn_times
+from scaling.analysis.turns import (
+    Turn,
+    TurnTimes,
+    launch_cpus_busy,
+    launch_level,
+    lower_level,
+    share_taken,
+    turn_times,
+)
 
 
 def times(*levels: float, disturbance: float | None = 0.0) -> TurnTimes:
@@ -74,6 +82,18 @@ def test_a_turn_beside_others_counts_only_where_no_launch_has_a_calmer_one():
     assert (alone.quiet, alone.calm, beside.quiet, beside.calm) == (True, True, True, False)
     assert launch_level([alone, beside]) == 1.0
     assert launch_level([beside]) == 1.2
+
+
+def test_the_cpus_a_launch_kept_busy_are_those_of_its_calmest_turns():
+    turns = [Turn(1, 1, 0, 2.0, cpu_seconds=3.0), Turn(2, 1, 0, 2.0, cpu_seconds=4.0)]
+    disturbed = Turn(3, 1, 0, 2.0, cpu_seconds=1.0, steal_seconds=1.0)
+    assert launch_cpus_busy(turn_times([2.0] * 3, [*turns, disturbed], 2)) == pytest.approx(1.75)
+    assert launch_cpus_busy(turn_times([2.0], [disturbed], 2)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("cpu_seconds", [None, 0.0, -1.0, float("inf"), float("nan")])
+def test_cpu_time_that_is_none_keeps_no_cpus_busy(cpu_seconds):
+    assert launch_cpus_busy(turn_times([1.0], [Turn(1, 1, 0, 1.0, cpu_seconds=cpu_seconds)], 1)) is None
 
 
 def sweep(host: Host):

@@ -180,6 +180,25 @@ def test_load_elsewhere_is_a_doubt_only_where_no_turn_was_without_it():
     assert launch(0.9, 0.0) == []
 
 
+def test_a_launch_has_its_clock_and_instructions_per_cycle_where_they_were_counted():
+    counted = Witness(cpu_seconds=0.5, instructions=3_000_000_000, cycles=1_500_000_000, max_rss_bytes=7)
+    launch = launch_of(replace(row(), witness=counted))
+    assert (launch.ipc, launch.clock_hz, launch.peak_memory_bytes) == (2.0, 3e9, 7)
+    assert launch.cpus_busy == pytest.approx(0.5 / 0.3)
+
+
+@pytest.mark.parametrize("count", [None, 0, -1, 10**400])
+def test_a_count_that_is_none_gives_no_rate(count):
+    launch = launch_of(replace(row(), witness=Witness(cpu_seconds=0.5, instructions=count, cycles=count)))
+    assert (launch.ipc, launch.clock_hz) == (None, None)
+
+
+def test_rows_of_before_there_were_counters_are_read():
+    facts = json.loads(row_to_json(row()))
+    del facts["witness"]["instructions"], facts["witness"]["cycles"]
+    assert row_from_json(json.dumps(facts)) == row()
+
+
 def test_a_failed_run_has_no_seconds_but_a_reason():
     launch = launch_of(row(status="failed", reason="exited with status 3"))
     assert (launch.seconds, launch.reason) == (None, "exited with status 3")
