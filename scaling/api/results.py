@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import mean
@@ -23,7 +23,7 @@ from scaling.api.sizing import (
 )
 from scaling.api.sources import Source, Sources, open_sources
 from scaling.errors import StoreError
-from scaling.reporting.points import point_facts, points_table
+from scaling.reporting.points import COUNTERS, DECOMPOSITION, point_facts, points_table
 from scaling.reporting.words import markdown_lines
 from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.export import Format, data_frame, rows_frame, write_export
@@ -188,7 +188,18 @@ class Results(Sources):
 
 
 def _points(source: Source) -> "pd.DataFrame":
-    return data_frame(point_facts(point) for point in source.points)
+    return data_frame(_columns(point_facts(point)) for point in source.points)
+
+
+def _columns(facts: dict[str, Any]) -> dict[str, Any]:
+    """A point's facts with the figures of its decomposition as columns: `idle`, `idle_low`, `idle_high` and so on."""
+    parts = facts.pop("decomposition") or {}
+    counted = parts.get("counters") or {}
+    figures = {name: parts.get(name) for name in DECOMPOSITION}
+    for name, figure in (figures | {f"{name}_scaling": counted.get(name) for name in COUNTERS}).items():
+        known = figure or {}
+        facts |= {name: known.get("value"), f"{name}_low": known.get("low"), f"{name}_high": known.get("high")}
+    return facts
 
 
 def _table_rows(table: Table) -> Iterator[dict[str, object]]:

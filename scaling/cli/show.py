@@ -1,6 +1,9 @@
 """`scaling show`: every point of a results folder."""
 
 import sys
+from typing import Annotated
+
+import typer
 
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
@@ -8,13 +11,19 @@ from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.fits import short_series_sentences
+from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
 from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
 
+Why = Annotated[bool, typer.Option("--why", help="What efficiency is lost to at every point, and its peak memory.")]
 
-def show(source: Source, cores_from: CoresFrom = None, columns: Columns = None, as_json: Json = False) -> None:
+
+def show(
+    source: Source, why: Why = False, cores_from: CoresFrom = None, columns: Columns = None, as_json: Json = False
+) -> None:
     """Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.
 
-    Of a cluster's folder, by node type, with what was measured on more than one machine.
+    Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. Of a cluster's
+    folder, by node type, with what was measured on more than one machine.
 
     Example: scaling show results/quick
     """
@@ -22,16 +31,17 @@ def show(source: Source, cores_from: CoresFrom = None, columns: Columns = None, 
     if as_json:
         print_json(_facts(results))
     else:
-        print_points(results)
+        print_points(results, why=why)
 
 
-def print_points(results: Results) -> None:
-    """Print the table of points, of a cluster one per node type."""
+def print_points(results: Results, *, why: bool = False) -> None:
+    """Print the table of points, or of what their efficiency is lost to; of a cluster one per node type."""
+    print_source = _print_losses if why else _print_source
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
             print_lines(f"{source.node_type}, {models}, on {', '.join(sorted(source.machines))}:")
-        _print_source(source)
+        print_source(source)
         if source.node_type:
             if source.between_machines:
                 print_lines("", f"measured on more than one machine of {source.node_type}:")
@@ -47,11 +57,27 @@ def _print_source(source: OneSource) -> None:
         print_lines("")
     print_table(points_table(points))
     short, complaints = source.short_fits(MOST_REMARKS)
-    if short:
-        print_lines("", *short_series_sentences(short), "")
+    paragraphs = [short_series_sentences(short) if short else [], _few(loss_sentences(points))]
+    for sentences in filter(None, paragraphs):
+        print_lines("", *sentences)
+    if any(paragraphs):
+        print_lines("")
     print_notes(source.notes)
     remarks = [*map(str, complaints), *point_remarks(points)]
     print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in remarks])
+
+
+def _few(sentences: list[str]) -> list[str]:
+    """The first sentences, and how many more there are."""
+    more = len(sentences) - MOST_REMARKS
+    rest = [f"and {more} more series; `scaling show --why` has every point"] if more > 0 else []
+    return [*sentences[:MOST_REMARKS], *rest]
+
+
+def _print_losses(source: OneSource) -> None:
+    """A table of what efficiency is lost to, and a sentence where it is not known in full."""
+    print_table(losses_table(source.points))
+    print_notes(filter(None, [*source.notes, not_counted_sentence(source.points)]))
 
 
 def _facts(results: Results) -> dict[str, object]:

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 
 from scaling.analysis.comparison import Change, Comparison, Difference, Gate
+from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.series import USUAL_PLACEMENT
@@ -41,6 +42,10 @@ MOST_MACHINES = 4
 UNTOLD = (PROGRAM_MODE, "")  # what needs no column: a program has no mode, and another tool's file no placement
 USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
 
+# The figures of a decomposition by their names, and the factors of its computation scaling.
+DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
+COUNTERS = ("instructions", "ipc", "clock")
+
 CHANGE_WORDS = {
     Change.SLOWER: "slower",
     Change.FASTER: "faster",
@@ -53,11 +58,11 @@ CHANGE_WORDS = {
 
 def points_table(points: Sequence[ScalingPoint]) -> Table:
     """Every point: step time, speedup and efficiency, each with its interval, and the verdict."""
-    unusual = _unusual([point.summary.point for point in points])
+    unusual = unusual_settings([point.summary.point for point in points])
     smt = any(point.smt_yield for point in points)
     rows = [
         (
-            *_settings(point.summary.point, unusual),
+            *setting_cells(point.summary.point, unusual),
             *_figure_cells(point),
             *([_interval(point.smt_yield, "{:.2f}")] if smt else []),
             _launches(point),
@@ -192,8 +197,10 @@ def too_few_sentence(comparison: Comparison) -> str | None:
 
 def comparison_table(comparison: Comparison) -> Table:
     """Every shared point: both step times, their ratio with its interval, and the verdict."""
-    unusual = _unusual([difference.point for difference in comparison.differences])
-    rows = [(*_settings(difference.point, unusual), *_difference(difference)) for difference in comparison.differences]
+    unusual = unusual_settings([difference.point for difference in comparison.differences])
+    rows = [
+        (*setting_cells(difference.point, unusual), *_difference(difference)) for difference in comparison.differences
+    ]
     figures = (">cores", ">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
     return Table(("workload", *unusual, *figures), rows)
 
@@ -233,11 +240,13 @@ def gate_sentence(comparison: Comparison) -> str | None:
     return f"gate: passed: no point is shown to be slower by {margin}; intervals reach to {100 * reach:+.1f} %"
 
 
-def _unusual(points: Sequence[Point]) -> list[str]:
+def unusual_settings(points: Sequence[Point]) -> list[str]:
+    """The settings that earn a column in a table of these points."""
     return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} - {usual, *UNTOLD}]
 
 
-def _settings(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
+def setting_cells(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
+    """The cells that name a point: its workload, what is unusual about it, and its cores."""
     return (point.workload, *(str(getattr(point, name)) for name in unusual), str(point.cores))
 
 
@@ -322,12 +331,14 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "left_out": summary.left_out,
         "failures": summary.failures,
         "items_per_step": summary.items,
+        "peak_memory_bytes": summary.peak_memory_bytes,
         **_estimate_facts("step_seconds", summary.step),
         **_estimate_facts("items_per_second", summary.rate),
         **_estimate_facts("speedup", point.speedup),
         **_estimate_facts("efficiency", point.efficiency),
         **_estimate_facts("karp_flatt", point.karp_flatt),
         **_estimate_facts("smt_yield", point.smt_yield),
+        "decomposition": decomposition_facts(point.decomposition),
         "verdict": VERDICT_WORDS[point.verdict],
         "verdict_code": point.verdict.value,
         "speedup_at_least": point.at_least,
@@ -337,6 +348,17 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "doubts": [doubt.rule.name for doubt in point.all_doubts],
         "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],
         "reasons": [doubt_words(doubt) for doubt in point.all_doubts],
+    }
+
+
+def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:
+    """What a point's efficiency was lost to, unrounded; `counters` is None where instructions were not counted."""
+    if decomposition is None:
+        return None
+    counters = decomposition.counters
+    return {
+        **{name: estimate_facts(getattr(decomposition, name)) for name in DECOMPOSITION},
+        "counters": counters and {name: estimate_facts(getattr(counters, name)) for name in COUNTERS},
     }
 
 
@@ -407,7 +429,7 @@ def sparklines_table(points: Sequence[ScalingPoint]) -> Table:
         if len(counted) < 2:
             continue
         counts = f"{counted[0].summary.point.cores}–{counted[-1].summary.point.cores} cores"
-        rows.append((_name(series), "".join(map(_bar, counted)), counts, _last(counted[-1])))
+        rows.append((series_words(series), "".join(map(_bar, counted)), counts, _last(counted[-1])))
     return Table(("", "efficiency", "", ""), rows)
 
 
@@ -415,7 +437,7 @@ def _series(point: Point) -> Point:
     return replace(point, cores=1)
 
 
-def _name(point: Point) -> str:
+def series_words(point: Point) -> str:
     """A series in words; the usual placement is left out where nothing follows it."""
     settings = [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [

@@ -107,6 +107,12 @@ def figure(number: float) -> str:
     return f"{number:.0f}" if 1e3 <= number < 1e9 else f"{number:.3g}"
 
 
+def memory(size_bytes: float) -> str:
+    """A size in memory with the unit that fits it."""
+    unit, name = (2**30, "GiB") if size_bytes >= 2**30 else (2**20, "MiB")
+    return f"{figure(size_bytes / unit)} {name}"
+
+
 def small(number: float) -> str:
     """A coefficient that is nearly always below a thousandth."""
     return "0" if number == 0 else f"{number:.2e}"

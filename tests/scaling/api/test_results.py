@@ -35,6 +35,14 @@ def test_a_folder_has_rows_points_and_fits(folder):
     assert fraction.low < fraction.value < fraction.high
 
 
+def test_points_have_what_their_efficiency_is_lost_to(folder):
+    points = scaling.load(folder).points
+    lost = points["idle"] + points["computation"]
+    assert list(lost) == pytest.approx(list(1 - points["efficiency"]))
+    assert all(points["idle_low"] <= points["idle"])
+    assert points["clock_scaling"].isna().all()
+
+
 def test_a_table_has_fits_and_points_of_its_own(tmp_path):
     results = scaling.load(csv(tmp_path / "times.csv"))
     assert results.fits["times"].serial_fraction.value == pytest.approx(0.1, abs=0.01)

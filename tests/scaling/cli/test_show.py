@@ -144,3 +144,26 @@ def test_options_for_other_tools_are_refused_for_results_of_ours(tmp_path):
     refused = scaling("show", folder_of(tmp_path / "a", swept_rows()), "--cores-from", "threads")
     assert refused.returncode == 2
     assert "knows its cores; leave --cores-from and --column out" in refused.stderr
+
+
+def test_what_efficiency_is_lost_to_is_a_sentence_per_series_and_a_table_of_points(tmp_path):
+    # The pretend rows all have the same CPU time, as those of a program that waits for a serial part.
+    folder = folder_of(tmp_path / "a", swept_rows(serial=0.2))
+    sentence = "calibrated train: at 4 cores 37 % is lost to idle or waiting cores"
+    assert sentence in scaling("show", folder).stdout.splitlines()
+    completed = scaling("show", folder, "--why")
+    header, one, *_ = completed.stdout.splitlines()
+    assert header.split()[-3:] == ["peak", "memory", "verdict"]
+    assert one.split()[:4] == ["calibrated", "1", "100.0", "%"]
+    assert "instructions, IPC and clock are not available" in completed.stderr
+
+
+def test_the_parts_of_a_loss_are_in_the_facts_with_their_intervals(tmp_path):
+    one, _, four = shown(folder_of(tmp_path / "a", swept_rows(serial=0.2)))
+    parts = four["decomposition"]
+    lost = parts["idle"]["value"] + parts["computation"]["value"]
+    assert lost == pytest.approx(1 - four["efficiency"])
+    assert parts["idle"]["low"] < parts["idle"]["value"] < parts["idle"]["high"]
+    assert parts["counters"] is None
+    assert one["decomposition"]["idle"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+    assert four["peak_memory_bytes"] is None

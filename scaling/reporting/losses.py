@@ -1,0 +1,113 @@
+"""What efficiency is lost to, as a table and in sentences."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from math import copysign
+
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.speedup import ScalingPoint
+from scaling.reporting.points import series_words, setting_cells, unusual_settings
+from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.words import Table, count, interval_alone, memory, share
+
+# A part below this share of the efficiency is not named in a sentence.
+LEAST = 0.005
+
+# What a part is lost to, and what it is gained by where it is negative.
+IDLE = "idle or waiting cores", "cores that wait less"
+COMPUTATION = "slower computation or spinning", "faster computation"
+COUNTED = (("more instructions", "fewer instructions"), ("lower IPC", "higher IPC"), ("lower clock", "higher clock"))
+
+NOT_COUNTED = "-"
+
+
+def losses_table(points: Sequence[ScalingPoint]) -> Table:
+    """Every point: its efficiency, what was lost to idle cores and to computation, and its peak memory."""
+    unusual = unusual_settings([point.summary.point for point in points])
+    counted = any(point.decomposition and point.decomposition.counters for point in points)
+    rows = [
+        (*setting_cells(point.summary.point, unusual), *_cells(point, counted), VERDICT_WORDS[point.verdict])
+        for point in points
+    ]
+    figures = (">cores", ">efficiency", ">idle", "95 %", ">computation", "95 %")
+    factors = (">instructions", ">IPC", ">clock") if counted else ()
+    return Table(("workload", *unusual, *figures, *factors, ">peak memory", "verdict"), rows)
+
+
+def _cells(point: ScalingPoint, counted: bool) -> list[str]:
+    lost, size = point.decomposition, point.summary.peak_memory_bytes
+    known = ("-" if point.unknown or not point.efficiency else share(point.efficiency.value),)
+    peak = "-" if size is None else memory(size)
+    if lost is None:
+        return [*known, "-", "", "-", "", *([NOT_COUNTED] * 3 if counted else []), peak]
+    parts = lost.computation_parts
+    factors = [NOT_COUNTED] * 3 if parts is None else [_lost(part) for part in parts]
+    return [*known, *_with_interval(lost.idle), *_with_interval(lost.computation), *(factors if counted else []), peak]
+
+
+def _with_interval(loss: Estimate) -> tuple[str, str]:
+    """A loss and its interval; nothing where it is none by definition."""
+    exact = loss.low == loss.high and loss.low is not None
+    return _lost(loss.value), "" if exact else interval_alone(loss, _lost, joint=" to ")
+
+
+def _lost(part: float) -> str:
+    return share(round(part, 3) + 0.0)  # no minus before a zero
+
+
+def loss_sentences(points: Iterable[ScalingPoint]) -> list[str]:
+    """For every series, what efficiency is lost to on the most cores for which it is known, and its peak memory."""
+    sentences = []
+    for series, members in groupby(points, key=lambda point: point.summary.point.baseline):
+        known = [point for point in members if point.decomposition]
+        if known and known[-1].summary.point.cores > 1:
+            sentences.append(f"{series_words(series)}: {loss_words(known[-1])}{_memory_words(known[0], known[-1])}")
+    return sentences
+
+
+def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
+    """The peak memory of a point, and beside it that on one core where it differs."""
+    one, many = (each.summary.peak_memory_bytes for each in (one_core, point))
+    if many is None:
+        return ""
+    before = f", {memory(one)} on one core" if one is not None and memory(one) != memory(many) else ""
+    return f"; peak memory {memory(many)}{before}"
+
+
+def loss_words(point: ScalingPoint) -> str:
+    """'at 16 cores 31 % is lost to idle or waiting cores, 12 % to slower computation or spinning'."""
+    assert point.decomposition
+    parts = [(point.decomposition.idle, IDLE), (point.decomposition.computation, COMPUTATION)]
+    lost = [(_percent(loss), words[0] + _reasons(point, words)) for loss, words in parts if _shown(loss, 1)]
+    phrases = [f"{percent} {'' if index else 'is lost '}to {words}" for index, (percent, words) in enumerate(lost)]
+    phrases += [f"{_percent(loss)} is gained by {words[1]}" for loss, words in parts if _shown(loss, -1)]
+    return f"at {count(point.summary.point.cores, 'core')} {', '.join(phrases) or 'no loss is shown'}"
+
+
+def _shown(loss: Estimate, sign: int) -> bool:
+    """Whether a part is worth naming, and not what launches that differ would show by chance."""
+    by_chance = loss.contains(0.0)
+    return copysign(1, loss.value) == sign and abs(loss.value) >= LEAST and not by_chance
+
+
+def _percent(loss: Estimate) -> str:
+    return f"{100 * abs(loss.value):.0f} %"
+
+
+def _reasons(point: ScalingPoint, words: tuple[str, str]) -> str:
+    """In brackets, what made computation slower or faster, where instructions and cycles were counted."""
+    parts = point.decomposition.computation_parts if point.decomposition and words is COMPUTATION else None
+    named = [
+        f"{100 * abs(part):.0f} % {lost if part > 0 else gained}"
+        for part, (lost, gained) in zip(parts or (), COUNTED, strict=bool(parts))
+        if abs(part) >= LEAST
+    ]
+    return f" ({', '.join(named)})" if named else ""
+
+
+def not_counted_sentence(points: Iterable[ScalingPoint]) -> str | None:
+    """Why computation is not taken further apart; None where it is, or where nothing is taken apart."""
+    known = [point.decomposition for point in points if point.decomposition]
+    if not known or any(decomposition.counters for decomposition in known):
+        return None
+    return "instructions, IPC and clock are not available: the machine gave the runs no hardware counters"
