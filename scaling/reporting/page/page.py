@@ -20,6 +20,7 @@ from markupsafe import Markup
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
+from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
@@ -64,6 +65,8 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
         undrawn=undrawn,
         answers=answer_lines(result.limits),
         notes=evaluation_notes(result),
+        why=loss_sentences(result.points),
+        not_counted=not_counted_sentence(result.points),
         columns=point_columns(result.points),
         rows=point_rows(result.points),
         host=host_table(result.points),

@@ -30,6 +30,13 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "speedup", "Speedup with its laws", "speedup with both laws and their bands", "rows", "over_cores:speedup"
     ),
+    FigureKind(
+        "losses",
+        "Why it stops scaling",
+        "efficiency lost to idle cores and to slower computation",
+        "rows",
+        "losses:losses",
+    ),
     FigureKind("steps", "Step times by launch", "step times launch by launch", "rows", "steps:steps"),
     FigureKind(
         "smt", "Yield of SMT threads", "throughput gained by a core's further threads", "rows", "over_cores:smt"

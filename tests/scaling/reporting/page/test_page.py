@@ -12,6 +12,7 @@ from scaling.analysis.sizing.quantile_tables import size_tables
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
+from scaling.reporting.losses import loss_sentences
 from scaling.reporting.page import planner
 from scaling.reporting.page.page import embed_figures, page, page_facts, script_json, styles_to_attributes
 from scaling.reporting.plots.drawing import draw_figures
@@ -96,6 +97,13 @@ def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
     assert "not settled" in words
 
 
+def test_every_series_has_a_sentence_about_what_it_loses(understood, shown):
+    words, sentences = text_of(shown, "why"), loss_sentences(understood[1].points)
+    assert len(sentences) > 1
+    assert all(sentence in words for sentence in sentences)
+    assert "counts as computing; instructions, IPC and clock are not available" in words
+
+
 def test_the_policy_lets_nothing_in_but_the_page_s_own_script_and_style(shown):
     policy = unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', shown)[1])
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -150,7 +158,7 @@ DEGENERATE = {
 
 
 SENTENCES = {
-    "one point": "No law could be fitted, so no size can be named",
+    "one point": "nothing is known of what efficiency was lost to",
     "all failed": "no launch went well yet",
     "one workload": "The machine was not examined",
     "two counts": "not settled",
