@@ -23,6 +23,7 @@ ALONE = (
     *(f"scaling/running/test_{name}.py" for name in ("cohort", "environment", "launcher", "lock", "reaper", "servers")),
     *(f"scaling/running/engines/test_{name}.py" for name in ("local", "node")),
     *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
+    "benchmarks/test_decomposition.py",
 )
 
 if "PYTEST_XDIST_WORKER" in os.environ:
