@@ -136,6 +136,14 @@ NO_QUIET_TURN = Rule(
     Effect.DISTURBED,
     "a launch that others disturbed in all its turns does not show what the machine does undisturbed",
 )
+FIXED_TIME = Rule(
+    "fixed-time",
+    "fixed time",
+    0.05,
+    Effect.NOT_VALID,
+    "a program that takes as long on any number of cores while its CPU time grows with them runs for a fixed time, or "
+    "its threads spin: its time says nothing of how it scales",
+)
 ADJUSTED = Rule(
     "adjusted",
     "adjusted",

@@ -30,6 +30,9 @@ from scaling.study.planning import Point
 # A drift is a doubt only where it is also more than chance.
 DRIFT_SIGNIFICANCE = 0.05
 
+# CPU time grows with cores where each further one adds so much of the first.
+LEAST_GROWTH = 0.8
+
 
 @dataclass(frozen=True, slots=True)
 class ScalingPoint:
@@ -109,7 +112,7 @@ def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
 
 def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> ScalingPoint:
     baseline = by_point.get(summary.point.baseline)
-    speedup = _speedup(summary, baseline)
+    speedup = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
     doubts = tuple(_doubts(summary, baseline, speedup))
     on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
     decomposition = _decomposition(summary, baseline, speedup) if baseline and speedup else None
@@ -119,6 +122,21 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> Scali
 def _decomposition(summary: Summary, baseline: Summary, speedup: Estimate) -> Decomposition | None:
     efficiency = speedup.value / summary.point.cores
     return decompose(summary, baseline, efficiency, by_block=drift_of(baseline) is not None)
+
+
+def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
+    """Whether a program takes as long as on one core while its CPU time grows with the cores."""
+    if (
+        baseline is None
+        or summary is baseline
+        or not (summary.used and baseline.used and summary.step and baseline.step)
+    ):
+        return False
+    launches = (*summary.used, *baseline.used)
+    busy = [[launch.cpus_busy or 0.0 for launch in side.used] for side in (summary, baseline)]
+    alike = abs(log(summary.step.value / baseline.step.value)) <= rules.FIXED_TIME.limit
+    grown = fmean(busy[0]) >= (1 + LEAST_GROWTH * (summary.point.cores - 1)) * fmean(busy[1]) > 0
+    return alike and grown and all(launch.whole_process for launch in launches)
 
 
 def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
@@ -210,6 +228,8 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
     if baseline is None or baseline.step is None:
         yield Doubt(rules.NO_BASELINE, detail="one core was not measured")
         return
+    if _is_of_fixed_time(summary, baseline):
+        yield Doubt(rules.FIXED_TIME)
     if summary is not baseline and not baseline.valid:
         disturbed = baseline.verdict is Verdict.DISTURBED
         names = ", ".join(doubt.rule.name for doubt in baseline.doubts)

@@ -29,10 +29,10 @@ class Launch:
     """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
 
     A run that took turns with the other points of its series has a `cohort`, which they share. One that others
-    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. One that is not
-    `witnessed` is of another tool's file, which says nothing but its time.
-    `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc` its instructions per
-    cycle.
+    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. That of a program
+    may be a `whole_process`, from start to exit. One that is not `witnessed` is of another tool's file, which says
+    nothing but its time. `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc`
+    its instructions per cycle.
     """
 
     point: Point
@@ -50,6 +50,7 @@ class Launch:
     turns: tuple[TurnTimes, ...] = ()
     cohort: str | None = None
     adjusted: Adjusted | None = None
+    whole_process: bool = False
     witnessed: bool = True
     cpus_busy: float | None = None
     ipc: float | None = None

@@ -34,6 +34,8 @@ RULE_WORDS = {
     "pressure": "something on the machine waited {amount:.0%} of the time for a CPU",
     "clock-drop": "its CPUs ran {amount:.0%} below the clock of the point's fastest launch",
     "no-quiet-turn": "others used its CPUs in every one of its turns",
+    "fixed-time": "it takes as long as on one core while its CPU time grows with the cores, as a program does that "
+    "runs for a fixed time or spins; where it prints what it achieved, have that found by `throughput`",
     "adjusted": "others used its CPUs in every turn, and up to {amount:.0%} of its time was taken off for that",
     "slow-launch": "it was {amount:.0%} slower than the second fastest launch, for reasons nothing reports",
     "no-steady-state": "the second half of its steps lies {amount:.0%} from the first",

@@ -58,6 +58,9 @@ Count = Annotated[int, Field(ge=1, le=2**53)]
 # No counter of a processor gets this far.
 MOST_COUNTED = 2.0**64
 
+# A step that takes so much of an execution is all of it.
+LEAST_OF_EXECUTION = 0.9
+
 # No reason or remark is longer than what a person reads.
 LONGEST_REASON = 2000
 
@@ -455,6 +458,7 @@ def launch_of(row: Row) -> Launch:
         doubts=tuple(_doubts(row, counted, timed)) if counted else (),
         turns=timed,
         cohort=row.run.cohort.name if row.run.cohort else None,
+        whole_process=_is_whole_process(row),
         cpus_busy=launch_cpus_busy(timed),
         ipc=_rate(witness.instructions, witness.cycles),
         clock_hz=_rate(witness.cycles, witness.cpu_seconds),
@@ -478,6 +482,11 @@ def _rate(count: float | None, per: float | None) -> float | None:
     if count is None or per is None or not all(1 / MOST_COUNTED < one < MOST_COUNTED for one in (count, per)):
         return None
     return count / per
+
+
+def _is_whole_process(row: Row) -> bool:
+    """Whether the time of a step is that of a program from its start to its exit, and none that it states itself."""
+    return is_execution(row) and sum(row.outcome.step_seconds) >= LEAST_OF_EXECUTION * (row.outcome.sections.run or 0.0)
 
 
 def _turns(row: Row) -> tuple[Turn, ...]:

@@ -180,3 +180,27 @@ def test_what_others_took_of_quiet_turns_is_in_the_interval():
     assert at_two.speedup.low == pytest.approx(untouched.speedup.low * 0.99)
     assert at_two.speedup.high == pytest.approx(untouched.speedup.high / 0.95)
     assert at_one.summary.step.low < 0.99 < 1.0 < at_one.summary.step.high
+
+
+@pytest.mark.parametrize(
+    ("seconds", "busy", "whole", "fixed"),
+    [
+        (1.01, 2.0, True, True),
+        (1.01, 1.0, True, False),
+        (0.55, 2.0, True, False),
+        (1.01, 2.0, False, False),
+    ],
+    ids=["fixed time", "serial", "scales", "states its own time"],
+)
+def test_a_program_of_fixed_time_has_no_speedup(seconds, busy, whole, fixed):
+    one = points("")[0]
+    made = [
+        Launch(
+            replace(one, cores=cores), number, time * (1 + number / 1000), items=1, cpus_busy=used, whole_process=whole
+        )
+        for cores, time, used in ((1, 1.0, 1.0), (2, seconds, busy))
+        for number in range(1, 6)
+    ]
+    point = speedups(summarize(made))[1]
+    assert (point.speedup is None) == fixed
+    assert (rules.FIXED_TIME in {doubt.rule for doubt in point.doubts}) == fixed
