@@ -3,8 +3,9 @@
 Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
 calls identical programs different up to a quarter of the time. Launches that are left out of their point for nothing
 but being slow are compared as well: what is chosen by its result on either side is not exchangeable. Points that are
-disturbed or not valid on either side are not compared: their times are bounds. What others took of launches that count
-widens the interval of a ratio, and a ratio whose interval then includes one is no difference.
+disturbed or not valid on either side are not compared: their times are bounds. Nor are those whose launches were
+adjusted for what others took: a correction that is a little too small would be called a change. What others took of
+launches that count widens the interval of a ratio, and a ratio whose interval then includes one is no difference.
 
 Results that were made in turns with each other share cohorts: then the launches of a cohort are compared with each
 other, round by round, and whatever the machine did to both falls out. Many points make chance differences likely, so
@@ -263,8 +264,9 @@ def _is_testable(pair: tuple[Summary, Summary]) -> bool:
 
 
 def _is_sound(summary: Summary) -> bool:
-    """Whether its launches show the program: neither disturbed nor of another point, though they may be equal."""
-    return summary.valid or any(doubt.rule is rules.EQUAL for doubt in summary.doubts)
+    """Whether its launches show the program: neither disturbed or adjusted nor of another point, if perhaps equal."""
+    broken = {doubt.rule for doubt in summary.doubts}
+    return (summary.valid or rules.EQUAL in broken) and rules.ADJUSTED not in broken
 
 
 def _logs(summary: Summary) -> dict[int, float]:

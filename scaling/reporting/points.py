@@ -210,8 +210,10 @@ def comparison_answer(comparison: Comparison) -> str:
     compared = [difference for difference in comparison.differences if difference.comparable]
     left = len(comparison.differences) - len(compared)
     if not compared:
-        return f"none of {count(left, 'point')} can be compared: each is disturbed or not valid on a side"
-    return _shown_words(compared) + (f"; {left} not comparable: disturbed or not valid on a side" if left else "")
+        return f"none of {count(left, 'point')} can be compared: each is disturbed, adjusted or not valid on a side"
+    return _shown_words(compared) + (
+        f"; {left} not comparable: disturbed, adjusted or not valid on a side" if left else ""
+    )
 
 
 def _shown_words(compared: Sequence[Difference]) -> str:

@@ -112,7 +112,9 @@ def test_a_gate_has_a_status_of_its_own(tmp_path):
     assert [gate.returncode for gate in gates.values()] == [1, 0, 3]
     assert "gate: failed: slower by more than 5 % in 3 points; the most: calibrated train" in gates[slower].stdout
     assert "gate: passed: no point is shown to be slower by more than 5 %; intervals reach to -" in gates[faster].stdout
-    assert gates[busy].stdout.startswith("none of 3 points can be compared: each is disturbed or not valid on a side\n")
+    assert gates[busy].stdout.startswith(
+        "none of 3 points can be compared: each is disturbed, adjusted or not valid on a side\n"
+    )
     assert "gate: no answer" in gates[busy].stdout
     assert scaling("compare", before, slower, "--fail-above", "15%").returncode == 0
 
@@ -123,13 +125,15 @@ def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
     assert completed.returncode == 0
     assert completed.stdout.count("not comparable") == 3
     assert "slower" not in completed.stdout
-    assert "second: others used its CPUs in every one of its turns" in completed.stderr
+    assert "1 core, compact: second: others used its CPUs in every turn, and up to" in completed.stderr
+    assert "2 cores, compact: second: others used its CPUs in every one of its turns" in completed.stderr
     point = json.loads(scaling("compare", a, b, "--json").stdout)["points"][0]
     assert (point["verdict_code"], point["ratio"], point["point_verdict_codes"]) == (
         "not-comparable",
         None,
-        ["ok", "disturbed"],
+        ["ok", "imprecise"],
     )
+    assert point["reason_codes"][0] == "adjusted"
 
 
 @pytest.mark.parametrize("margin", ["much", "5", "-1%", "5%%", "nan"])
