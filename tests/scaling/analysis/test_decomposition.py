@@ -1,11 +1,12 @@
 from dataclasses import replace
-from math import exp
+from math import exp, log
 from random import Random
 
 import pytest
 
 from benchmarks.shared.hosts import point
 from scaling.analysis import rules
+from scaling.analysis.adjustment import Adjusted
 from scaling.analysis.rules import Doubt
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
@@ -145,6 +146,15 @@ def test_computation_is_instructions_times_ipc_times_clock():
     assert (factors.ipc.value, factors.clock.value) == (pytest.approx(0.8), pytest.approx(0.875))
     assert sum(parts.computation_parts) == pytest.approx(parts.computation.value)
     assert parts.computation_parts == pytest.approx((0.9 * 0.05 / 1.05, 0.9 / 1.05 * 0.2, 0.9 / 1.05 * 0.8 * 0.125))
+
+
+def test_a_launch_that_was_adjusted_keeps_the_cpu_time_of_its_step():
+    # A fifth of the time was taken by others, and the step was moved from 0.75 to 0.6 seconds.
+    moved = Adjusted(0.6, log(0.75 / 0.6), 0.01)
+    parts = lost(launches(ONE, 1.0, 1.0), launches(TWO, 0.6, 1.6, adjusted=moved)).decomposition
+    assert parts.cpu_utilisation.value == pytest.approx(1.0, rel=1e-4)
+    assert parts.idle.value == pytest.approx(0.0, abs=1e-12)
+    assert parts.computation.value == pytest.approx(1 - 1 / 1.2)
 
 
 def test_without_counters_on_both_sides_computation_is_one_part():
