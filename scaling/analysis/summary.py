@@ -127,8 +127,9 @@ class Summary:
 
     @property
     def peak_memory_bytes(self) -> float | None:
-        """The most memory a launch that counts has had at once, in the median; None where it is not known."""
-        known = [launch.peak_memory_bytes for launch in self.used if launch.peak_memory_bytes is not None]
+        """The most memory a launch has had at once, disturbed or not, in the median; None where it is not known."""
+        launches = (*self.used, *self.disturbed)
+        known = [launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None]
         return median(known) if known else None
 
     @property

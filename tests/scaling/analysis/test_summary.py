@@ -47,6 +47,11 @@ def test_peak_memory_is_that_of_the_median_launch():
     assert summarize(launches(1.00, 1.01))[0].peak_memory_bytes is None
 
 
+def test_a_disturbed_launch_needs_as_much_memory_as_any():
+    disturbed = [replace(launch, doubts=(LOAD,), peak_memory_bytes=100) for launch in launches(1.00, 1.01, 0.99)]
+    assert summarize(disturbed)[0].peak_memory_bytes == 100
+
+
 def test_failed_launches_are_listed_with_their_reasons():
     (summary,) = summarize(launches(1.0, None, None))
     assert (len(summary.used), summary.failures) == (1, ("no",))
