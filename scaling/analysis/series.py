@@ -23,6 +23,8 @@ ALWAYS_NAMED = ("workload", "mode", "placement")
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
 # Left out of a label where nothing else follows it: the usual placement with one thread per core.
 USUAL_PLACEMENT = "compact"
+# Seconds in another tool's file that may be a time.
+SHORTEST, LONGEST = 1e-15, 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +215,18 @@ def table_launches(series: Iterable[Series]) -> Iterator[Launch]:
                     f"series '{one.name}' has {observation.cores:g} cores, and points have whole numbers of them; "
                     "round them, or ask for laws with `scaling fit`"
                 )
+            _refuse_no_time(one.name, observation)
             point = table_point(one.own_name, int(observation.cores))
             for number, seconds in enumerate(observation.launch_seconds, 1):
                 yield Launch(point, number, seconds, items=1, steps=1, witnessed=False)
+
+
+def _refuse_no_time(name: str, observation: Observation) -> None:
+    """Refuse figures that no clock shows: ratios of them would leave the range of a number."""
+    for seconds in observation.launch_seconds:
+        if not SHORTEST < seconds < LONGEST:
+            where = f"series '{name}', cores {observation.cores:g}"
+            raise FitError(f"{where}: {seconds:g} s is no time that a clock measures; put it right")
 
 
 def series_key(point: Point) -> SeriesKey:

@@ -6,7 +6,17 @@ from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis import rules
 from scaling.analysis.fitting import fit
 from scaling.analysis.rules import Doubt
-from scaling.analysis.series import SeriesKey, selected_series, series_key, series_of, without_parts
+from scaling.analysis.series import (
+    Observation,
+    Series,
+    SeriesKey,
+    selected_series,
+    series_key,
+    series_of,
+    table_key,
+    table_launches,
+    without_parts,
+)
 from scaling.analysis.summary import select_points, summarize
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
@@ -157,3 +167,19 @@ def test_second_threads_are_counted_as_cpus_in_use():
     by_smt = {series.key.smt: series for series in selected_series(select_points(summarize(made)))}
     assert [one.cpus for one in by_smt[1, 2].host] == [1.0, 2.0, 4.0, 8.0]
     assert [one.cpus for one in by_smt[2,].host] == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("cores", "seconds", "words"), [(1.5, 1.0, "has 1.5 cores"), (2.0, 5e-324, "no time that a clock measures")]
+)
+def test_a_point_of_another_tools_file_has_whole_cores_and_a_time(cores, seconds, words):
+    series = Series("mine", (Observation(cores, (1.0, seconds)),), key=table_key("mine"))
+    with pytest.raises(FitError, match=words):
+        list(table_launches([series]))
+
+
+def test_the_launches_of_another_tools_file_are_of_the_series_it_is_fitted_as():
+    series = Series("mine", (Observation(2.0, (1.0, 1.1)),), "runs", key=table_key("mine"))
+    first, second = table_launches([series])
+    assert [(one.number, one.seconds, one.witnessed) for one in (first, second)] == [(1, 1.0, False), (2, 1.1, False)]
+    assert series_key(first.point) == series_key(second.point) == series.key
