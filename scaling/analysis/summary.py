@@ -24,6 +24,10 @@ from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.study.planning import Point
 
 
+# A time that may be anything has no interval worth the name, but one that has ends.
+LARGEST_REACH = 0.99
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
@@ -189,7 +193,7 @@ def reach_of(launches: Sequence[Launch]) -> Reach:
             taken = max(taken, 1 - fastest / second)
     uncertain = fmean([one.adjusted.uncertain if one.adjusted else 0.0 for one in launches] or [0.0])
     either_way = 1 - exp(-uncertain)
-    return Reach(1 - (1 - taken) * (1 - either_way), either_way)
+    return Reach(min(LARGEST_REACH, 1 - (1 - taken) * (1 - either_way)), min(LARGEST_REACH, either_way))
 
 
 def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:
