@@ -23,7 +23,6 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.study.planning import Point
 
-
 # A time that may be anything has no interval worth the name, but one that has ends.
 LARGEST_REACH = 0.99
 
