@@ -64,6 +64,9 @@ MOST_REPLICAS = 10**6
 # Sizes that are evaluated together: draws × sizes have to be held.
 AT_A_TIME = 256
 
+# Above this a float no longer counts one by one.
+LARGEST_COUNT = 2.0**53
+
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
     """How many cores a series needs."""
@@ -132,7 +135,7 @@ def range_reasons(fit: SeriesFit) -> tuple[OnlyMeasured, ...]:
 
 def extrapolation_limit(fit: SeriesFit) -> float:
     """The most cores an answer may name."""
-    return fit.most_cores * (1.0 if range_reasons(fit) else EXTRAPOLATION_LIMIT)
+    return min(fit.most_cores * (1.0 if range_reasons(fit) else EXTRAPOLATION_LIMIT), LARGEST_COUNT)
 
 
 def available_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:

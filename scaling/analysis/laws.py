@@ -10,6 +10,7 @@ last column belongs to the laws with coherency; a further law with such a column
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from scaling.errors import FitError
@@ -73,7 +74,7 @@ def speedup(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0) -> Nu
 
     S(n) = n / (1 + contention (n - 1) + coherency n (n - 1))
     """
-    return cores / (1.0 + contention * (cores - 1.0) + coherency * cores * (cores - 1.0))
+    return _quotient(cores, 1.0 + contention * (cores - 1.0) + coherency * cores * (cores - 1.0))
 
 
 def karp_flatt(speedup: Numbers, cores: Numbers) -> Numbers:
@@ -81,4 +82,9 @@ def karp_flatt(speedup: Numbers, cores: Numbers) -> Numbers:
 
     f = (1/S - 1/n) / (1 - 1/n); negative where the speedup is above n
     """
-    return (1.0 / speedup - 1.0 / cores) / (1.0 - 1.0 / cores)
+    return (_quotient(1.0, speedup) - 1.0 / cores) / (1.0 - 1.0 / cores)
+
+
+def _quotient(above: Numbers, below: Numbers) -> Numbers:
+    """Without limit where a number is divided by none, as the ends of absurd intervals are."""
+    return inf if isinstance(below, float | int) and below == 0 else above / below

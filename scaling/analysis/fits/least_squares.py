@@ -144,7 +144,10 @@ class FittedLaw:
 
         def log_variance(steeper: float) -> float:
             weight = self.problem.weights * np.exp(-steeper * x)
-            inverse = np.linalg.pinv(chosen.T @ (chosen * weight[:, None]))
+            information = chosen.T @ (chosen * weight[:, None])
+            if not np.isfinite(information).all():
+                return float("nan")
+            inverse = np.linalg.pinv(information)
             variance = inverse[names.index(parameter), names.index(parameter)]
             return float(np.log(variance)) if variance > 0.0 else float("nan")
 

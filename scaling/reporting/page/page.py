@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
+from math import isfinite
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -157,7 +158,16 @@ def _digest(text: str) -> str:
 
 def script_json(facts: object) -> str:
     """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
-    return json.dumps(facts, allow_nan=False, separators=(",", ":")).translate(_ESCAPED)
+    return json.dumps(_finite_facts(facts), allow_nan=False, separators=(",", ":")).translate(_ESCAPED)
+
+
+def _finite_facts(facts: object) -> object:
+    """Facts with null for numbers that JSON cannot hold."""
+    if isinstance(facts, float):
+        return facts if isfinite(facts) else None
+    if isinstance(facts, dict):
+        return {name: _finite_facts(value) for name, value in facts.items()}
+    return [_finite_facts(value) for value in facts] if isinstance(facts, list | tuple) else facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,5 @@
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,8 @@ def test_karp_flatt_values_of_the_paper_lie_within_their_rounding(table):
 
 def _rounding(number: float) -> float:
     return 10.0 ** -len(str(number).partition(".")[2]) / 2
+
+
+def test_the_ends_of_absurd_intervals_are_without_limit():
+    assert speedup(2.0, -1.0) == inf
+    assert karp_flatt(0.0, 2.0) == inf
