@@ -289,12 +289,15 @@ def _subjects(study: Study) -> list[tuple[str, str]]:
 
 def programs_of(study: Study) -> dict[str, Program]:
     """The programs of a study by the names that their points have."""
+    short = {name: short_program(text) for name, text in workload_names(study).items()}
     named = {program.name: program for program in study.programs}
-    parsed = {name: workload(text) for name, text in workload_names(study).items()}
-    short = {
-        name: Program(name="command", command=one.argv) for name, one in parsed.items() if isinstance(one, Command)
-    }
-    return {**short, **named}
+    return {**{name: program for name, program in short.items() if program}, **named}
+
+
+def short_program(text: str) -> Program | None:
+    """The program that an entry of `workloads` means; None where it means none."""
+    parsed = workload(text)
+    return Program(name="command", command=parsed.argv) if isinstance(parsed, Command) else None
 
 
 def workload_names(study: Study) -> dict[str, str]:

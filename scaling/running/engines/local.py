@@ -24,7 +24,7 @@ from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import Point, Run, programs_of, turns_of, workload_names
+from scaling.study.planning import Point, Run, programs_of, short_program, turns_of, workload_names
 from scaling.study.programs import THREAD_VARIABLES, Program, fill
 from scaling.study.spec import Study
 from scaling.study.workload import Named, OwnFile, workload
@@ -102,7 +102,7 @@ class LocalEngine:
             # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
             starters = [self._starter_or_error(run, spec) for run, spec in zip(runs, specs, strict=True)]
             members = [MemberSpec(spec, start) for spec, start in zip(specs, starters, strict=True)]
-            turns = turns_of(self.study, runs[0].point.workload in self.programs)
+            turns = turns_of(self.study, self._program(runs[0]) is not None)
             launched = take_turns(members, turns, order, self._leave)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
@@ -156,7 +156,7 @@ class LocalEngine:
         cpus = frozenset(run.flat_cpus)
         generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
         variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
-        program = self.programs.get(run.point.workload)
+        program = self._program(run)
         return ChildSpec(
             request=self._request(run, cpus),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
@@ -169,7 +169,7 @@ class LocalEngine:
 
     def _request(self, run: Run, cpus: CpuSet) -> RunRequest:
         point = run.point
-        program = self.programs.get(point.workload)
+        program = self._program(run)
         return RunRequest(
             workload=_program_spec(program, point, cpus)
             if program
@@ -195,6 +195,11 @@ class LocalEngine:
             traced=run.traced,
             takes_turns=run.cohort is not None,
         )
+
+    def _program(self, run: Run) -> Program | None:
+        """The program of a run, which need not be of the study."""
+        name = run.point.workload
+        return self.programs.get(name) or short_program(name)
 
     def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
         """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
