@@ -17,6 +17,9 @@ from scaling.analysis.witness import SLACK_SECONDS
 
 WARMUP_ROUND = 0
 
+# Why the run of a program has ended: it was executed as often as it was to be.
+EXECUTIONS = "executions"
+
 # A turn is quiet where others took no more than this many CPU-seconds per second, summed over the CPUs in use.
 QUIET = 0.10
 

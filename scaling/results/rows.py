@@ -26,6 +26,7 @@ from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import (
+    EXECUTIONS,
     Turn,
     TurnTimes,
     counted_steps,
@@ -474,7 +475,7 @@ def planned_launch(row: Row) -> Launch:
 
 def is_execution(row: Row) -> bool:
     """Whether a run was a program from its start to its end, of which a launch has few steps or one."""
-    return row.outcome.ended_by == "executions"
+    return row.outcome.ended_by == EXECUTIONS
 
 
 def _rate(count: float | None, per: float | None) -> float | None:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import WARMUP_ROUND, Turn, was_quiet
+from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import witness
@@ -42,9 +42,6 @@ from scaling.running.messages import (
 # which of the steps were warm-up is judged afterwards, from all of them.
 LEAST_STEPS = 13
 SET_ASIDE = 3
-
-# Why a program's run has ended: it was executed as often as it was to be.
-EXECUTIONS = "executions"
 
 # A check costs a sort, so it is done at step counts that grow by this factor.
 GROWTH = 1.25

@@ -30,8 +30,8 @@ _NAME = (
 )
 _VALUE = r"""(\\"(?:[^"\\]|\\[^"])*\\"|"[^"]*"|'[^']*'|[^\s"',;\\\]]+)"""
 _SECRETS = (
-    (re.compile(rf"(?i)(\b{_NAME}\s*[=:]\s*){_VALUE}"), rf"\1{LEFT_OUT}"),
-    (re.compile(rf"(?i)((?<![\w-])--?{_NAME}\s+)(?!-){_VALUE}"), rf"\1{LEFT_OUT}"),
+    (re.compile(rf"(?i)(\b{_NAME}[\x22']?\s*[=:]\s*){_VALUE}"), rf"\1{LEFT_OUT}"),
+    (re.compile(rf"(?i)((?<![\w-])--?{_NAME}(?:[\x22']\s*,)?\s+)(?!-){_VALUE}"), rf"\1{LEFT_OUT}"),
     (re.compile(r"(://[^/\s:@]*:)[^@\s/]+(?=@)"), rf"\1{LEFT_OUT}"),
     (
         re.compile(

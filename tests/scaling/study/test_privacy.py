@@ -9,6 +9,8 @@ from scaling.study.privacy import is_private, without_home, without_secrets
         ("command: ./prog --token=abc123 {cores}", "command: ./prog --token=*** {cores}"),
         ("command: ./prog --password 'a b' -t 4", "command: ./prog --password *** -t 4"),
         ('workloads = ["command: ./p --api-key \\"a b\\" x"]', 'workloads = ["command: ./p --api-key *** x"]'),
+        ('env = { "API_TOKEN" = "a b", X = "1" }', 'env = { "API_TOKEN" = ***, X = "1" }'),
+        ('command = ["./p", "--password", "a b", "x"]', 'command = ["./p", "--password", ***, "x"]'),
         ("command: env AWS_SECRET_ACCESS_KEY=abc ./prog", "command: env AWS_SECRET_ACCESS_KEY=*** ./prog"),
         ("net.py:factory db_password=x width=64", "net.py:factory db_password=*** width=64"),
         ("command: curl https://me:hunter2@example.org/x", "command: curl https://me:***@example.org/x"),

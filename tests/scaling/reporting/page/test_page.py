@@ -221,9 +221,9 @@ def test_any_text_can_stand_in_a_script_element_and_is_read_back(text):
     assert json.loads(written) == {"name": text}
 
 
-def test_what_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        script_json(float("nan"))
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_finite_number_is_left_empty(value):
+    assert json.loads(script_json({"speedups": [1.5, value]})) == {"speedups": [1.5, None]}
 
 
 def test_declarations_of_a_style_become_attributes_and_texts_stay():
