@@ -19,6 +19,7 @@ from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.rules import Doubt, Effect, Verdict
+from scaling.analysis.step_times import StepTimes
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.study.planning import Point
@@ -59,6 +60,7 @@ class Launch:
     ipc: float | None = None
     clock_hz: float | None = None
     peak_memory_bytes: int | None = None
+    step_times: StepTimes | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -96,8 +98,9 @@ class Summary:
 
     The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
     were left out for what happened beside them, or for being slower than the others, are `disturbed`. `turn_ratios` are
-    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up. `reach` is by how
-    much the step time may be off for reasons that the launches cannot know.
+    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up. `step_times` are all
+    counted steps of these launches. `reach` is by how much the step time may be off for reasons that the launches
+    cannot know.
     """
 
     point: Point
@@ -112,6 +115,7 @@ class Summary:
     disturbed: tuple[Launch, ...] = ()
     turn_ratios: tuple[tuple[float, ...], ...] = ()
     reach: Reach = NO_REACH
+    step_times: tuple[StepTimes, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -139,6 +143,11 @@ class Summary:
     def rate(self) -> Estimate | None:
         """Items per second; None where nothing was measured."""
         return self.step.map(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
+
+    def quantile(self, level: float) -> Estimate | None:
+        """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
+        known = [seconds for launch in self.step_times if (seconds := launch.quantile(level)) is not None]
+        return estimates.mean(known) if known else None
 
 
 def summarize(launches: Iterable[Launch]) -> list[Summary]:
@@ -177,6 +186,9 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         disturbed=tuple(launch for launch in measured if launch.spoiled and not launch.misplaced),
         turn_ratios=tuple(tuple(ratio for ratio, _ in launch) for launch in turns),
         reach=reach,
+        step_times=tuple(replace(one.step_times, level=_level(one, step.value)) for one in observed if one.step_times)
+        if step
+        else (),
     )
 
 
@@ -244,9 +256,13 @@ def _turns(launch: Launch, undisturbed: float) -> Iterator[tuple[float, bool]]:
     A launch that counts has an undisturbed level of its own, one that was left out has that of its point.
     """
     assert launch.seconds is not None
-    level = undisturbed if launch.spoiled else launch.seconds
+    level = _level(launch, undisturbed)
     turns = [(turn.seconds, turn.quiet) for turn in launch.turns] or [(launch.seconds, not launch.spoiled)]
     yield from ((seconds / level, quiet) for seconds, quiet in turns)
+
+
+def _level(launch: Launch, undisturbed: float) -> float:
+    return undisturbed if launch.spoiled or launch.seconds is None else launch.seconds
 
 
 def _slowdown(turns: Sequence[tuple[float, bool]]) -> HostSlowdown:

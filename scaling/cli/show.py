@@ -12,18 +12,26 @@ from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_no
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
-from scaling.reporting.points import point_facts, point_remarks, points_table, sparklines_table
+from scaling.reporting.points import point_facts, point_remarks, points_table, quantiles_table, sparklines_table
 
 Why = Annotated[bool, typer.Option("--why", help="What efficiency is lost to at every point, and its peak memory.")]
 
+Quantiles = Annotated[bool, typer.Option("--quantiles", help="Median, p95 and p99 of the steps of every point.")]
+
 
 def show(
-    source: Source, why: Why = False, cores_from: CoresFrom = None, columns: Columns = None, as_json: Json = False
+    source: Source,
+    why: Why = False,
+    quantiles: Quantiles = False,
+    cores_from: CoresFrom = None,
+    columns: Columns = None,
+    as_json: Json = False,
 ) -> None:
     """Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.
 
-    Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. Of a cluster's
-    folder, by node type, with what was measured on more than one machine.
+    Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
+    median, p95 and p99 of all steps. Of a cluster's folder, by node type, with what was measured on more than one
+    machine.
 
     Example: scaling show results/quick
     """
@@ -31,12 +39,12 @@ def show(
     if as_json:
         print_json(_facts(results))
     else:
-        print_points(results, why=why)
+        print_points(results, why=why, quantiles=quantiles)
 
 
-def print_points(results: Results, *, why: bool = False) -> None:
-    """Print the table of points, or of what their efficiency is lost to; of a cluster one per node type."""
-    print_source = _print_losses if why else _print_source
+def print_points(results: Results, *, why: bool = False, quantiles: bool = False) -> None:
+    """Print a table of points, of what their efficiency is lost to, or of quantiles; of a cluster one per node type."""
+    print_source = _print_quantiles if quantiles else _print_losses if why else _print_source
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
@@ -78,6 +86,12 @@ def _print_losses(source: OneSource) -> None:
     """A table of what efficiency is lost to, and a sentence where it is not known in full."""
     print_table(losses_table(source.points))
     print_notes(filter(None, [*source.notes, not_counted_sentence(source.points)]))
+
+
+def _print_quantiles(source: OneSource) -> None:
+    """A table of quantiles of steps."""
+    print_table(quantiles_table(source.points))
+    print_notes(source.notes)
 
 
 def _facts(results: Results) -> dict[str, object]:

@@ -11,6 +11,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
+from scaling.analysis.step_times import SHOWN
 from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
 from scaling.reporting.verdicts import (
     SLOWER,
@@ -29,6 +30,7 @@ from scaling.reporting.words import (
     interval_alone,
     point_words,
     share,
+    span,
     with_interval,
 )
 from scaling.results.evaluation import Evaluation
@@ -45,6 +47,8 @@ USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", 
 # The figures of a decomposition by their names, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
 COUNTERS = ("instructions", "ipc", "clock")
+# Quantiles of all steps by their names.
+QUANTILES = {f"step_seconds_p{100 * level:g}": level for level in SHOWN}
 
 CHANGE_WORDS = {
     Change.SLOWER: "slower",
@@ -72,6 +76,27 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     ]
     figures = (">cores", ">step", ">±", ">items/s", ">speedup", "95 %", ">efficiency", "95 %")
     return Table(("workload", *unusual, *figures, *(["SMT yield"] if smt else []), ">launches", "verdict"), rows)
+
+
+def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
+    """Quantiles of all steps of every point, disturbed or not, each with its interval over launches."""
+    unusual = unusual_settings([point.summary.point for point in points])
+    rows = [
+        (
+            *setting_cells(point.summary.point, unusual),
+            "-" if point.summary.step is None else _step_cell(point.summary),
+            *(with_interval(point.summary.quantile(level), duration) for level in SHOWN),
+            _steps(point.summary),
+        )
+        for point in points
+    ]
+    names = (f">{'median' if level == 0.5 else f'p{100 * level:g}'}" for level in SHOWN)
+    return Table(("workload", *unusual, ">cores", ">undisturbed", *names, ">steps per launch"), rows)
+
+
+def _steps(summary: Summary) -> str:
+    counts = [launch.count for launch in summary.step_times]
+    return span(counts, "d") if counts else "-"
 
 
 def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
@@ -335,6 +360,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "items_per_step": summary.items,
         "peak_memory_bytes": summary.peak_memory_bytes,
         **_estimate_facts("step_seconds", summary.step),
+        **{key: end for name, level in QUANTILES.items() for key, end in _quantile_facts(name, summary, level).items()},
         **_estimate_facts("items_per_second", summary.rate),
         **_estimate_facts("speedup", point.speedup),
         **_estimate_facts("efficiency", point.efficiency),
@@ -351,6 +377,10 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],
         "reasons": [doubt_words(doubt) for doubt in point.all_doubts],
     }
+
+
+def _quantile_facts(name: str, summary: Summary, level: float) -> dict[str, float | None]:
+    return _estimate_facts(name, summary.quantile(level))
 
 
 def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:

@@ -18,7 +18,7 @@ from scaling.analysis.sizing.question import Replicas, Status
 from scaling.analysis.summary import HostSlowdown
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.cluster import Pilot
-from scaling.reporting.points import COUNTERS, DECOMPOSITION
+from scaling.reporting.points import COUNTERS, DECOMPOSITION, QUANTILES
 from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
 from scaling.results.rows import RowLine
@@ -91,6 +91,7 @@ MEASURED_POINT = _record(
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
     {"peak_memory_bytes": NUMBER, "decomposition": LOSSES | None},
+    _estimates(*QUANTILES),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},
     _estimates("speedup_on_this_host"),

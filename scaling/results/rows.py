@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Rule
+from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import (
@@ -464,6 +465,7 @@ def launch_of(row: Row) -> Launch:
         ipc=_rate(witness.instructions, witness.cycles),
         clock_hz=_rate(witness.cycles, witness.cpu_seconds),
         peak_memory_bytes=witness.max_rss_bytes,
+        step_times=step_times(counted),
     )
 
 

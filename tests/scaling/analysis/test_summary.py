@@ -6,6 +6,7 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize
 from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import plan
@@ -174,3 +175,17 @@ def test_a_launch_at_a_lower_clock_than_the_others_is_left_out():
     made = [replace(launch, mhz=mhz) for launch, mhz in zip(launches(1.0, 1.0, 1.2, 1.01), clocks, strict=True)]
     (summary,) = summarize(made)
     assert (summary.left_out, names(summary)) == (1, ["clock drop"])
+
+
+def test_quantiles_are_of_all_steps_of_launches_disturbed_or_not_with_an_interval_over_launches():
+    steps = [0.9] * 10 + [1.0] * 80 + [1.5] * 10
+    made = [
+        replace(launch, step_times=step_times([launch.seconds * one for one in steps]), doubts=doubts)
+        for launch, doubts in zip(launches(1.00, 1.01, 0.99, 1.02), ((), (), (), (LOAD,)), strict=True)
+    ]
+    (summary,) = summarize(made)
+    median, tail = (summary.quantile(level) for level in (0.5, 0.95))
+    assert (median.value, tail.value) == pytest.approx((1.005, 1.5 * 1.005), rel=1e-3)
+    assert tail.low < tail.value < tail.high
+    assert summary.quantile(0.999) is None
+    assert [one.level for one in summary.step_times] == [1.00, 1.01, 0.99, summary.step.value]

@@ -167,3 +167,14 @@ def test_the_parts_of_a_loss_are_in_the_facts_with_their_intervals(tmp_path):
     assert parts["counters"] is None
     assert one["decomposition"]["idle"] == {"value": 0.0, "low": 0.0, "high": 0.0}
     assert four["peak_memory_bytes"] is None
+
+
+def test_quantiles_of_steps_are_shown_where_launches_have_enough_of_them(tmp_path):
+    folder = folder_of(tmp_path / "results", swept_rows())
+    completed = scaling("show", folder, "--quantiles")
+    header, first, *_ = completed.stdout.splitlines()
+    assert header.split() == ["workload", "cores", "undisturbed", "median", "p95", "p99", "steps", "per", "launch"]
+    assert first.split()[-2:] == ["-", "20"]
+    (point, *_) = json.loads(scaling("show", folder, "--json").stdout)["points"]
+    assert point["step_seconds_p95_low"] < point["step_seconds_p95"] < point["step_seconds_p95_high"]
+    assert (point["step_seconds_p50"], point["step_seconds_p99"]) == (pytest.approx(1.0, rel=0.01), None)
