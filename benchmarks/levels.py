@@ -102,7 +102,7 @@ def of_quiet(level: Level) -> Level:
 
 
 def by_levels(level: Level, leave_out_slow: bool = False) -> Estimator:
-    """The ratio of the launches' levels; those far slower than the fastest two may be left out."""
+    """The ratio of the launches' levels; those far slower than the second fastest may be left out."""
 
     def estimate(sweep: Sweep, cores: int) -> Estimate | None:
         one, other = (_levels(sweep, count, level, leave_out_slow) for count in (1, cores))
@@ -149,8 +149,8 @@ def _levels(sweep: Sweep, cores: int, level: Level, leave_out_slow: bool) -> dic
     known = {number: value for number, value in levels.items() if value is not None}
     if not leave_out_slow or len(known) < ENOUGH:
         return known
-    fastest = float(np.mean(sorted(known.values())[:2]))
-    return {number: value for number, value in known.items() if value <= fastest + log(1.15)}
+    second_fastest = sorted(known.values())[1]
+    return {number: value for number, value in known.items() if value <= second_fastest + log(1.15)}
 
 
 def _within_cohorts(one: Mapping[int, float], other: Mapping[int, float]) -> Estimate | None:

@@ -134,7 +134,7 @@ def _is_there(need: str) -> bool:
 def _cases(scratch: Path, most: int) -> Sequence[Case]:
     """The programs, with the files they need."""
     data = scratch / "data"
-    data.write_bytes(bytes(range(256)) * 40_000 + Path(sys.executable).resolve().read_bytes() * 4)
+    data.write_bytes(b"".join(b"%d squared is %d\n" % (number, number**2) for number in range(600_000)))
     sources = {"openmp.c": OPENMP, "forest.py": FOREST, "jobs.py": JOBLIB, "test_work.py": XDIST}
     for name, text in sources.items():
         (scratch / name).write_text(text)
@@ -145,7 +145,7 @@ def _cases(scratch: Path, most: int) -> Sequence[Case]:
     events = "events per second: *([0-9.]+)"
     ops = r"cpu +([0-9]+) +[0-9.]+ "
     return [
-        Case("zstd", ("zstd", "-T{threads}", "-9", "-q", "-f", str(data), "-o", "/dev/null"), needs=("zstd",)),
+        Case("zstd", ("zstd", "-T{threads}", "-9", "-B2M", "-q", "-f", str(data), "-o", "/dev/null"), needs=("zstd",)),
         Case("openmp", (openmp,), truth=amdahl, needs=("gcc",)),
         Case("forest", (python, str(scratch / "forest.py"), "{threads}"), needs=("module:sklearn",)),
         Case("joblib", (python, str(scratch / "jobs.py"), "{threads}"), needs=("module:joblib",)),
@@ -163,9 +163,11 @@ def _cases(scratch: Path, most: int) -> Sequence[Case]:
                 "-f",
                 "lavfi",
                 "-i",
-                "testsrc=d=4:s=640x360",
+                "testsrc=d=3:s=640x360",
                 "-threads",
                 "{threads}",
+                "-c:v",
+                "libx264",
                 "-f",
                 "null",
                 "-",

@@ -16,7 +16,8 @@ on either side could have moved the ratio. None is clipped: above 100 % is a fin
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from functools import cached_property
+from math import log
 from statistics import fmean
 
 from scaling.analysis import estimates, rules
@@ -27,21 +28,17 @@ from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.summary import Launch, Summary, launch_ratio, paired_ratios
 from scaling.study.planning import Point
 
-# A drift is a doubt only where it is also more than chance.
-DRIFT_SIGNIFICANCE = 0.05
-
 # CPU time grows with cores where each further one adds so much of the first.
 LEAST_GROWTH = 0.8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScalingPoint:
     """A point's summary with its ratios; None where the point or its baseline was not measured.
 
     The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
     where both were disturbed only what was seen. `on_this_host` is the speedup of all launches that took turns with
-    their baseline, disturbed or not: what a user of this host got meanwhile. `decomposition` says what the efficiency
-    was lost to; None where the point or its baseline is not valid, or where the CPU time of launches is not known.
+    their baseline, disturbed or not: what a user of this host got meanwhile.
     """
 
     summary: Summary
@@ -49,7 +46,15 @@ class ScalingPoint:
     smt_yield: Estimate | None
     doubts: tuple[Doubt, ...]
     on_this_host: Estimate | None = None
-    decomposition: Decomposition | None = None
+    baseline: Summary | None = None
+
+    @cached_property
+    def decomposition(self) -> Decomposition | None:
+        """What the efficiency was lost to; None where either side is not valid, or its CPU time is not known."""
+        if self.speedup is None or self.baseline is None:
+            return None
+        efficiency = self.speedup.value / self.summary.point.cores
+        return decompose(self.summary, self.baseline, efficiency, by_block=self.baseline.drift is not None)
 
     @property
     def verdict(self) -> Verdict:
@@ -115,50 +120,19 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> Scali
     speedup = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
     doubts = tuple(_doubts(summary, baseline, speedup))
     on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
-    decomposition = _decomposition(summary, baseline, speedup) if baseline and speedup else None
-    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), doubts, on_this_host, decomposition)
-
-
-def _decomposition(summary: Summary, baseline: Summary, speedup: Estimate) -> Decomposition | None:
-    efficiency = speedup.value / summary.point.cores
-    return decompose(summary, baseline, efficiency, by_block=drift_of(baseline) is not None)
+    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), doubts, on_this_host, baseline)
 
 
 def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
     """Whether a program takes as long as on one core while its CPU time grows with the cores."""
-    if (
-        baseline is None
-        or summary is baseline
-        or not (summary.used and baseline.used and summary.step and baseline.step)
-    ):
+    if baseline is None or summary is baseline or not (summary.step and baseline.step):
         return False
     launches = (*summary.used, *baseline.used)
+    if not (summary.used and baseline.used) or not all(launch.whole_process for launch in launches):
+        return False
     busy = [[launch.cpus_busy or 0.0 for launch in side.used] for side in (summary, baseline)]
     alike = abs(log(summary.step.value / baseline.step.value)) <= rules.FIXED_TIME.limit
-    grown = fmean(busy[0]) >= (1 + LEAST_GROWTH * (summary.point.cores - 1)) * fmean(busy[1]) > 0
-    return alike and grown and all(launch.whole_process for launch in launches)
-
-
-def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
-    """How a point moved from its first launch to its last, as a ratio, with the probability of chance.
-
-    A straight line through the logarithms in the order of launches; None with fewer than three.
-    """
-    logs = [log(launch.seconds) for launch in launches if launch.seconds]
-    count = len(logs)
-    if count < 3:
-        return None
-    times = [number - (count - 1) / 2 for number in range(count)]
-    spread = sum(time * time for time in times)
-    slope = sum(time * value for time, value in zip(times, logs, strict=True)) / spread
-    centre = fmean(logs)
-    rest = sum((value - centre - slope * time) ** 2 for time, value in zip(times, logs, strict=True))
-    moved, error = slope * (count - 1), sqrt(rest / (count - 2) / spread) * (count - 1)
-    if error == 0:
-        return Estimate(exp(moved)), 1.0 if moved == 0 else 0.0
-    reach = estimates.student_t(count - 2) * error
-    interval = Estimate(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
-    return interval, estimates.student_p(moved / error, count - 2)
+    return alike and fmean(busy[0]) >= (1 + LEAST_GROWTH * (summary.point.cores - 1)) * fmean(busy[1]) > 0
 
 
 def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
@@ -176,7 +150,7 @@ def ratio(above: Summary, below: Summary) -> Estimate:
     assert below.step
     if not (above.valid and below.valid):
         return Estimate(_bound(above, below))
-    over_launches = launch_ratio(above.used, below.used, _seconds, by_block=drift_of(above) is not None)
+    over_launches = launch_ratio(above.used, below.used, _seconds, by_block=above.drift is not None)
     assert over_launches
     return over_launches.reach_further(above.reach.over(below.reach))
 
@@ -211,18 +185,6 @@ def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Estimate 
     return ratio(single, summary) if single and single.step else None
 
 
-def drift_of(summary: Summary) -> float | None:
-    """By how much a point moved from its first launch to its last, where that is more than chance and the limit.
-
-    None for runs of another tool's file, which have no blocks that could be compared.
-    """
-    moved = drift(summary.used)
-    if moved is None or not all(launch.witnessed for launch in summary.used):
-        return None
-    amount, chance = moved[0].value - 1, moved[1]
-    return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None
-
-
 def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None) -> Iterator[Doubt]:
     """What speaks against the ratios of a point, beyond what speaks against the point."""
     if baseline is None or baseline.step is None:
@@ -237,6 +199,6 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
     half_width = speedup.half_width if speedup else None
     if half_width is not None and half_width > rules.WIDE.limit and summary.verdict is Verdict.OK:
         yield Doubt(rules.WIDE, half_width)
-    amount = drift_of(baseline)
+    amount = baseline.drift
     if amount is not None:
         yield Doubt(rules.DRIFT, amount)

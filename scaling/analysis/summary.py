@@ -11,8 +11,9 @@ does not say where its runs were, every one counts.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
-from math import exp
+from math import exp, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
@@ -26,6 +27,9 @@ from scaling.study.planning import Point
 
 # A time that may be anything has no interval worth the name, but one that has ends.
 LARGEST_REACH = 0.99
+
+# A drift is a doubt only where it is also more than chance.
+DRIFT_SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class HostSlowdown:
     turns: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Summary:
     """A point over its launches: the figure, what it rests on, and what speaks against it.
 
@@ -131,6 +135,18 @@ class Summary:
     def comparable(self) -> tuple[Launch, ...]:
         """The launches that a comparison takes: none is left out because of its result."""
         return (*self.used, *(launch for launch in self.disturbed if launch.only_slow))
+
+    @cached_property
+    def drift(self) -> float | None:
+        """By how much it moved from its first launch to its last, where that is more than chance and the limit.
+
+        None for runs of another tool's file, which have no blocks that could be compared.
+        """
+        moved = drift(self.used)
+        if moved is None or not all(launch.witnessed for launch in self.used):
+            return None
+        amount, chance = moved[0].value - 1, moved[1]
+        return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None
 
     @property
     def peak_memory_bytes(self) -> float | None:
@@ -350,6 +366,28 @@ def _with_slowness(launch: Launch, fast: float) -> Launch:
     if launch.spoiled or not launch.witnessed or slower <= rules.SLOW_LAUNCH.limit:
         return launch
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.SLOW_LAUNCH, slower)))
+
+
+def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
+    """How a point moved from its first launch to its last, as a ratio, with the probability of chance.
+
+    A straight line through the logarithms in the order of launches; None with fewer than three.
+    """
+    logs = [log(launch.seconds) for launch in launches if launch.seconds]
+    count = len(logs)
+    if count < 3:
+        return None
+    times = [number - (count - 1) / 2 for number in range(count)]
+    spread = sum(time * time for time in times)
+    slope = sum(time * value for time, value in zip(times, logs, strict=True)) / spread
+    centre = fmean(logs)
+    rest = sum((value - centre - slope * time) ** 2 for time, value in zip(times, logs, strict=True))
+    moved, error = slope * (count - 1), sqrt(rest / (count - 2) / spread) * (count - 1)
+    if error == 0:
+        return Estimate(exp(moved)), 1.0 if moved == 0 else 0.0
+    reach = estimates.student_t(count - 2) * error
+    interval = Estimate(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
+    return interval, estimates.student_p(moved / error, count - 2)
 
 
 def launch_ratio(

@@ -5,10 +5,10 @@ process takes one turn, in random order, so that what the machine does to one po
 A run that had the machine to itself from its first step to its last (`design = "apart"`) has no turns.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import sqrt
 from statistics import fmean, median
 
@@ -177,17 +177,12 @@ def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
     if min(steps) >= 2 * WINDOW_SECONDS:
         return list(steps)
-    total = sum(steps)
-    count = max(1, round(total / WINDOW_SECONDS))
-    windows: list[list[float]] = []
-    last = -1
-    for end, seconds in zip(accumulate(steps), steps, strict=True):
-        index = int((end - seconds / 2) / total * count)
-        if index != last:
-            windows.append([])
-            last = index
-        windows[-1].append(seconds)
-    return [window[0] if len(window) == 1 else median(window) for window in windows]
+    ends = list(accumulate(steps))
+    count = max(1, round(ends[-1] / WINDOW_SECONDS))
+    middles = [end - seconds / 2 for end, seconds in zip(ends, steps, strict=True)]
+    cuts = [0, *(bisect_left(middles, ends[-1] * window / count) for window in range(1, count)), len(steps)]
+    spans = [(start, end) for start, end in pairwise(cuts) if start < end]
+    return [steps[start] if end - start == 1 else median(steps[start:end]) for start, end in spans]
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:

@@ -10,6 +10,7 @@ from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page
 from scaling.reporting.plots.drawing import (
+    MOST_SERIES,
     Drawing,
     Figure,
     NotDrawn,
@@ -22,7 +23,7 @@ from scaling.reporting.plots.drawing import draw_node_types as draw_side_by_side
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
 from scaling.results.cluster_folder import unmeasured_node_types
-from scaling.results.evaluation import evaluate_ops
+from scaling.results.evaluation import Evaluation, evaluate_ops
 from scaling.results.files import STDIN, write_output
 from scaling.results.store import ROWS, read_study_toml
 from scaling.results.traces import TRACES, read_traces
@@ -136,14 +137,14 @@ def write_reports(
     """
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
-    source = results.sources[0]
-    drawings = _write_all(draw_page_figures(source.evaluation), figures, on_file)
-    text = page(source.evaluation, drawings)
+    text = _page(results.sources[0].page_evaluation(MOST_SERIES), figures, on_file)
     return [_write_page(output or page_path(results.path), text)]
 
 
-def _write_all(figures: Iterable[Drawn], folder: Path | None, on_file: OnFile) -> Iterable[Drawn]:
-    return write_figures(figures, folder, on_file=on_file) if folder else figures
+def _page(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> str:
+    """A page, with its figures as files too if a folder is given for them."""
+    drawings = write_figures(draw_page_figures(evaluation), figures, on_file=on_file) if figures else None
+    return page(evaluation, drawings)
 
 
 def _write_node_type_reports(
@@ -155,15 +156,16 @@ def _write_node_type_reports(
         for one in node_types
     }
     for one in node_types:
-        drawings = _write_all(draw_page_figures(one.evaluation), figures / one.name if figures else None, on_file)
-        _write_page(pages[one.name], page(one.evaluation, drawings))
+        text = _page(one.evaluation, figures / one.name if figures else None, on_file)
+        _write_page(pages[one.name], text)
     study = read_study_toml(results.path)
+    side_by_side = draw_side_by_side(node_types, target=target)
     text = node_types_page(
         results.path.resolve().name,
         study if study is None or results.sources[0].full else without_secrets(study),
         node_types,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in pages.items()},
-        _write_all(draw_side_by_side(node_types, target=target), figures, on_file),
+        write_figures(side_by_side, figures, on_file=on_file) if figures else side_by_side,
         unmeasured=unmeasured_node_types(results.path),
         target=target,
     )

@@ -17,9 +17,9 @@ from scaling.errors import FitError, StoreError
 from scaling.reporting.points import census_notes, left_out_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
-from scaling.results.export import is_export, read_export
-from scaling.results.launches import read_launches
+from scaling.results.export import CsvLine, csv_line, is_export, public_csv_line, read_export
 from scaling.results.machine_file import read_machine_file
+from scaling.results.many_rows import is_large, map_rows, read_large_folder, read_launches
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
@@ -58,6 +58,13 @@ class Source:
             raise StoreError(f"{self.path} is another tool's file, which has no rows; give a results folder")
         rows = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
         return rows if self.full else map(public_row, rows)
+
+    def csv_lines(self) -> Iterator[CsvLine]:
+        """The runs as lines of a table."""
+        line = csv_line if self.full else public_csv_line
+        if self.path.is_dir() and not self.is_table:
+            return map_rows(self.path, line, RowCensus())
+        return map(csv_line, self.rows())
 
     @cached_property
     def _read(self) -> tuple[list[Summary], RowCensus]:
@@ -116,6 +123,12 @@ class Source:
         if self.path.is_dir():
             return evaluate(read_folder(self.path, self.full))
         return evaluate(folder_of(self.path.name, read_export(self.path), self.full))
+
+    def page_evaluation(self, most_series: int) -> Evaluation:
+        """The same for a page: of very many rows without their steps, and with the laws of the first series only."""
+        if self.is_table or not self.path.is_dir() or not is_large(self.path):
+            return self.evaluation
+        return evaluate(read_large_folder(self.path, self.full), most_series)
 
     def as_node_type(self) -> NodeTypeEvaluation:
         """The same as a node type of a cluster, with its price."""

@@ -33,7 +33,7 @@ def _answer(subject: str, series: Sequence[ScalingPoint]) -> str:
         return f"{subject}: {_on_this_host(series)}how it scales is not known{_because(series)}"
     largest = max(wider, key=lambda point: point.summary.point.cores)
     if one_core:
-        return f"{subject}: give it one core: {_gain(largest)} on {_cores(largest)}{_because([largest])}"
+        return f"{subject}: give it one core: {_cores(largest)} are {_gain(largest)}{_because([largest])}"
     end = "" if best is not largest or largest.summary.point.cores < _most(series) else ", the most that were measured"
     return f"{subject}: give it {_cores(best)}{end}: {_gain(best)}{_because([best])}"
 

@@ -166,8 +166,10 @@ def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
     """What is odd about the rows of an evaluation, what its fits leave out, and why."""
     left_out = filter(None, [left_out_sentence(evaluation.selection)])
-    folder = evaluation.folder
-    return [*folder.notes, *census_notes(folder.census), *left_out, *map(str, evaluation.complaints)]
+    folder, fitted = evaluation.folder, evaluation.series_fitted
+    many = [f"the laws and the planner are those of the first {fitted} series; `scaling fit` and `capacity` have all"]
+    notes = [*folder.notes, *census_notes(folder.census), *left_out, *(many if fitted else [])]
+    return [*notes, *map(str, evaluation.complaints)]
 
 
 def census_notes(census: RowCensus) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from scaling.analysis.capacity import scaling_limits
-from scaling.analysis.fitting import SeriesFit, fit_all
+from scaling.analysis.fitting import SeriesFit, fit, fit_all
 from scaling.analysis.operations import ModePair, Stationarity, Threading, mode_pairs, stationarity, threadings
 from scaling.analysis.ops.laws import (
     HeldOutStep,
@@ -29,12 +29,16 @@ from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import PointSelection, select_points, summarize
 from scaling.errors import FitError
+from scaling.results.processes import map_by_processes
 from scaling.results.rows import launch_of
 from scaling.results.store import Folder
 from scaling.study.planning import Point
 
 # The numbers of threads that the paper predicts from: one and two.
 FEW = (1, 2)
+
+# So many series are fitted by several processes.
+MANY_SERIES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Evaluation:
 
     `fits` has every series that can be fitted; `limits` has those that are sized (where threads share cores, the
     series with both thread counts replaces its parts). `selection` says which points the fits took, `complaints` why
-    other series have no fit.
+    other series have no fit. Where very many were asked for, `series_fitted` says that only so many were tried.
     """
 
     folder: Folder
@@ -53,25 +57,52 @@ class Evaluation:
     sizes: Sizes | None
     selection: PointSelection
     complaints: tuple[FitError, ...]
+    series_fitted: int | None = None
 
 
-def evaluate(folder: Folder) -> Evaluation:
-    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits."""
-    points = tuple(speedups(summarize(map(launch_of, folder.rows))))
+def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
+    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits.
+
+    Of more series than `most_series` only the first are fitted.
+    """
+    launches = map(launch_of, folder.rows) if folder.launches is None else folder.launches
+    points = tuple(speedups(summarize(launches)))
     selection = select_points(point.summary for point in points)
-    series = selected_series(selection)
-    fits, complaints = fit_all(series)
+    keys = _keys_of_series(points)
+    kept = set(keys[:most_series])
+    series = [one for one in selected_series(selection) if _is_of(one.key, kept)]
     whole = {one.key for one in without_parts(series)}
     sizes = folder.machine.sizes() if folder.machine else None
+    fits, limits, complaints = _fit_series(series, whole, sizes)
     return Evaluation(
         folder=folder,
         points=points,
         fits=tuple(fits),
-        limits=tuple(scaling_limits(fit, sizes) for fit in fits if fit.series.key in whole),
+        limits=tuple(limits),
         sizes=sizes,
         selection=selection,
         complaints=tuple(complaints),
+        series_fitted=len(kept) if len(kept) < len(keys) else None,
     )
+
+
+def _fit_series(
+    series: Sequence[Series], sized: set[SeriesKey], sizes: Sizes | None
+) -> tuple[list[SeriesFit], list[ScalingLimits], list[FitError]]:
+    """The fits of series, the limits of those that are sized, and why others have no fit."""
+
+    def fit_and_size(one: Series) -> SeriesFit | ScalingLimits | FitError:
+        try:
+            fitted = fit(one)
+        except FitError as error:
+            return error
+        return scaling_limits(fitted, sizes) if one.key in sized else fitted
+
+    made = list(map_by_processes(fit_and_size, series, least=MANY_SERIES))
+    limits = [one for one in made if isinstance(one, ScalingLimits)]
+    complaints = [one for one in made if isinstance(one, FitError)]
+    fits = [one.fit if isinstance(one, ScalingLimits) else one for one in made if not isinstance(one, FitError)]
+    return fits, limits, complaints
 
 
 def evaluate_table(name: str, series: Sequence[Series], notes: Sequence[str]) -> Evaluation:
@@ -91,21 +122,27 @@ def evaluate_table(name: str, series: Sequence[Series], notes: Sequence[str]) ->
 
 def keys_of_series(evaluation: Evaluation) -> list[SeriesKey]:
     """The series of an evaluation with one number of threads per core each, in the order of its points."""
-    return list(dict.fromkeys(series_key(point.summary.point) for point in evaluation.points))
+    return _keys_of_series(evaluation.points)
+
+
+def _keys_of_series(points: Sequence[ScalingPoint]) -> list[SeriesKey]:
+    return list(dict.fromkeys(series_key(point.summary.point) for point in points))
+
+
+def _is_of(key: SeriesKey, kept: set[SeriesKey]) -> bool:
+    """Whether a series, or every part of a joint one, is among these."""
+    return kept.issuperset(key.parts or (key,))
 
 
 def first_series(evaluation: Evaluation, most: int) -> Evaluation:
     """The evaluation with the points, fits and limits of its first series only."""
     kept = set(keys_of_series(evaluation)[:most])
 
-    def is_kept(fit: SeriesFit) -> bool:
-        return kept.issuperset(fit.series.key.parts or (fit.series.key,))
-
     return replace(
         evaluation,
         points=tuple(point for point in evaluation.points if series_key(point.summary.point) in kept),
-        fits=tuple(filter(is_kept, evaluation.fits)),
-        limits=tuple(limits for limits in evaluation.limits if is_kept(limits.fit)),
+        fits=tuple(fit for fit in evaluation.fits if _is_of(fit.series.key, kept)),
+        limits=tuple(limits for limits in evaluation.limits if _is_of(limits.fit.series.key, kept)),
     )
 
 

@@ -11,12 +11,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from io import StringIO
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from scaling.analysis.series import selected_series, series_key
 from scaling.analysis.summary import select_points, summarize
@@ -32,6 +32,7 @@ from scaling.results.rows import (
     Sections,
     launch_of,
     launch_seconds,
+    public_row,
     quiet_steps,
     row_from_facts,
     row_to_json,
@@ -54,6 +55,13 @@ OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_secon
 OWN_JSON = re.compile(r'\s*\{\s*("schema"\s*:\s*\d+\s*,\s*)?"rows"\s*:\s*\[')
 
 
+class CsvLine(NamedTuple):
+    """A run as a line of a table, and the columns it has."""
+
+    columns: tuple[str, ...]
+    line: bytes
+
+
 def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> int:
     """Write rows to a file or an open stream and return how many there were."""
     if form == "parquet" and find_spec("pyarrow") is None:
@@ -61,7 +69,15 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
             "writing Parquet needs pyarrow, which is not installed; give: pip install 'cpu-scaling[parquet]', "
             "or choose --format csv"
         )
-    write = WRITERS[form](rows)
+    return _write(WRITERS[form](rows), target)
+
+
+def write_csv(lines: Iterable[CsvLine], target: Path | BinaryIO) -> int:
+    """Write lines of a table to a file or an open stream and return how many there were."""
+    return _write(_csv_writer(lines), target)
+
+
+def _write(write: Callable[[BinaryIO], int], target: Path | BinaryIO) -> int:
     if isinstance(target, Path):
         with open_output(target) as file:
             return write(file)
@@ -118,22 +134,38 @@ def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
             ) from error
 
 
-def _csv_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
-    """What writes rows as CSV. All of them are read first: a row that is refused leaves no half of a table.
+def csv_line(row: Row) -> CsvLine:
+    """A row as a line of a table."""
+    flat = _flat(row)
+    flat |= {name: json.dumps(flat[name]) for name in LISTS}
+    return CsvLine(_shared(tuple(flat)), _csv_line(flat.values()))
 
-    Lines are kept as text, which takes less memory than their values; a column that only later rows have is last, and
-    empty in the lines before.
+
+def public_csv_line(row: Row) -> CsvLine:
+    """The same without what says more about a person than about the run."""
+    return csv_line(public_row(row))
+
+
+# Rows of a folder have a handful of sets of columns between them.
+@lru_cache(256)
+def _shared(columns: tuple[str, ...]) -> tuple[str, ...]:
+    return columns
+
+
+def _csv_writer(rows: Iterable[CsvLine]) -> Callable[[BinaryIO], int]:
+    """What writes lines as CSV. All of them are made first: a row that is refused leaves no half of a table.
+
+    A column that only later rows have is last, and empty in the lines before.
     """
-    columns: list[str] = []
+    columns: tuple[str, ...] = ()
     lines, widths = [], []
-    for row in rows:
-        flat = _flat(row)
-        flat |= {name: json.dumps(flat[name]) for name in LISTS}
-        if list(flat) == columns:
-            lines.append(_csv_line(flat.values()))
+    for own, line in rows:
+        if own == columns:
+            lines.append(line)
         else:
-            columns = list(dict.fromkeys((*columns, *flat)))
-            lines.append(_csv_line(flat.get(name) for name in columns))
+            columns = tuple(dict.fromkeys((*columns, *own)))
+            cells = dict(zip(own, next(csv.reader([line.decode()])), strict=True))
+            lines.append(_csv_line(cells.get(name) for name in columns))
         widths.append(len(columns))
 
     def write(file: BinaryIO) -> int:
@@ -220,7 +252,7 @@ def _document_writer(document: dict[str, Any], runs: int) -> Callable[[BinaryIO]
 
 
 WRITERS: dict[str, Callable[[Iterable[Row]], Callable[[BinaryIO], int]]] = {
-    "csv": _csv_writer,
+    "csv": lambda rows: _csv_writer(map(csv_line, rows)),
     "parquet": _parquet_writer,
     "json": _json_writer,
     "pyperf": _pyperf_writer,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
 from pydantic import (
@@ -39,6 +40,7 @@ from scaling.analysis.turns import (
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
+from scaling.machine.cpulist import CpuSet
 from scaling.machine.topology import Machine
 from scaling.study.planning import Cohort, Point, PositiveCount, Run, RunCpus
 from scaling.study.privacy import is_private, without_home, without_secrets
@@ -69,10 +71,11 @@ LONGEST_REASON = 2000
 
 def _with_keys(*names: str) -> BeforeValidator:
     """Refuses an object that lacks any of these keys: what is not known is null, so a missing key is a damaged line."""
+    required = frozenset(names)
 
     def check(facts: Any) -> Any:
-        missing = [name for name in names if name not in facts] if isinstance(facts, Mapping) else []
-        if missing:
+        if isinstance(facts, dict) and not facts.keys() >= required:
+            missing = [name for name in names if name not in facts]
             raise PydanticCustomError("lacks_keys", "lacks {names}", {"names": ", ".join(missing)})
         return facts
 
@@ -292,7 +295,7 @@ def _run(facts: _RunFacts) -> Run:
     """A run from its line. Thousands of lines are of one point, which is checked once."""
     requested = facts.get("asked") or {}
     settings = {**facts, **requested}
-    values = [settings.get(name, MISSING) for name in POINT_FIELDS]
+    values = tuple(map(settings.get, POINT_FIELDS, repeat(MISSING)))
     try:
         point = _point(*values)
     except TypeError:  # a list or an object is no setting
@@ -309,12 +312,15 @@ def _run(facts: _RunFacts) -> Run:
     )
 
 
+# No folder that is read in seconds has more points.
+MOST_POINTS = 2**16
+
 MISSING = object()
 POINT_FIELDS = tuple(Point.__dataclass_fields__)
 _POINT = TypeAdapter(Point)
 
 
-@lru_cache(4096, typed=True)
+@lru_cache(MOST_POINTS, typed=True)
 def _point(*values: Any) -> Point:
     """A point from its settings, in order."""
     settings = {name: value for name, value in zip(POINT_FIELDS, values, strict=True) if value is not MISSING}
@@ -431,7 +437,7 @@ def launch_seconds(row: Row) -> float | None:
 
 def steady_steps(row: Row) -> list[float]:
     """The seconds of the steps of a row that count, without warm-up."""
-    return [seconds for _, steps in counted_steps(row.outcome.step_seconds, _turns(row)) for seconds in steps]
+    return _steps(row, _turns(row))
 
 
 def quiet_steps(row: Row) -> list[float]:
@@ -443,22 +449,21 @@ def quiet_steps(row: Row) -> list[float]:
 
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
-    outcome, point, witness, turns = row.outcome, row.run.point, row.witness, _turns(row)
-    counted = steady_steps(row)
-    timed = _timed_turns(row, turns)
+    outcome, witness, turns = row.outcome, row.witness, _turns(row)
+    steps, timed = _steps(row, turns), _timed_turns(row, turns)
     return Launch(
-        point=point,
+        point=row.run.point,
         number=row.run.launch,
         seconds=launch_level(timed),
         items=outcome.items_per_step,
         wall_seconds=outcome.sections.wall,
         reason=outcome.reason,
-        steps=len(counted),
+        steps=len(steps),
         run_seconds=outcome.sections.run,
         mhz=witness.mhz,
         truth=outcome.truth,
-        doubts=tuple(_doubts(row, counted, timed)) if counted else (),
-        turns=timed,
+        doubts=tuple(_doubts(row, steps, timed)) if steps else (),
+        turns=tuple(replace(turn, windows=()) for turn in timed),
         cohort=row.run.cohort.name if row.run.cohort else None,
         whole_process=_is_whole_process(row),
         cpus_busy=launch_cpus_busy(timed),
@@ -471,8 +476,7 @@ def launch_of(row: Row) -> Launch:
 
 def planned_launch(row: Row) -> Launch:
     """A row as a schedule sees it, which also asks how noisy its steps were."""
-    turns = counted_steps(row.outcome.step_seconds, _turns(row))
-    return replace(launch_of(row), step_noise=step_noise([seconds for _, steps in turns for seconds in steps]))
+    return replace(launch_of(row), step_noise=step_noise(steady_steps(row)))
 
 
 def is_execution(row: Row) -> bool:
@@ -496,6 +500,10 @@ def _turns(row: Row) -> tuple[Turn, ...]:
     return (row.outcome.turns or (_whole_run(row),)) if row.outcome.status == "ok" else ()
 
 
+def _steps(row: Row, turns: Sequence[Turn]) -> list[float]:
+    return [seconds for _, steps in counted_steps(row.outcome.step_seconds, turns) for seconds in steps]
+
+
 def _timed_turns(row: Row, turns: Sequence[Turn]) -> tuple[TurnTimes, ...]:
     return turn_times(row.outcome.step_seconds, turns, sum(map(len, row.run.cpus)))
 
@@ -513,6 +521,12 @@ def _whole_run(row: Row) -> Turn:
         busy_seconds=witness.busy_seconds,
         steal_seconds=witness.steal_seconds,
     )
+
+
+# Launches of a point have the same CPUs, or one of a few equivalent sets.
+@lru_cache(4096)
+def _cpu_set(cpus: RunCpus) -> CpuSet:
+    return frozenset(chain.from_iterable(cpus))
 
 
 def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
@@ -537,7 +551,7 @@ def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> l
     if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
     circumstances = Circumstances(
-        cpus=frozenset(row.run.flat_cpus),
+        cpus=_cpu_set(row.run.cpus),
         run_seconds=outcome.sections.run or 0.0,
         intra=point.threads(point.intra),
         inter=point.threads(point.inter),

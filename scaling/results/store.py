@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from scaling.analysis.ops.traces import Trace
+from scaling.analysis.summary import Launch
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
@@ -87,7 +88,10 @@ class RowCensus:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a sweep has left; None is what it did not."""
+    """What a sweep has left; None is what it did not.
+
+    Of very many rows nothing is kept but what a page says of each, and the `launches` that were made of them.
+    """
 
     name: str
     rows: tuple[Row, ...]
@@ -97,6 +101,7 @@ class Folder:
     traces: tuple[Trace, ...] = ()
     census: RowCensus = field(default_factory=RowCensus)
     notes: tuple[str, ...] = ()
+    launches: tuple[Launch, ...] | None = None
 
 
 def folder_of(name: str, rows: Iterable[Row], full: bool = False) -> Folder:
@@ -115,6 +120,13 @@ def read_folder(path: Path, full: bool = False) -> Folder:
     census = RowCensus()
     read = read_rows(path, census.count_repeated) if has_rows else (run.row for run in traced)
     rows = tuple(census.count(read if full else map(public_row, read)))
+    return folder_with(path, rows, census, full, tuple(trace for trace in map(trace_of, traced) if trace))
+
+
+def folder_with(
+    path: Path, rows: tuple[Row, ...], census: RowCensus, full: bool, traces: tuple[Trace, ...] = ()
+) -> Folder:
+    """A folder whose rows were read, with what else is there."""
     study_toml = read_study_toml(path)
     if not rows:
         raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
@@ -124,6 +136,6 @@ def read_folder(path: Path, full: bool = False) -> Folder:
         study_toml=study_toml if full or study_toml is None else without_secrets(study_toml),
         machine=read_machine_file(path),
         findings=read_findings(path),
-        traces=tuple(trace for trace in map(trace_of, traced) if trace),
+        traces=traces,
         census=census,
     )

@@ -28,11 +28,13 @@ from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.reporting.page.tables import answer_lines, point_columns, point_rows
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
+from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import evaluation_notes, host_sentence, host_table, point_facts
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
+from scaling.results.processes import map_by_processes
 
 SCRIPTS = (
     *("numbers.js", "sizing.js", "curve.js"),
@@ -42,6 +44,9 @@ SCRIPTS = (
 # A machine of more cores has the width of the page to itself.
 LARGE = 32
 STYLES = ("page.css", "print.css")
+
+# So many points take longer to draw than it takes to start processes.
+MANY_POINTS = 500
 
 # What could end a script element or begin another, and line ends that only JavaScript knows.
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -53,7 +58,7 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
-    figures, undrawn = embed_figures(draw_page_figures(result) if drawings is None else drawings)
+    figures, undrawn = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
     return render_page(
         "page.html",
         SCRIPTS,
@@ -157,12 +162,16 @@ def _digest(text: str) -> str:
 
 
 def script_json(facts: object) -> str:
-    """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
-    return json.dumps(_finite_facts(facts), allow_nan=False, separators=(",", ":")).translate(_ESCAPED)
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say; null is what is no number."""
+    try:
+        text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        text = json.dumps(_finite_facts(facts), allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPED)
 
 
 def _finite_facts(facts: object) -> object:
-    """Facts with null for numbers that JSON cannot hold."""
+    """Facts with None for numbers that JSON cannot hold."""
     if isinstance(facts, float):
         return facts if isfinite(facts) else None
     if isinstance(facts, dict):
@@ -182,17 +191,28 @@ class EmbeddedFigure:
 
 def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
     """Pictures as a page carries them, and those that are none."""
-    embedded, undrawn = [], []
-    for drawing in drawings:
-        if isinstance(drawing, Drawing):
-            embedded.append(
-                EmbeddedFigure(
-                    drawing.kind, drawing.title, drawing.caption, Markup(styles_to_attributes(page_svg(drawing)))
-                )
-            )
-        else:
-            undrawn.append(drawing)
-    return embedded, undrawn
+    return _separate(map(_embed, drawings))
+
+
+def _embed_page_figures(result: Evaluation) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
+    """Every kind of figure for a page, drawn by several processes where there is much to draw."""
+    if len(result.points) < MANY_POINTS or result.folder.traces:
+        return embed_figures(draw_page_figures(result))
+    drawn = map_by_processes(lambda name: _embed(next(draw_page_figures(result, [name]))), names("rows"))
+    return _separate(drawn)
+
+
+def _embed(drawing: Drawing | NotDrawn) -> EmbeddedFigure | NotDrawn:
+    if isinstance(drawing, NotDrawn):
+        return drawing
+    svg = Markup(styles_to_attributes(page_svg(drawing)))
+    return EmbeddedFigure(drawing.kind, drawing.title, drawing.caption, svg)
+
+
+def _separate(figures: Iterable[EmbeddedFigure | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
+    made = list(figures)
+    drawn = [figure for figure in made if isinstance(figure, EmbeddedFigure)]
+    return drawn, [figure for figure in made if isinstance(figure, NotDrawn)]
 
 
 def styles_to_attributes(svg: str) -> str:

@@ -59,14 +59,14 @@ def draw_figures(
         yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
 
 
-def draw_page_figures(evaluation: Evaluation) -> Iterator[Drawing | NotDrawn]:
-    """Draw every kind of figure for a page; of very many series the first, so that the page opens."""
+def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
+    """Draw figures for a page, the named ones or every kind; of very many series the first, so that the page opens."""
     series = len(keys_of_series(evaluation))
     if series <= MOST_SERIES:
-        yield from draw_figures(evaluation)
+        yield from draw_figures(evaluation, names)
         return
     note = f"The first {MOST_SERIES} of {series} series are drawn; `scaling plot` draws all."
-    for drawing in draw_figures(first_series(evaluation, MOST_SERIES)):
+    for drawing in draw_figures(first_series(evaluation, MOST_SERIES), names):
         yield replace(drawing, caption=f"{drawing.caption} {note}") if isinstance(drawing, Drawing) else drawing
 
 

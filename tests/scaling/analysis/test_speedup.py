@@ -6,8 +6,8 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
-from scaling.analysis.speedup import drift, speedups
-from scaling.analysis.summary import Launch, summarize
+from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import Launch, drift, summarize
 from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Point, plan
 

@@ -34,7 +34,7 @@ def test_where_all_pay_the_most_that_were_measured_are_given():
 
 
 def test_where_none_pay_one_core_is_given():
-    assert answer({1: 1.0, 2: 1.0}).startswith("prog: give it one core: 1 times one core")
+    assert answer({1: 1.0, 2: 1.0}).startswith("prog: give it one core: 2 cores are 1 times one core")
 
 
 def test_an_imprecise_answer_says_why():

@@ -1,0 +1,76 @@
+import os
+
+import pytest
+
+from benchmarks.shared.machines import AmdahlMachine, machine, study
+from scaling.api.results import load
+from scaling.errors import StoreError
+from scaling.reporting.plots.drawing import NotDrawn, draw_page_figures
+from scaling.reporting.points import evaluation_notes
+from scaling.results import many_rows
+from scaling.results.evaluation import evaluate
+from scaling.results.rows import row_to_json
+from scaling.results.store import RowCensus, read_folder
+from scaling.study.planning import plan
+
+
+@pytest.fixture
+def folder(tmp_path):
+    runs = plan(study(cores='"all"', launches="3", items="[1, 2]"), machine(8)).runs
+    lines = [row_to_json(row) for row in AmdahlMachine().execute(runs)]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{line}\n" for line in [*lines, lines[3]]))
+    return tmp_path
+
+
+@pytest.fixture
+def by_processes(monkeypatch):
+    """Small files are read by two processes too, a few lines at a time."""
+    monkeypatch.setattr(many_rows, "LEAST_BYTES", 0)
+    monkeypatch.setattr(many_rows, "PIECE_BYTES", 10_000)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+
+
+def test_processes_read_what_one_reads(folder, by_processes, monkeypatch):
+    census, alone = RowCensus(), RowCensus()
+    read = list(many_rows.read_launches(folder, census))
+    monkeypatch.setattr(many_rows, "LEAST_BYTES", 2**40)
+    assert read == list(many_rows.read_launches(folder, alone))
+    assert (census.repeated, census.machines) == (alone.repeated, alone.machines)
+    assert census.repeated == 1
+
+
+@pytest.mark.usefixtures("by_processes")
+def test_a_line_that_cannot_be_read_is_named_by_its_number(folder):
+    file = folder / "rows.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:4], "{}\n", *lines[4:]]))
+    with pytest.raises(StoreError, match="line 5 is not a row"):
+        list(many_rows.read_launches(folder, RowCensus()))
+
+
+@pytest.mark.usefixtures("by_processes")
+def test_a_torn_last_line_is_passed_over(folder):
+    file = folder / "rows.jsonl"
+    whole = len(list(many_rows.read_launches(folder, RowCensus())))
+    with file.open("a") as end:
+        end.write('{"schema": 1, "ru')
+    assert len(list(many_rows.read_launches(folder, RowCensus()))) == whole
+
+
+@pytest.mark.usefixtures("by_processes")
+def test_a_table_written_by_processes_is_the_one_that_one_process_writes(folder, tmp_path, monkeypatch):
+    load(folder).export(tmp_path / "several.csv")
+    monkeypatch.setattr(many_rows, "LEAST_BYTES", 2**40)
+    load(folder).export(tmp_path / "one.csv")
+    assert (tmp_path / "several.csv").read_text() == (tmp_path / "one.csv").read_text()
+
+
+@pytest.mark.usefixtures("by_processes")
+def test_a_large_folder_has_the_points_of_a_small_one_and_says_what_its_page_leaves_out(folder):
+    large = evaluate(many_rows.read_large_folder(folder, full=False), most_series=1)
+    small = evaluate(read_folder(folder))
+    assert large.points == small.points
+    assert (large.series_fitted, len(large.fits), len(small.fits)) == (1, 1, 2)
+    assert any("those of the first 1 series" in note for note in evaluation_notes(large))
+    reasons = {one.kind: one.reason for one in draw_page_figures(large) if isinstance(one, NotDrawn)}
+    assert "not kept for a page" in reasons["steps"]
