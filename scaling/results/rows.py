@@ -470,7 +470,7 @@ def launch_of(row: Row) -> Launch:
         ipc=_rate(witness.instructions, witness.cycles),
         clock_hz=_rate(witness.cycles, witness.cpu_seconds),
         peak_memory_bytes=witness.max_rss_bytes,
-        step_times=step_times(counted),
+        step_times=step_times(steps),
     )
 
 
