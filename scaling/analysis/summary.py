@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
@@ -420,9 +420,21 @@ def _group(launch: Launch, by_block: bool) -> str | int | None:
 
 def table_order(point: Point) -> tuple[object, ...]:
     """What points are sorted by in a table: by axes, then by cores."""
-    series = (point.workload, point.mode, point.size, str(point.items), point.placement, point.smt)
-    rest = (str(point.intra), str(point.inter), point.scale, point.framework, point.device, point.jit, point.memory)
+    series = (point.workload, point.mode, point.size, *_numbers_first(point.items), point.placement, point.smt)
+    rest = (
+        *_numbers_first(point.intra),
+        *_numbers_first(point.inter),
+        point.scale,
+        point.framework,
+        point.device,
+        point.jit,
+        point.memory,
+    )
     return (*series, *rest, point.cores)
+
+
+def _numbers_first(setting: int | str) -> tuple[float, str]:
+    return (inf, setting) if isinstance(setting, str) else (setting, "")
 
 
 @dataclass(frozen=True, slots=True)
