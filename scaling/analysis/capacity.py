@@ -18,7 +18,7 @@ import numpy as np
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT, Draws, chance_within, quantiles
-from scaling.analysis.fits.host_level import UNDISTURBED, slowdown_at
+from scaling.analysis.fits.host_level import slowdown_at
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit, quantile_estimate
@@ -30,6 +30,7 @@ from scaling.analysis.sizing.inverses import (
     peak_cores,
     speedup_limit,
 )
+from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import (
     CORE_HOURS,
     Allocation,
@@ -73,12 +74,15 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_
     why_not = refusal(fit)
     if why_not:
         return Answer(fit, question, Status.REFUSED, None, None, (), (why_not,))
-    draws = fit.draws(draw_count)
-    draws = replace(draws, host=UNDISTURBED) if question.undisturbed else draws
+    level = promised_level(fit, question)
+    if level is None:
+        return Answer(fit, question, Status.REFUSED, None, None, (), (step_refusal(fit, question.quantile),))
+    draws = replace(fit.draws(draw_count), host=level)
     sizing = _Sizing(fit, question, draws, available_sizes(fit, sizes), sizes)
     return {
         Goal.THROUGHPUT: sizing.throughput,
         Goal.LATENCY: sizing.promise,
+        Goal.DEADLINE: sizing.promise,
         Goal.EFFICIENCY: sizing.efficiency,
         Goal.HOURLY_BUDGET: sizing.budget,
         Goal.CHEAPEST: sizing.cheapest,
@@ -168,8 +172,7 @@ class _Sizing:
     @property
     def seconds(self) -> float:
         """The time a promise allows for the series' work."""
-        target = self.question.target
-        return target if self.question.goal is Goal.LATENCY else self.fit.series.work / target
+        return self.question.seconds(self.fit.series.work)
 
     def throughput(self) -> Answer:
         """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""

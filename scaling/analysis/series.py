@@ -13,6 +13,7 @@ from statistics import fmean
 
 from scaling.analysis.estimates import NO_REACH, Reach
 from scaling.analysis.rules import Verdict
+from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.errors import FitError
@@ -84,11 +85,15 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class HostTurns:
-    """All turns of a point, quiet or not: the CPUs it used, and launch by launch how much longer than undisturbed."""
+    """All turns of a point, quiet or not: the CPUs it used, and launch by launch how much longer than undisturbed.
+
+    `steps` are all counted steps of these launches.
+    """
 
     cpus: float
     ratios: tuple[tuple[float, ...], ...]
     slowdown: HostSlowdown
+    steps: tuple[StepTimes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +300,7 @@ def _host_turns(key: SeriesKey, measured: Mapping[SeriesKey, Sequence[Summary]])
     for one in sorted(of_series, key=lambda one: -one.point.smt):
         if one.slowdown is not None:
             cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
-            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown)
+            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown, one.step_times)
     return tuple(turns[cpus] for cpus in sorted(turns))
 
 

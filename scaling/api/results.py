@@ -14,9 +14,11 @@ from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
     Answers,
+    Demand,
     Fits,
     Limits,
     answer_sources,
+    deadline_seconds,
     fit_sources,
     limits_of_sources,
     sizing_question,
@@ -98,20 +100,32 @@ class Results(Sources):
         core_hour: float = 1.0,
         replica_hour: float = 0.0,
         undisturbed: bool = False,
+        quantile: float | None = None,
+        work: float | None = None,
+        epochs: float | None = None,
+        deadline: str | float | None = None,
+        arrivals: float | None = None,
+        response: float | None = None,
     ) -> Answers:
         """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost.
 
-        Times and throughputs are promised of turns on this host or, `undisturbed`, of launches without others.
+        Times and throughputs are promised of turns on this host or, `undisturbed`, of launches without others. With a
+        `quantile`, `latency` is promised of that quantile of steps. A job is `work` items, times `epochs`, with a
+        `deadline` such as "8h" or without; `arrivals` are requests per second, to be answered within `response`.
         """
         targets = {
             "throughput": throughput,
             "latency": latency,
             "efficiency": efficiency,
             "hourly_budget": hourly_budget,
+            "deadline": None if deadline is None else deadline_seconds(deadline),
+            "response": response,
         }
-        question = sizing_question(targets, cheapest, assurance, Price(core_hour, replica_hour), undisturbed)
+        demand = Demand(quantile, work, epochs, arrivals)
+        price = Price(core_hour, replica_hour)
+        question = sizing_question(targets, cheapest, assurance, price, undisturbed, demand=demand)
         if question is None:
-            raise TypeError(f"give one of {', '.join(targets)} or cheapest=True; limits() needs no question")
+            raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no question")
         return self.answer(question)
 
     def answer(self, question: Question) -> Answers:

@@ -1,7 +1,7 @@
 """Fits and sizing answers as the library returns them: values by series, each with a data frame."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,18 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import LawFigures, SeriesFit, fit_all
 from scaling.analysis.laws import Law
 from scaling.analysis.series import without_parts
+from scaling.analysis.sizing.jobs import answer_job
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
+from scaling.analysis.sizing.services import RESPONSE_QUANTILE, answer_service
 from scaling.analysis.sizing.sizes import Price
+from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
 from scaling.results.export import data_frame
 from scaling.results.node_types import NodeTypeAnswer
+from scaling.study.keys import parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,7 +145,7 @@ class Answers(Sequence[Answer]):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: status, cores, threads, assurance and the sentence."""
-        nested = ("needed", "allocation", "neighbours", "replicas")
+        nested = ("needed", "allocation", "neighbours", "replicas", "queue")
         rows = [
             {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
         ]
@@ -173,6 +177,30 @@ class Limits(Sequence[ScalingLimits]):
         return pd.json_normalize([limits_facts(one) for one in self.limits], sep="_")
 
 
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a question may say beside its target: a quantile, a job of items in epochs, requests per second."""
+
+    quantile: float | None = None
+    work: float | None = None
+    epochs: float | None = None
+    arrivals: float | None = None
+
+
+NO_DEMAND = Demand()
+
+# What a parameter of a question needs beside it, any one of these.
+NEEDS = {
+    "quantile": ("latency", "response"),
+    "epochs": ("work",),
+    "deadline": ("work",),
+    "arrivals": ("response",),
+    "response": ("arrivals",),
+}
+# What is known of this host only, and so not of one without others.
+OF_THIS_HOST = ("quantile", "response")
+
+
 def sizing_question(
     targets: Mapping[str, float | None],
     cheapest: bool,
@@ -180,10 +208,14 @@ def sizing_question(
     price: Price,
     undisturbed: bool = False,
     spell: Callable[[str], str] = str,
+    demand: Demand = NO_DEMAND,
 ) -> Question | None:
     """The one question that is asked, None for none; `spell` is how its parameters are written where they are given."""
     given = {name: value for name, value in targets.items() if value is not None}
     given |= {"cheapest": 1.0} if cheapest else {}
+    details = {name: value for name, value in asdict(demand).items() if value is not None}
+    _check_details(given, details, undisturbed, spell)
+    given |= {"work": demand.work} if demand.work is not None and "deadline" not in given else {}
     if len(given) > 1:
         raise FitError(f"{' and '.join(map(spell, given))} are different questions; ask one at a time")
     if not 0.0 < assurance < 1.0:
@@ -192,15 +224,45 @@ def sizing_question(
         raise FitError("a core-hour must cost more than nothing and a replica-hour not less; give prices of 0 or above")
     for name, value in given.items():
         _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
-        return Question(Goal[name.upper()], value, assurance, price, undisturbed)
+        items = None if demand.work is None else demand.work * (demand.epochs or 1.0)
+        _check_target(spell("work"), items or 1.0, inf)
+        quantile = RESPONSE_QUANTILE if name == "response" and demand.quantile is None else demand.quantile
+        return Question(
+            Goal[name.upper()], value, assurance, price, undisturbed, quantile, items, arrivals=demand.arrivals
+        )
     return None
+
+
+def _check_details(
+    given: Mapping[str, float], details: Mapping[str, float], undisturbed: bool, spell: Callable[[str], str]
+) -> None:
+    """Refuse what is missing beside a parameter, and what says nothing."""
+    names = [*given, *details]
+    for name in names:
+        needed = NEEDS.get(name)
+        if needed and not {*needed} & {*names}:
+            raise FitError(f"{spell(name)} needs {' or '.join(map(spell, needed))} beside it; give both")
+        if undisturbed and name in OF_THIS_HOST:
+            raise FitError(
+                f"{spell(name)} is about steps as they are on this host, and {spell('undisturbed')} about a machine "
+                "without others; leave one of them out"
+            )
+    for name, value in details.items():
+        _check_target(spell(name), value, FARTHEST if name == "quantile" else inf)
 
 
 def _check_target(name: str, value: float, most: float) -> None:
     if not (0.0 < value <= most and value < inf):
-        raise FitError(
-            f"{name} is {value:g}, but it must be a number {'between 0 and 1' if most == 1.0 else 'above 0'}"
-        )
+        allowed = "above 0" if most == inf else f"between 0 and {most:g}"
+        raise FitError(f"{name} is {value:g}, but it must be a number {allowed}")
+
+
+def deadline_seconds(deadline: str | float) -> float:
+    """The seconds of a deadline such as 90, 45m or 8h."""
+    try:
+        return parse_duration(str(deadline))
+    except ValueError:
+        raise FitError(f"deadline {deadline}: that is no time; write it such as 90s, 45m or 8h") from None
 
 
 def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
@@ -216,7 +278,8 @@ def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
     """The question answered for every series; on a node type at the price of its cores."""
     fits, notes = _sized_fits(sources)
-    answers = [(source, answer(fit, _with_price(question, source), source.sizes)) for source, fit in fits]
+    find = {Goal.WORK: answer_job, Goal.DEADLINE: answer_job, Goal.RESPONSE: answer_service}.get(question.goal, answer)
+    answers = [(source, find(fit, _with_price(question, source), source.sizes)) for source, fit in fits]
     node_types = [NodeTypeAnswer(source.node_type, one) for source, one in answers if source.node_type is not None]
     return Answers(tuple(one for _, one in answers), tuple(node_types), tuple(notes))
 

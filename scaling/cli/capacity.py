@@ -7,7 +7,7 @@ import typer
 from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import load
-from scaling.api.sizing import Answers, Limits, sizing_question
+from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, sizing_question
 from scaling.cli.options import Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.errors import FitError
@@ -22,6 +22,7 @@ from scaling.reporting.capacity import (
 )
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.fits import caution_lines
+from scaling.reporting.promises import jobs_table, queues_table
 
 
 def capacity(
@@ -37,6 +38,30 @@ def capacity(
     ] = None,
     hourly_budget: Annotated[
         float | None, typer.Option("--hourly-budget", metavar="COST", help="Cost per hour that may be spent.")
+    ] = None,
+    quantile: Annotated[
+        float | None,
+        typer.Option(
+            "--quantile", metavar="Q", help="Promise --latency (or --response) of this quantile, such as 0.99."
+        ),
+    ] = None,
+    work: Annotated[
+        float | None, typer.Option("--work", metavar="ITEMS", help="Items of a job: how long it takes.")
+    ] = None,
+    epochs: Annotated[
+        float | None, typer.Option("--epochs", metavar="N", help="How often the job goes through its items.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", metavar="TIME", help="Time the job may take, such as 45m or 8h.")
+    ] = None,
+    arrivals: Annotated[
+        float | None, typer.Option("--arrivals", metavar="RATE", help="Requests per second, each of them a step.")
+    ] = None,
+    response: Annotated[
+        float | None,
+        typer.Option(
+            "--response", metavar="SECONDS", help="Seconds in which 95 % (--quantile) of requests are answered."
+        ),
     ] = None,
     cheapest: Annotated[bool, typer.Option("--cheapest", help="The lowest cost per unit of work.")] = False,
     core_hour: Annotated[
@@ -58,7 +83,7 @@ def capacity(
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
-    """Say how many cores each series needs for a throughput, latency, efficiency or cost, and how sure that is.
+    """Say how many cores each series needs for a throughput, latency, deadline, response or cost, and how sure that is.
 
     Without a question: where more cores stop paying. The status is 1 when a series gets no number.
 
@@ -69,9 +94,12 @@ def capacity(
         "latency": latency,
         "efficiency": efficiency,
         "hourly_budget": hourly_budget,
+        "deadline": None if deadline is None else deadline_seconds(deadline),
+        "response": response,
     }
     price = Price(1.0 if core_hour is None else core_hour, replica_hour)
-    question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option)
+    demand = Demand(quantile, work, epochs, arrivals)
+    question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option, demand)
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
     if core_hour is not None and results.is_cluster:
         raise FitError(
@@ -99,10 +127,10 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
         print_lines(*map(answer_sentence, answers))
         if sentences := level_sentences(answers):
             print_lines("", *sentences)
-        table = answers_table(answers)
-        if table.rows:
-            print_lines("")
-            print_table(table)
+        for table in (answers_table(answers), jobs_table(answers), queues_table(answers)):
+            if table.rows:
+                print_lines("")
+                print_table(table)
         if sentences := side_by_side(answers.node_types):
             print_lines("", *sentences, "")
             print_table(side_by_side_table(answers.node_types))

@@ -19,6 +19,7 @@ from scaling.analysis.sizing.question import (
     NeverReached,
     NoiseUnknown,
     NoLaw,
+    NoReplicasEnough,
     OnlyMeasured,
     OverBudget,
     Question,
@@ -26,10 +27,20 @@ from scaling.analysis.sizing.question import (
     SimilarCost,
     SizingReason,
     Status,
+    StepsUnknown,
     TooFew,
+    TooFewSteps,
     WholeMachineKeeps,
 )
 from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
+from scaling.reporting.promises import (
+    job_words,
+    promise_facts,
+    promise_words,
+    replicas_words,
+    service_words,
+    step_reason_sentence,
+)
 from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
 from scaling.reporting.words import Table, count, duration, estimate_facts, figure, percent, with_interval
 
@@ -40,7 +51,8 @@ ONLY_MEASURED = "not identifiable, so answers end at the cores measured"
 
 def answer_sentence(answer: Answer) -> str:
     """What to give a series, or why there is no number."""
-    return f"{_one_size(answer)}{_replicas_words(answer)}"
+    together = "" if answer.question.goal is Goal.RESPONSE else _replicas_words(answer)
+    return f"{_one_size(answer)}{together}"
 
 
 def _replicas_words(answer: Answer) -> str:
@@ -64,9 +76,8 @@ def _one_size(answer: Answer) -> str:
     reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
     most = "at most " if answer.question.goal is Goal.EFFICIENCY else ""
     threads = f" with {allocation.threads} threads each" if allocation.threads > 1 else ""
-    return (
-        f"give {name} {most}{count(allocation.cores, 'core')}{threads}: {_promise(answer, allocation)}{beyond}{reason}"
-    )
+    size = replicas_words(answer) or f"{most}{count(allocation.cores, 'core')}{threads}"
+    return f"give {name} {size}: {_promise(answer, allocation)}{beyond}{reason}"
 
 
 def _promise(answer: Answer, allocation: Allocation) -> str:
@@ -76,8 +87,13 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
         return f"{_hourly(question, allocation)} an hour buys {rate} {unit}/s"
     if question.goal is Goal.CHEAPEST:
         return f"{figure(allocation.cost_per_million)} per million {unit}, the lowest"
+    if question.goal is Goal.WORK:
+        return f"{_target_words(question, unit)} take {job_words(allocation)}"
     assert allocation.assurance is not None
-    return f"{sureness(allocation.assurance)} sure of {_target_words(question, unit)}"
+    sure = f"{sureness(allocation.assurance)} sure of {_target_words(question, unit)}"
+    if allocation.job_seconds:
+        return f"{sure}; they take {job_words(allocation)}"
+    return f"{sure}; {service_words(answer, answer.queue)}" if answer.queue else sure
 
 
 def level_sentences(answers: Iterable[Answer]) -> list[str]:
@@ -133,13 +149,16 @@ def _hourly(question: Question, allocation: Allocation) -> str:
 
 
 def _target_words(question: Question, unit: str) -> str:
-    return {
-        Goal.THROUGHPUT: f"{figure(question.target)} {unit}/s",
-        Goal.LATENCY: f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
-        Goal.EFFICIENCY: f"an efficiency of {percent(question.target)} or more",
-        Goal.HOURLY_BUDGET: f"{figure(question.target)} an hour",
-        Goal.CHEAPEST: "the cheapest size",
-    }[question.goal]
+    return (
+        promise_words(question, unit)
+        or {
+            Goal.THROUGHPUT: f"{figure(question.target)} {unit}/s",
+            Goal.LATENCY: f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
+            Goal.EFFICIENCY: f"an efficiency of {percent(question.target)} or more",
+            Goal.HOURLY_BUDGET: f"{figure(question.target)} an hour",
+            Goal.CHEAPEST: "the cheapest size",
+        }[question.goal]
+    )
 
 
 def sizing_reasons_sentence(reasons: Sequence[SizingReason]) -> str | None:
@@ -170,6 +189,8 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return f"more cores may keep it too, but {cores} is as far as {measured:g} measured ones can tell"
         case SimilarCost(fewest, most, share_more):
             return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
+        case StepsUnknown() | TooFewSteps() | NoReplicasEnough():
+            return step_reason_sentence(reason)
 
 
 def _too_few_words(reason: TooFew) -> str:
@@ -280,6 +301,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "allocation": None if answer.allocation is None else _allocation(answer.allocation),
         "neighbours": [_allocation(neighbour) for neighbour in answer.neighbours],
         "replicas": None if answer.replicas is None else asdict(answer.replicas),
+        **promise_facts(answer),
         "reason": sizing_reasons_sentence(answer.reasons),
         "reason_codes": [reason.code for reason in answer.reasons],
         "verdict": VERDICT_WORDS[answer.fit.verdict],
@@ -318,4 +340,5 @@ def _allocation(allocation: Allocation) -> dict[str, object]:
         "cost_per_million": allocation.cost_per_million,
         "extrapolated": allocation.extrapolated,
         "host": None if allocation.host is None else asdict(allocation.host),
+        "job_seconds": allocation.job_seconds and estimate_facts(allocation.job_seconds),
     }

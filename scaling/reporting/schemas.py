@@ -141,13 +141,16 @@ ALLOCATION = _record(
     "Allocation",
     {"cores": int, "threads": int, "assurance": float, "rate": ESTIMATE, "efficiency": ESTIMATE},
     {"cpu_hours_per_million": float, "cost_per_million": float, "extrapolated": bool, "host": HOST | None},
+    job_seconds=ESTIMATE | None,
 )
+QUEUE = _record("Queue", dict.fromkeys(("utilisation", "waiting", "response"), ESTIMATE))
 ANSWER = _record(
     "Answer",
     {"name": str, "unit": str, "question": str, "target": NUMBER, "assurance_asked": float},
     {"status": str, "status_code": Status, "cores": int | None, "threads": int | None, "assurance": NUMBER},
     {"extrapolated": bool | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
     {"neighbours": ARRAY[ALLOCATION], "replicas": _record("Replicas", _fields_of(Replicas)) | None},
+    {"quantile": NUMBER, "items": NUMBER, "arrivals": NUMBER, "queue": QUEUE | None},
     {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
     {"level": ONLY["undisturbed", "host"], "levels": str | None, "sentence": str},
 )

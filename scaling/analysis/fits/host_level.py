@@ -11,15 +11,17 @@ variance, random effects), and the latter is that of Student's prediction of one
 (L - 3) times the estimate.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.launch_errors import MOST_ERRORS, NORMAL, LaunchErrors, launch_errors
 from scaling.analysis.series import HostTurns
+from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown
 
 LEVELS = (np.arange(MOST_ERRORS) + 0.5) / MOST_ERRORS
@@ -27,6 +29,8 @@ LEVELS = (np.arange(MOST_ERRORS) + 0.5) / MOST_ERRORS
 ROUNDING = 1e-9
 # What the variance between launches is multiplied by where there are fewer than five.
 FEW_LAUNCHES = 3.0
+# Fewer launches at a count say nothing of how far they differ.
+LEAST_LAUNCHES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def host_level(host: Sequence[HostTurns]) -> HostLevel:
     logs = [np.concatenate(one) for one in launches]
     deviations = [_deviation(one) for one in launches]
     standard = [
-        (np.quantile(values, LEVELS) - values.mean()) / (deviation or 1.0)
+        (np.quantile(values, LEVELS) - values.mean()) / deviation if deviation else np.zeros(len(LEVELS))
         for values, deviation in zip(logs, deviations, strict=True)
     ]
     return HostLevel(
@@ -72,6 +76,24 @@ def host_level(host: Sequence[HostTurns]) -> HostLevel:
         quantiles=tuple(tuple(values.tolist()) for values in standard),
         turns=tuple(float(values.size) for values in logs),
     )
+
+
+def statistic_level(host: Sequence[HostTurns], statistic: Callable[[StepTimes], float | None]) -> HostLevel | None:
+    """The same of a statistic of all steps of a launch, such as a quantile; None where too few launches have it."""
+    ratios = [tuple(_statistic_ratios(one.steps, statistic)) for one in host]
+    known = [
+        replace(one, ratios=values) for one, values in zip(host, ratios, strict=True) if len(values) >= LEAST_LAUNCHES
+    ]
+    return host_level(known) if known else None
+
+
+def _statistic_ratios(
+    launches: Sequence[StepTimes], statistic: Callable[[StepTimes], float | None]
+) -> Iterator[tuple[float]]:
+    for launch in launches:
+        value = statistic(launch)
+        if value is not None and 0.0 < value / launch.level < inf:
+            yield (value / launch.level,)
 
 
 def slowdown_at(host: Sequence[HostTurns], cpus: float) -> HostSlowdown | None:
@@ -89,7 +111,9 @@ def slowdown_at(host: Sequence[HostTurns], cpus: float) -> HostSlowdown | None:
 def _deviation(launches: Sequence[Floats]) -> float:
     """The standard deviation of a turn of one more launch."""
     values, count = np.concatenate(launches), len(launches)
-    if count < 2 or np.ptp(values) < ROUNDING:
+    if np.ptp(values) < ROUNDING:
+        return 0.0
+    if count < 2:
         return float(values.std())
     means = np.array([turns.mean() for turns in launches])
     within_df = max(values.size - count, 1)

@@ -113,10 +113,45 @@ class SimilarCost:
     share: float
 
 
+@dataclass(frozen=True, slots=True)
+class StepsUnknown:
+    """Nothing is known of single steps, as in another tool's file."""
+
+    code: ClassVar[str] = "steps-unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TooFewSteps:
+    """Launches have at most so many steps, and a quantile needs more."""
+
+    code: ClassVar[str] = "too-few-steps"
+    quantile: float
+    needed: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoReplicasEnough:
+    """However many replicas there are, requests take longer by themselves, on any size."""
+
+    code: ClassVar[str] = "no-replicas-enough"
+    assurance: float
+
+
 Refusal = NoLaw | NoiseUnknown
+StepRefusal = StepsUnknown | TooFewSteps
 TooFew = MachineTooSmall | MeasuredTooFew | BeyondExtrapolation
 SizingReason = (
-    Refusal | OnlyMeasured | OverBudget | NeverReached | TooFew | WholeMachineKeeps | ExtrapolationEnds | SimilarCost
+    Refusal
+    | OnlyMeasured
+    | OverBudget
+    | NeverReached
+    | TooFew
+    | WholeMachineKeeps
+    | ExtrapolationEnds
+    | SimilarCost
+    | StepRefusal
+    | NoReplicasEnough
 )
 
 
@@ -132,6 +167,9 @@ class Goal(StrEnum):
     EFFICIENCY = "efficiency"
     HOURLY_BUDGET = "hourly-budget"
     CHEAPEST = "cheapest"
+    WORK = "work"
+    DEADLINE = "deadline"
+    RESPONSE = "response"
 
 
 class Status(StrEnum):
@@ -147,7 +185,9 @@ class Question:
     """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour.
 
     A time or a throughput is promised of a turn on the host as it was while it was measured or, `undisturbed`, of a
-    launch on a machine without others.
+    launch on a machine without others. With a `quantile`, a latency is promised of that quantile of the steps of a
+    launch, and a response of that quantile of requests. A job has so many `items`, the target of a deadline is its
+    seconds; `arrivals` are requests per second, each of them a step.
     """
 
     goal: Goal
@@ -155,11 +195,20 @@ class Question:
     assurance: float = ASSURANCE
     price: Price = CORE_HOURS
     undisturbed: bool = False
+    quantile: float | None = None
+    items: float | None = None
+    arrivals: float | None = None
 
     @property
     def is_promise(self) -> bool:
         """Whether a time or a throughput is asked for, which a turn keeps or not."""
-        return self.goal in (Goal.THROUGHPUT, Goal.LATENCY)
+        return self.goal in (Goal.THROUGHPUT, Goal.LATENCY, Goal.DEADLINE, Goal.RESPONSE)
+
+    def seconds(self, work: float) -> float:
+        """The time that a promise allows for a work."""
+        if self.goal is Goal.DEADLINE:
+            return self.target * work / (self.items or work)
+        return self.target if self.goal is Goal.LATENCY else work / self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +217,7 @@ class Allocation:
 
     `assurance` is of the question's promise, None where it has none to keep. `threads` are used of each core; more than
     one only where there is no further core. `host` is how much longer turns take on this host, None where it is
-    unknown.
+    unknown. `job_seconds` is what the question's job takes there, None where it has none.
     """
 
     cores: int
@@ -180,6 +229,16 @@ class Allocation:
     cost_per_million: float
     extrapolated: bool
     host: HostSlowdown | None = None
+    job_seconds: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What requests meet: how busy replicas are, the mean seconds a request waits, and a quantile of its response."""
+
+    utilisation: Estimate
+    waiting: Estimate
+    response: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +255,8 @@ class Replicas:
 class Answer:
     """What to give a series; without a size, `reasons` say why, and `needed` what it would take if it is known.
 
-    `replicas` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
+    `replicas` is the cheapest way to a throughput, or to a response under arrivals, by several replicas of a size each;
+    None for other questions. `queue` is what requests meet in front of them.
     """
 
     fit: SeriesFit
@@ -207,6 +267,7 @@ class Answer:
     neighbours: tuple[Allocation, ...]
     reasons: tuple[SizingReason, ...]
     replicas: Replicas | None = None
+    queue: Queue | None = None
 
 
 @dataclass(frozen=True, slots=True)

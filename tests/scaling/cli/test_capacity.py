@@ -50,6 +50,16 @@ def test_several_series_make_a_table(tmp_path):
         (["--throughput", 1, "--assurance", 1], "--assurance is 1"),
         (["--hourly-budget", 1, "--core-hour", 0], "a core-hour must cost more than nothing"),
         (["--hourly-budget", -3], "--hourly-budget is -3, but it must be a number above 0"),
+        (["--throughput", 1, "--quantile", 0.9], "--quantile needs --latency or --response beside it"),
+        (["--latency", 1, "--quantile", 1], "--quantile is 1, but it must be a number between 0 and 0.999"),
+        (["--latency", 1, "--quantile", 0.9, "--undisturbed"], "--quantile is about steps as they are on this host"),
+        (["--epochs", 3], "--epochs needs --work beside it"),
+        (["--deadline", "8h"], "--deadline needs --work beside it"),
+        (["--work", 10, "--deadline", "soon"], "deadline soon: that is no time; write it such as 90s, 45m or 8h"),
+        (["--work", 10, "--throughput", 3], "--throughput and --work are different questions"),
+        (["--arrivals", 10], "--arrivals needs --response beside it"),
+        (["--response", 1], "--response needs --arrivals beside it"),
+        (["--arrivals", 0, "--response", 1], "--arrivals is 0, but it must be a number above 0"),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(csv, options, words):
@@ -76,3 +86,38 @@ def test_both_levels_of_a_measured_size_are_said(tmp_path):
         r"on this host a turn took 1\.00 to 1\.\d\d times as long \(median 1\.\d\d\)",
         answer["levels"],
     )
+
+
+def test_a_latency_may_be_promised_of_a_quantile_of_steps(sixteen_cores, csv):
+    completed = scaling("capacity", sixteen_cores, "--latency", 0.5, "--quantile", 0.95)
+    assert completed.returncode == 0, completed.stderr
+    assert re.match(r"give calibrated train 3 cores: .* % sure of 95 % of steps within 500 ms", completed.stdout)
+    (answer,) = json_of("capacity", sixteen_cores, "--latency", 0.5, "--quantile", 0.99)["answers"]
+    assert (answer["status_code"], answer["reason_codes"]) == ("refused", ["too-few-steps"])
+    (answer,) = json_of("capacity", csv(RAYTRACER), "--latency", 0.5, "--quantile", 0.9)["answers"]
+    assert (answer["status_code"], answer["reason_codes"]) == ("refused", ["steps-unknown"])
+
+
+def test_a_deadline_is_for_all_epochs_of_a_job(sixteen_cores):
+    job = ("capacity", sixteen_cores, "--work", 3600, "--epochs", 10)
+    completed = scaling(*job, "--deadline", "3h")
+    assert completed.returncode == 0, completed.stderr
+    first = completed.stdout.splitlines()[0]
+    assert re.match(r"give calibrated train 5 cores: .* sure of 36000 items within 3.0 h; they take 2.8 h", first)
+    assert "time of the job" in completed.stdout
+    (answer,) = json_of(*job)["answers"]
+    assert (answer["question"], answer["items"]) == ("work", 36000)
+    assert answer["allocation"]["job_seconds"]["value"] == pytest.approx(
+        36000 * (0.1 + 0.9 / answer["cores"]), rel=0.01
+    )
+
+
+def test_arrivals_name_replicas_their_utilisation_and_waiting(sixteen_cores):
+    completed = scaling("capacity", sixteen_cores, "--arrivals", 2, "--response", 2.5)
+    assert completed.returncode == 0, completed.stderr
+    assert re.match(r"give calibrated train \d+ replicas of 1 core: .* sure of 95 % of 2 requests", completed.stdout)
+    assert "mean wait" in completed.stdout
+    (answer,) = json_of("capacity", sixteen_cores, "--arrivals", 2, "--response", 2.5)["answers"]
+    assert answer["queue"]["utilisation"]["value"] == pytest.approx(2 / answer["replicas"]["replicas"], rel=0.01)
+    assert answer["queue"]["response"]["value"] <= 2.5
+    assert scaling("capacity", sixteen_cores, "--arrivals", 2, "--response", 0.01).returncode == 1

@@ -18,12 +18,15 @@ from scaling.analysis.sizing.question import (
     NeverReached,
     NoiseUnknown,
     NoLaw,
+    NoReplicasEnough,
     OnlyMeasured,
     OverBudget,
     Question,
     SimilarCost,
     SizingReason,
     Status,
+    StepsUnknown,
+    TooFewSteps,
     WholeMachineKeeps,
 )
 from scaling.analysis.sizing.sizes import Price
@@ -152,6 +155,18 @@ REASONS = [
         "more cores may keep it too, but 32 is as far as 16 measured ones can tell",
     ),
     (SimilarCost(6, 10, 0.05), "similar-cost", "6 to 10 cores cost at most 5 % more"),
+    (StepsUnknown(), "steps-unknown", "nothing is known of single steps; ask it of a results folder"),
+    (
+        TooFewSteps(0.99, 99, 40),
+        "too-few-steps",
+        "99 % of steps are known from launches of at least 99 steps, and these have at most 40; measure longer "
+        "(`max_seconds`, `rounds`), or ask for a lower quantile",
+    ),
+    (
+        NoReplicasEnough(0.95),
+        "no-replicas-enough",
+        "no number of replicas of any size is enough for 95 % confidence",
+    ),
 ]
 
 
@@ -164,4 +179,5 @@ def test_no_reason_or_status_is_without_words():
     assert {type(reason) for reason, *_ in REASONS} == set(get_args(SizingReason))
     assert set(STATUS_WORDS) == set(Status)
     assert [status.value for status in Status] == ["ok", "not-reachable", "refused"]
-    assert [goal.value for goal in Goal] == ["throughput", "latency", "efficiency", "hourly-budget", "cheapest"]
+    goals = ["throughput", "latency", "efficiency", "hourly-budget", "cheapest", "work", "deadline", "response"]
+    assert [goal.value for goal in Goal] == goals
