@@ -19,6 +19,7 @@ SMALLEST = {
     "coverage": "--sets 2 C1",
     "identical": "--pairs 2 --only statistics",
     "launch": "--rounds 1 --seconds 0.01",
+    "promises": "normal --sets 2",
     "levels": "quiet --sweeps 2 --design apart --estimator product",
 }
 

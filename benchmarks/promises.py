@@ -1,0 +1,139 @@
+"""Promises of `scaling capacity` held against new launches, on simulated launches with noise of three shapes.
+
+    python -m benchmarks.promises [--sets 400] [--launches 5] [--seed 1] [NOISE …]
+
+A set is a simulated sweep: Amdahl's law on 1, 2, 4, 8 and 16 cores, launches one after another, 200 steps each, some of
+which are outliers. It goes through verdicts, levels and fits as rows would. Then a time on 8 cores is promised with 80,
+90 and 95 %: of a turn (`--throughput`, `--latency`), of a quantile of steps (`--quantile`), and of the mean of all
+steps (`--deadline`). A thousand new launches of the same noise keep it or not; a cell is the share that does, averaged
+over the sets. A promise is also made to the question "which size": that size keeps it more often than asked, because
+sizes are whole.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.shared.hosts import point
+from scaling.analysis.fits.bootstrap import turn_mixture
+from scaling.analysis.fitting import SeriesFit, fit
+from scaling.analysis.series import selected_series
+from scaling.analysis.sizing.promised_level import promised_level
+from scaling.analysis.sizing.question import Goal, Question
+from scaling.analysis.step_times import step_times
+from scaling.analysis.summary import Launch, select_points, summarize
+from scaling.analysis.turns import Turn, launch_level, turn_times
+
+Floats = NDArray[np.float64]
+Noise = Callable[[int, np.random.Generator], Floats]
+
+COUNTS, ASKED = (1, 2, 4, 8, 16), 8
+SERIAL, ONE_CORE_SECONDS, STEPS = 0.1, 0.1, 200
+STEP_NOISE, OUTLIERS = 0.03, 0.02
+NEW = 1000
+ASSURANCES = (0.8, 0.9, 0.95)
+DRAWS = 1000
+
+
+def normal(size: int, chance: np.random.Generator) -> Floats:
+    """Launches that differ by 3 %."""
+    return np.exp(chance.normal(0.0, 0.03, size))
+
+
+def one_sided(size: int, chance: np.random.Generator) -> Floats:
+    """Launches that others slow down by 5 % on average, and some by much more."""
+    return np.exp(chance.exponential(0.05, size))
+
+
+def bimodal(size: int, chance: np.random.Generator) -> Floats:
+    """Launches of which three in ten are slower by a quarter."""
+    slow = chance.random(size) < 0.3
+    return np.exp(chance.normal(0.0, 0.01, size)) * np.where(slow, 1.25, 1.0)
+
+
+NOISES: dict[str, Noise] = {"normal": normal, "one-sided": one_sided, "bimodal": bimodal}
+
+# What is promised: the question, and what of a launch's steps keeps it or not.
+PROMISES: dict[str, tuple[Question, Callable[[Floats], Floats]]] = {
+    "a turn": (Question(Goal.LATENCY, 1.0), lambda steps: np.median(steps, axis=1)),
+    "95 % of steps": (
+        Question(Goal.LATENCY, 1.0, quantile=0.95),
+        lambda steps: np.quantile(steps, 0.95, axis=1, method="weibull"),
+    ),
+    "99 % of steps": (
+        Question(Goal.LATENCY, 1.0, quantile=0.99),
+        lambda steps: np.quantile(steps, 0.99, axis=1, method="weibull"),
+    ),
+    "a deadline": (Question(Goal.DEADLINE, 1.0, items=1.0), lambda steps: steps.mean(axis=1)),
+}
+
+
+def true_seconds(cores: int) -> float:
+    """A step without noise."""
+    return ONE_CORE_SECONDS * (SERIAL + (1.0 - SERIAL) / cores)
+
+
+def steps_of(levels: Floats, chance: np.random.Generator) -> Floats:
+    """Steps of launches with these levels, launches × steps: some noise, and now and then one that takes longer."""
+    shape = (len(levels), STEPS)
+    outlier = np.where(chance.random(shape) < OUTLIERS, chance.uniform(1.3, 3.0, shape), 1.0)
+    return np.asarray(levels[:, None] * np.exp(chance.normal(0.0, STEP_NOISE, shape)) * outlier)
+
+
+def simulated_launches(noise: Noise, count: int, chance: np.random.Generator) -> Iterator[Launch]:
+    """Launches at every count, as rows of processes that ran apart give them."""
+    for cores in COUNTS:
+        for number, steps in enumerate(steps_of(true_seconds(cores) * noise(count, chance), chance).tolist(), 1):
+            turns = turn_times(steps, [Turn(1, len(steps), 0, sum(steps))], cores)
+            level = launch_level(turns)
+            yield Launch(point(cores), number, level, items=1, turns=turns, step_times=step_times(steps, level))
+
+
+def simulated_fit(noise: Noise, launches: int, chance: np.random.Generator) -> SeriesFit:
+    """The fit of a simulated sweep."""
+    (series,) = selected_series(select_points(summarize(simulated_launches(noise, launches, chance))))
+    return fit(series, resamples=0)
+
+
+def promised_seconds(fitted: SeriesFit, question: Question) -> list[float]:
+    """The times that are promised on the size asked for, with each assurance."""
+    level = promised_level(fitted, question)
+    assert level is not None
+    mixture = turn_mixture(replace(fitted.draws(DRAWS), host=level), float(ASKED))
+    return [exp(mixture.quantile(assurance)) for assurance in ASSURANCES]
+
+
+def kept(noise: Noise, sets: int, launches: int, chance: np.random.Generator) -> dict[str, Floats]:
+    """The shares of new launches that keep each promise, by assurance."""
+    shares: dict[str, list[list[float]]] = {name: [] for name in PROMISES}
+    for _ in range(sets):
+        fitted = simulated_fit(noise, launches, chance)
+        new = steps_of(true_seconds(ASKED) * noise(NEW, chance), chance)
+        for name, (question, statistic) in PROMISES.items():
+            taken = statistic(new)
+            shares[name].append([float((taken <= limit).mean()) for limit in promised_seconds(fitted, question)])
+    return {name: np.mean(values, axis=0) for name, values in shares.items()}
+
+
+def main() -> None:
+    """Print a table row per noise and promise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("noises", nargs="*", metavar="NOISE", help=f"among {', '.join(NOISES)}")
+    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--launches", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print(f"| noise of launches | promise of | {' | '.join(f'{100 * one:g} % kept' for one in ASSURANCES)} |")
+    print(f"|---|---|{'---|' * len(ASSURANCES)}")
+    for name in options.noises or NOISES:
+        chance = np.random.default_rng(options.seed)
+        for promise, shares in kept(NOISES[name], options.sets, options.launches, chance).items():
+            print(f"| {name} | {promise} | {' | '.join(f'{share:.3f}' for share in shares)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
