@@ -82,7 +82,12 @@ def karp_flatt(speedup: Numbers, cores: Numbers) -> Numbers:
 
     f = (1/S - 1/n) / (1 - 1/n); negative where the speedup is above n
     """
-    return (_quotient(1.0, speedup) - 1.0 / cores) / (1.0 - 1.0 / cores)
+    return karp_flatt_of_time(_quotient(1.0, speedup), cores)
+
+
+def karp_flatt_of_time(ratio: Numbers, cores: Numbers) -> Numbers:
+    """The same from the time on so many cores over that on one."""
+    return (ratio - 1.0 / cores) / (1.0 - 1.0 / cores)
 
 
 def _quotient(above: Numbers, below: Numbers) -> Numbers:

@@ -5,7 +5,6 @@ never reach a terminal. A stream that is closed, full or of a small character se
 """
 
 import codecs
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from scaling.errors import StoreError, visible
-from scaling.reporting.words import SCHEMA, Table, text_lines
+from scaling.reporting.words import SCHEMA, Table, json_text, text_lines
 
 # A table of a thousand points has room for its verdicts, not for a screen of sentences below.
 MOST_REMARKS = 20
@@ -84,7 +83,7 @@ def print_json(facts: Mapping[str, object]) -> None:
 
 def print_document(document: Mapping[str, object]) -> None:
     """A JSON document on stdout as it is."""
-    _print(json.dumps(document, indent=1 if sys.stdout.isatty() else None, allow_nan=False))
+    _print(json_text(document, indent=1 if sys.stdout.isatty() else None))
 
 
 def print_lines(*lines: object) -> None:

@@ -1,8 +1,9 @@
 """Points, times and ratios in words, and tables as plain lines, the same everywhere."""
 
+import json
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from math import isinf
+from math import isfinite, isinf
 
 from rich.cells import cell_len
 
@@ -147,3 +148,20 @@ def markdown_lines(table: Table) -> list[str]:
 def _pad(cell: str, width: int, right: bool) -> str:
     space = " " * (width - cell_len(cell))
     return space + cell if right else cell + space
+
+
+def json_text(facts: object, indent: int | None = None) -> str:
+    """Facts as JSON, with null for numbers that it cannot hold."""
+    separators = (",", ":") if indent is None else None
+    try:
+        return json.dumps(facts, allow_nan=False, indent=indent, separators=separators)
+    except ValueError:
+        return json.dumps(_finite_facts(facts), allow_nan=False, indent=indent, separators=separators)
+
+
+def _finite_facts(facts: object) -> object:
+    if isinstance(facts, float):
+        return facts if isfinite(facts) else None
+    if isinstance(facts, dict):
+        return {name: _finite_facts(value) for name, value in facts.items()}
+    return [_finite_facts(value) for value in facts] if isinstance(facts, list | tuple) else facts

@@ -20,7 +20,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.launch_effects import LEAST_MATCHED, Floats
 from scaling.analysis.fits.observations import Counts, variance_at
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE, LARGEST_LOG_RATIO
-from scaling.analysis.laws import karp_flatt
+from scaling.analysis.laws import karp_flatt, karp_flatt_of_time
 from scaling.analysis.series import Observation, Series
 
 TREND_SIGNIFICANT = 0.05
@@ -94,7 +94,7 @@ def _series(
 
 
 def _fraction(time_ratio: Estimate, cores: float) -> Estimate:
-    return time_ratio.map(lambda time: float(karp_flatt(1.0 / time, cores)))
+    return time_ratio.map(lambda time: float(karp_flatt_of_time(time, cores)))
 
 
 def _time_ratio(many: Observation, one: Observation) -> Estimate | None:

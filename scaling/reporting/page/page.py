@@ -8,11 +8,9 @@ attributes.
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
-from math import isfinite
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -32,7 +30,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import evaluation_notes, host_sentence, host_table, point_facts
 from scaling.reporting.verdicts import verdict_counts
-from scaling.reporting.words import count
+from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
 
@@ -162,21 +160,8 @@ def _digest(text: str) -> str:
 
 
 def script_json(facts: object) -> str:
-    """Facts as JSON that may stand inside a script element, whatever the texts in it say; null is what is no number."""
-    try:
-        text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        text = json.dumps(_finite_facts(facts), allow_nan=False, separators=(",", ":"))
-    return text.translate(_ESCAPED)
-
-
-def _finite_facts(facts: object) -> object:
-    """Facts with None for numbers that JSON cannot hold."""
-    if isinstance(facts, float):
-        return facts if isfinite(facts) else None
-    if isinstance(facts, dict):
-        return {name: _finite_facts(value) for name, value in facts.items()}
-    return [_finite_facts(value) for value in facts] if isinstance(facts, list | tuple) else facts
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
+    return json_text(facts).translate(_ESCAPED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,16 @@ from math import inf
 import numpy as np
 import pytest
 
-from scaling.analysis.laws import AMDAHL, LAWS, USL, karp_flatt, laws_by_name, relative_time, speedup
+from scaling.analysis.laws import (
+    AMDAHL,
+    LAWS,
+    USL,
+    karp_flatt,
+    karp_flatt_of_time,
+    laws_by_name,
+    relative_time,
+    speedup,
+)
 from scaling.errors import FitError
 from tests.published import FX_40, Y_MP
 
@@ -55,3 +64,7 @@ def _rounding(number: float) -> float:
 def test_the_ends_of_absurd_intervals_are_without_limit():
     assert speedup(2.0, -1.0) == inf
     assert karp_flatt(0.0, 2.0) == inf
+
+
+def test_a_program_that_took_no_time_at_all_has_a_serial_fraction_still():
+    assert karp_flatt_of_time(0.0, 2.0) == -1.0

@@ -7,11 +7,20 @@ from math import exp
 from pathlib import Path
 
 from benchmarks.shared.machines import HOST, machine, row, study
+from scaling.analysis.speedup import ScalingPoint
 from scaling.results.evaluation import Evaluation, evaluate
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Row, Sections, row_to_json
 from scaling.results.store import ROWS, Folder, Store
 from scaling.study.planning import Run, plan
+
+
+def with_decomposition(point: ScalingPoint, **parts: object) -> ScalingPoint:
+    """A point whose efficiency was taken apart otherwise."""
+    other = replace(point)
+    other.__dict__["decomposition"] = replace(point.decomposition, **parts)  # type: ignore[type-var, arg-type]
+    return other
+
 
 EIGHT = ("alexnet", "autoenc", "deepq", "memnet", "residual", "seq2seq", "speech", "vgg")
 

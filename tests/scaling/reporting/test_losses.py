@@ -7,6 +7,7 @@ from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
 from scaling.reporting.points import point_facts
+from tests.scaling.reporting.results import with_decomposition
 
 ABOUT = (0.999, 1.0, 1.001)
 COUNTED = {"ipc": 2.0, "clock_hz": 4e9}
@@ -59,7 +60,7 @@ def test_a_sentence_ends_with_peak_memory_and_how_it_has_grown(one, many, words)
 def test_a_part_that_chance_may_have_made_is_not_named():
     one, two = points((2, 0.5, 2.0))
     wide = replace(two.decomposition.idle, value=0.02, low=-0.01, high=0.05)
-    chance = replace(two, decomposition=replace(two.decomposition, idle=wide))
+    chance = with_decomposition(two, idle=wide)
     assert loss_sentences([one, chance])[0].startswith("simulated train: at 2 cores no loss is shown;")
 
 
@@ -100,7 +101,7 @@ def test_the_facts_have_the_factors_that_were_counted():
 
 
 def test_a_point_without_cpu_time_has_its_efficiency_and_no_parts():
-    unknown = [replace(one, decomposition=None) for one in points((2, 0.75, 2.0))]
+    unknown = [replace(one, baseline=None) for one in points((2, 0.75, 2.0))]
     assert [row[2:7] for row in losses_table(unknown).rows] == [
         ("100.0 %", "-", "", "-", ""),
         ("66.7 %", "-", "", "-", ""),

@@ -15,7 +15,7 @@ from tests.scaling.reporting.plots.artists import (
     panels,
     picture,
 )
-from tests.scaling.reporting.results import EIGHT, result
+from tests.scaling.reporting.results import EIGHT, result, with_decomposition
 
 IDLE, COMPUTATION, *COUNTED = PARTS
 
@@ -24,12 +24,7 @@ def losing(tmp_path, *parts, counters=None, toml="cores = [1, 2, 4]\nlaunches = 
     """An evaluation whose points on more than one core all have lost these parts."""
     evaluation = result(toml, tmp_path)
     changed = [
-        replace(
-            one,
-            decomposition=replace(
-                one.decomposition, idle=Estimate(parts[0]), computation=Estimate(parts[1]), counters=counters
-            ),
-        )
+        with_decomposition(one, idle=Estimate(parts[0]), computation=Estimate(parts[1]), counters=counters)
         for one in evaluation.points
     ]
     return replace(evaluation, points=tuple(changed))
@@ -75,5 +70,5 @@ def test_eight_series_of_many_counts_have_a_panel_each_and_room_for_their_number
 
 def test_points_without_cpu_time_have_nothing_to_draw(tmp_path):
     evaluation = result("cores = [1, 2]\nlaunches = 3", tmp_path)
-    unknown = replace(evaluation, points=tuple(replace(one, decomposition=None) for one in evaluation.points))
+    unknown = replace(evaluation, points=tuple(replace(one, baseline=None) for one in evaluation.points))
     assert "CPU time" in nothing(unknown, "losses")
