@@ -48,7 +48,7 @@ from scaling.analysis.fits.profile_likelihood import (
 from scaling.analysis.fits.selection import STEADY_CLOCK, Choice, choose
 from scaling.analysis.fits.verdict import LARGEST_DOUBT, ClockUnknown, Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
-from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
+from scaling.analysis.laws import AMDAHL, STRONG_LAWS, USL, Law
 from scaling.analysis.sample_size import launches_needed
 from scaling.analysis.series import Observation, Series, selected_series
 from scaling.analysis.sizing.inverses import speedup_limit
@@ -301,7 +301,7 @@ def host_set(host: Host, curve: Curve, seed: int, design: Turns | Apart = TURNS)
     if not made or len(made[0].cores) < LEAST_COUNTS:
         return measured
     seen = counts(made[0])
-    laws = [fit_law(fit_problem(law, seen)) for law in LAWS]
+    laws = [fit_law(fit_problem(law, seen)) for law in STRONG_LAWS]
     choice = choose(*laws)
     if misfit(next(law for law in laws if law.problem.law == choice.law)).hopeless:
         return measured
@@ -310,8 +310,8 @@ def host_set(host: Host, curve: Curve, seed: int, design: Turns | Apart = TURNS)
     new_launch = [one for one in sweep.launches if one.point.cores == most and one.number > EVALUATED]
     turns = [turn.seconds for launch in new_launch for turn in launch.turns]
     drawn = [draws(law, STEADY_CLOCK, 200) for law in laws]
-    limits = mix([(part, choice.interval_weight(law)) for part, law in zip(drawn, LAWS, strict=True)])
-    promised = mix([(part, choice.weight(law)) for part, law in zip(drawn, LAWS, strict=True)])
+    limits = mix([(part, choice.interval_weight(law)) for part, law in zip(drawn, STRONG_LAWS, strict=True)])
+    promised = mix([(part, choice.weight(law)) for part, law in zip(drawn, STRONG_LAWS, strict=True)])
     on_host = replace(promised, host=host_level(made[0].host))
     aim = float(speedup_limit(curve.serial, curve.coherency))
     low, high = quantiles(speedup_limit(limits.contention, limits.coherency), limits.share, (0.025, 0.975))
@@ -390,7 +390,7 @@ def averaged_covers(truth: Truth, effect: float = 0.0) -> Measure:
 
     def good(chance: np.random.Generator) -> bool:
         seen = counts(blocked_series(truth, effect, chance))
-        laws = [fit_law(fit_problem(law, seen)) for law in LAWS]
+        laws = [fit_law(fit_problem(law, seen)) for law in STRONG_LAWS]
         return _holds_serial_fraction(laws, choose(*laws), truth.serial)
 
     return share(good)
@@ -479,8 +479,8 @@ CELLS = [
     Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
     Cell("E1 amdahl", "prediction at 2x, Amdahl's law", predicts(STEADY, AMDAHL), *NOMINAL),
     Cell("E1 usl", "prediction at 2x, USL, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), USL), *NOMINAL),
-    Cell("E1 best", "prediction at 2x, laws mixed", predicts(STEADY, *LAWS), 0.929, 0.985),
-    Cell("E2", "prediction at 2x, laws mixed, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), *LAWS), 0.85),
+    Cell("E1 best", "prediction at 2x, laws mixed", predicts(STEADY, *STRONG_LAWS), 0.929, 0.985),
+    Cell("E2", "prediction at 2x, laws mixed, k = 1e-4", predicts(replace(STEADY, coherency=1e-4), *STRONG_LAWS), 0.85),
     Cell("E3", "4x refused", refuses_four_times(SHORT), 1.0),
     *(
         Cell(f"A {p:g}", "target met at 2x, assurance", meets_targets(SHORT, 32, p), p - 0.02, p + 0.02)

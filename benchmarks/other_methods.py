@@ -22,7 +22,7 @@ from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
 from scaling.analysis.fitting import LawFigures, limit
-from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
+from scaling.analysis.laws import AMDAHL, STRONG_LAWS, USL, Law
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 
@@ -49,7 +49,7 @@ class Rates:
         return int(self.launches.sum())
 
 
-def figures_by(series: Series, method: Method, laws: tuple[Law, ...] = LAWS) -> tuple[LawFigures, ...]:
+def figures_by(series: Series, method: Method, laws: tuple[Law, ...] = STRONG_LAWS) -> tuple[LawFigures, ...]:
     """The laws by another method; those with more parameters than counts are left out."""
     rates = _rates(series.without_siblings())
     wanted = [law for law in laws if len(rates.cores) >= (2 if law == AMDAHL else 3)]

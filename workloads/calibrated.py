@@ -11,7 +11,8 @@ Each thread is a process, as threads of one interpreter have to wait for each ot
 millisecond for sixteen. What the hand-off still takes is measured with steps that do no work, and stated in `truth`
 beside the serial fraction.
 
-With weak scaling the parallel part grows with the items, and the serial part stays.
+Gustafson (1988): with weak scaling n cores are given n times the items and n times the work, of which they spend the
+fraction s of their time on the serial part, so that their throughput is s + (1 - s) n times that of one.
 """
 
 import os
@@ -38,24 +39,26 @@ EMPTY_STEPS, LONGEST_SECONDS, QUANTILE = 300, 0.5, 0.1
 class Calibrated:
     """A fixed number of divisions: some by one thread alone, the rest shared out evenly.
 
-    `truth` is stated for as many threads as CPUs and one item for each: only then is the speedup the one of the law.
+    `truth` is stated where a serial fraction is given: for as many threads as CPUs and, with weak scaling, as many
+    times the items. Only then is the speedup the one of the law.
     """
 
-    def __init__(self, serial: int, parallel: int, threads: int, items: int, states_truth: bool = False) -> None:
+    def __init__(
+        self, serial: int, parallel: int, threads: int, items: int, serial_fraction: float | None = None
+    ) -> None:
         self.items_per_step = items
         self.serial = serial
         share, left = divmod(parallel, threads)
         self.shares = [share + (number < left) for number in range(threads)]
         self.truth: dict[str, float] | None = None
-        self._states_truth = states_truth
+        self._serial_fraction = serial_fraction
         self._serial_part, self._own_share = division_chain(serial), division_chain(self.shares[0])
 
     def prepare(self) -> None:
         """Start the processes beside the main one."""
         self.helpers = Helpers([division_chain(share) for share in self.shares[1:]])
-        if self._states_truth:
-            fraction = self.serial / (self.serial + sum(self.shares))
-            self.truth = {"serial_fraction": fraction, "overhead_seconds": self.hand_off_seconds()}
+        if self._serial_fraction is not None:
+            self.truth = {"serial_fraction": self._serial_fraction, "overhead_seconds": self.hand_off_seconds()}
 
     def step(self) -> None:
         """Do the serial divisions, then every thread its share of the others."""
@@ -92,13 +95,15 @@ def build(setting: Setting, serial: float = 0.1, work: float | None = None) -> C
     work = DEFAULT_WORK[setting.size] if work is None else work
     if not work > 0:
         raise ValueError(f"work={work} is not above 0")
-    items = setting.item_count(1)
     divisions, cpus = work * 1e6, len(os.sched_getaffinity(0))
-    threads = setting.intra or cpus
+    threads, times = setting.intra or cpus, setting.times
+    one_core = divisions * (serial + (1 - serial) * (setting.items or 1))
+    fraction = divisions * serial / one_core
+    serial_part = times * one_core * fraction / (fraction + (1 - fraction) * times)
     return Calibrated(
-        serial=round(divisions * serial),
-        parallel=round(divisions * (1 - serial) * items),
+        serial=round(serial_part),
+        parallel=round(times * one_core - serial_part),
         threads=threads,
-        items=items,
-        states_truth=threads == cpus and setting.times == 1,
+        items=setting.item_count(1),
+        serial_fraction=fraction if threads == cpus and times in (1, cpus) else None,
     )

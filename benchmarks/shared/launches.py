@@ -2,18 +2,20 @@
 
     T = T(1) (1/n + s (1 - 1/n) + k (n - 1)) · clock · exp(launch noise + step noise)
 
-Launch noise may grow with cores. Steps are AR(1) around their launch, one in a hundred is longer by a half, and the
-first ten are slower by a fifth. Threads that share a core count by their yield φ; the clock may fall with cores. All
-randomness comes from the generator passed in.
+Under weak scaling the time is that of the items of one core, T(1) / (s + (1 - s) n), by Gustafson's law. Launch noise
+may grow with cores. Steps are AR(1) around their launch, one in a hundred is longer by a half, and the first ten are
+slower by a fifth. Threads that share a core count by their yield φ; the clock may fall with cores. All randomness comes
+from the generator passed in.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.series import Observation, Series, threads_on
+from scaling.analysis.laws import Scale, scaled_speedup
+from scaling.analysis.series import Observation, Series, SeriesKey, table_key, threads_on
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +41,14 @@ class Truth:
     smt_yield: float = 0.0
     slowest_mhz: float = FASTEST_MHZ
     clock_governs: Literal["parallel part", "everything"] = "parallel part"
+    scale: Scale = "strong"
+
+    @property
+    def key(self) -> SeriesKey:
+        """The key of a series with this truth."""
+        simulated = table_key("simulated")
+        assert simulated.settings
+        return replace(simulated, settings=replace(simulated.settings, scale=self.scale))
 
     def mhz(self, cores: float) -> float:
         """A clock that falls evenly with every doubling."""
@@ -52,6 +62,8 @@ class Truth:
         slower = FASTEST_MHZ / self.mhz(count)
         parallel, whole = (slower, 1.0) if self.clock_governs == "parallel part" else (1.0, slower)
         s, k = self.serial, self.coherency
+        if self.scale == "weak":
+            return self.seconds * whole / float(scaled_speedup(n / parallel, s))
         return self.seconds * whole * ((1.0 - s) * parallel / n + s + k * (n - 1.0))
 
     def launch_noise(self, count: int) -> float:
@@ -86,7 +98,7 @@ def series(truth: Truth, chance: np.random.Generator, *, clock: bool = False) ->
         Observation(float(count), tuple(launches(truth, count, chance)), mhz=truth.mhz(count) if clock else None)
         for count in truth.grid
     )
-    simulated = Series("simulated", observations)
+    simulated = Series("simulated", observations, key=truth.key if truth.scale == "weak" else SeriesKey())
     return threads_on(simulated, truth.physical) if truth.physical else simulated
 
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 from math import exp
 from typing import Any
 
+from scaling.analysis.laws import Scale, relative_time
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list
 from scaling.machine.topology import CpuMasks, Machine, Topology, topology
 from scaling.results.rows import Outcome, Row, Sections
-from scaling.study.planning import Run, plan
+from scaling.study.planning import Point, Run, plan
 from scaling.study.spec import Study, study_from_toml
 
 HOST = Machine(host="pretend", cpu_model="Amdahl 470", arch="x86_64", kernel="6.0", fingerprint="0123456789abcdef")
@@ -56,7 +57,10 @@ def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1
 
 
 class AmdahlMachine:
-    """Runs nothing: every step takes as long as Amdahl's law says, launches a little more or less than that."""
+    """Runs nothing: every step takes as long as Amdahl's law says, launches a little more or less than that.
+
+    With weak scaling a step has an item per core and takes as long as Gustafson's law says.
+    """
 
     def __init__(self, serial: float = 0.1, one_core_seconds: float = 1.0, noise: float = 0.001) -> None:
         self.serial = serial
@@ -65,7 +69,11 @@ class AmdahlMachine:
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         for run in runs:
-            cores = run.point.cores
+            items = run.point.cores if run.point.scale == "weak" else 1
             chance = random.Random(f"{run.key} {run.seed}").gauss(0, self.noise)
-            seconds = self.one_core_seconds * (self.serial + (1 - self.serial) / cores) * exp(chance)
-            yield row(run, step_seconds=(seconds,) * 20)
+            seconds = self.one_core_seconds * items * self._relative_time(run.point) * exp(chance)
+            yield row(run, step_seconds=(seconds,) * 20, items_per_step=items)
+
+    def _relative_time(self, point: Point) -> float:
+        scale: Scale = "weak" if point.scale == "weak" else "strong"
+        return float(relative_time(point.cores, self.serial, scale=scale))

@@ -51,6 +51,7 @@ from scaling.analysis.sizing.question import (
     ScalingLimits,
     SimilarCost,
     Status,
+    StepsGrow,
     TooFew,
     WholeMachineKeeps,
 )
@@ -71,7 +72,7 @@ LARGEST_COUNT = 2.0**53
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
     """How many cores a series needs."""
-    why_not = refusal(fit)
+    why_not = refusal(fit) or _unanswerable(fit, question)
     if why_not:
         return Answer(fit, question, Status.REFUSED, None, None, (), (why_not,))
     level = promised_level(fit, question)
@@ -95,8 +96,8 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
     if why_not:
         return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, (why_not,))
     draws = fit.draws(draw_count)
-    limit = speedup_limit(draws.contention, draws.coherency)
-    turn = _cores(knee(draws.contention, draws.coherency), draws, fit)
+    limit = speedup_limit(draws.contention, draws.coherency, draws.scale)
+    turn = _cores(knee(draws.contention, draws.coherency, draws.scale), draws, fit)
     return ScalingLimits(
         fit,
         extrapolation_limit(fit),
@@ -104,7 +105,7 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
         knee=turn,
         speedup_limit=quantile_estimate(limit, draws),
         rate_limit=quantile_estimate(limit * fit.series.work / np.exp(draws.log_seconds), draws),
-        peak_cores=_cores(peak_cores(draws.contention, draws.coherency), draws, fit),
+        peak_cores=_cores(peak_cores(draws.contention, draws.coherency, draws.scale), draws, fit),
         reasons=range_reasons(fit),
     )
 
@@ -123,6 +124,11 @@ def _recommended_size(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> in
     """The largest available size up to the knee; where that is out of sight, up to the most cores measured."""
     most = fit.most_cores if isinf(turn.value) else turn.value
     return max((count for count in available_sizes(fit, sizes) if count <= most), default=None)
+
+
+def _unanswerable(fit: SeriesFit, question: Question) -> StepsGrow | None:
+    """Why a series gets no answer to this question."""
+    return StepsGrow() if question.goal is Goal.LATENCY and fit.series.scale == "weak" else None
 
 
 def refusal(fit: SeriesFit) -> Refusal | None:
@@ -230,7 +236,8 @@ class _Sizing:
     def cheapest(self) -> Answer:
         """The size with the lowest price per unit of work, and the range of sizes that are as good."""
         price = self.question.price
-        needed = cheapest_cores(price.replica_hour, price.core_hour, self.draws.contention, self.draws.coherency)
+        prices = price.replica_hour, price.core_hour
+        needed = cheapest_cores(*prices, self.draws.contention, self.draws.coherency, self.draws.scale)
         costs = [price.per_million(count, self._rate(count).value) for count in self.counts]
         best = int(np.argmin(costs))
         as_good = [
@@ -252,14 +259,14 @@ class _Sizing:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
         if self.draws.clock.governs == "nothing":
             speedup = np.maximum(np.exp(self.draws.log_seconds) / self.seconds, 1.0)
-            return cores_for_speedup(speedup, self.draws.contention, self.draws.coherency)
+            return cores_for_speedup(speedup, self.draws.contention, self.draws.coherency, self.draws.scale)
         grid = crossing_grid(self.fit)
         return _first_crossing(grid, self.draws.log_time(grid) - np.log(self.seconds))
 
     def _efficiency_limits(self) -> Floats:
         least = self.question.target
         if self.draws.clock.governs == "nothing":
-            return cores_for_efficiency(least, self.draws.contention, self.draws.coherency)
+            return cores_for_efficiency(least, self.draws.contention, self.draws.coherency, self.draws.scale)
         grid = crossing_grid(self.fit)
         efficiency = self._log_efficiency(grid)
         return np.nan_to_num(_first_crossing(grid, efficiency - np.log(least)), nan=inf)

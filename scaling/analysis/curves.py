@@ -109,6 +109,7 @@ def _as_draw(law: LawFit, fit: SeriesFit) -> Draws:
         clock=fit.clock,
         block=np.zeros(1),
         misfit=np.zeros(1),
+        scale=fit.series.scale,
     )
 
 

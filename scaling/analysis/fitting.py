@@ -1,9 +1,10 @@
 """Laws to launches: a series in, everything that can be said of it out. Pure.
 
 T(1) is fitted with the rest, never divided out; errors are relative, with a noise that may grow with cores; intervals
-of a law are profiles; both laws are tried and the launches choose; and where the data cannot carry a law, the verdict
-says so. The interval of a law's figure takes the law for given. The figures of the series itself do not: they are
-averages over the laws by Akaike weight (Buckland, Burnham & Augustin, Biometrics 53, 1997), with intervals over both.
+of a law are profiles; both laws of strong scaling are tried and the launches choose, weak scaling has Gustafson's; and
+where the data cannot carry a law, the verdict says so. The interval of a law's figure takes the law for given. The
+figures of the series itself do not: they are averages over the laws by Akaike weight (Buckland, Burnham & Augustin,
+Biometrics 53, 1997), with intervals over both.
 
 The pieces are `least_squares` and `profile_likelihood` (one law), `selection` (which law), `lack_of_fit` and `verdict`
 (whether any, and what else to know), `karp_flatt` (needs no law), `bootstrap` (a second interval, draws and
@@ -55,7 +56,7 @@ from scaling.analysis.fits.verdict import (
     cautions,
     verdict,
 )
-from scaling.analysis.laws import AMDAHL, LAWS, USL, Law
+from scaling.analysis.laws import AMDAHL, LAWS, SIMPLEST, USL, Law
 from scaling.analysis.series import Series
 from scaling.analysis.sizing.inverses import speedup_limit
 from scaling.analysis.truth import TruthCheck
@@ -66,8 +67,9 @@ from scaling.errors import FitError
 class LawFigures:
     """One law on one series, every figure with its interval; rates are of the series' unit a second.
 
-    `contention` is Amdahl's serial fraction; coherency and peak belong to the universal scalability law, the speedup
-    limit to Amdahl's. `bootstrap` is a second opinion on the interval of `contention`.
+    `contention` is the serial fraction of Amdahl's law or Gustafson's; coherency and peak belong to the universal
+    scalability law, the speedup limit to the others, infinite under Gustafson's. `bootstrap` is a second opinion on the
+    interval of `contention`.
     """
 
     law: Law
@@ -91,8 +93,10 @@ def rate(log_seconds: Estimate, work: float) -> Estimate:
     )
 
 
-def limit(contention: Estimate) -> Estimate:
-    """The largest speedup, 1/s; infinite where no limit is in sight."""
+def limit(contention: Estimate, law: Law = AMDAHL) -> Estimate:
+    """The largest speedup, 1/s; infinite where no limit is in sight, as that of a scaled speedup always is."""
+    if law.scale == "weak":
+        return Estimate(inf, inf, inf)
     value, error = contention.value, contention.stderr
     return Estimate(
         value=1.0 / value if value else inf,
@@ -181,8 +185,9 @@ class SeriesFit:
 
 def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
+    laws = _laws_of(series, laws)
     series, smt_free, left_out = _usable(series)
-    seen, clock = select_clock(series, AMDAHL, smt_free=smt_free)
+    seen, clock = select_clock(series, SIMPLEST[series.scale], smt_free=smt_free)
     fitted_laws = _fit_laws(seen, laws, smt_free)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     means = resample_means(seen, resamples, seed) if resamples and seen.pure_df else None
@@ -248,6 +253,18 @@ def _too_few_counts(series: Series) -> str:
     )
 
 
+def _laws_of(series: Series, laws: Sequence[Law]) -> tuple[Law, ...]:
+    """Those of the laws asked for that describe how a series scales."""
+    of_scale = tuple(law for law in laws if law.scale == series.scale)
+    if not of_scale:
+        possible = " or ".join(law.name for law in LAWS if law.scale == series.scale)
+        raise FitError(
+            f"series '{series.name}' was measured with {series.scale} scaling, and {laws[0].title} is of "
+            f"{laws[0].scale} scaling; ask for {possible}"
+        )
+    return of_scale
+
+
 def _fit_laws(seen: Counts, laws: Sequence[Law], smt_free: bool) -> tuple[FittedLaw, ...]:
     """Those of the laws asked for that there are enough counts for."""
     possible = [law for law in laws if np.unique(seen.cores).size >= law.least_counts]
@@ -269,7 +286,7 @@ def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
         rate_at_1=rate(seconds_interval(fitted), series.work),
         coherency=coherency_interval(fitted) if usl else None,
         peak_cores=peak_interval(fitted) if usl else None,
-        speedup_limit=None if usl else limit(contention),
+        speedup_limit=None if usl else limit(contention, fitted.problem.law),
         smt_yield=None if fitted.smt_yield is None else smt_yield_interval(fitted),
         bootstrap=None if resampled is None else Estimate(contention.value, *resampled),
     )
@@ -283,7 +300,7 @@ def _averaged(fits: tuple[LawFit, ...], choice: Choice, clock: Clock, work: floa
         return average(judged, choice, clock, work)
     figures = next((law for law in fits if law.fitted in judged), fits[0]).figures
     if figures.coherency is None:
-        return AveragedFigures(figures.contention, figures.rate_at_1, limit(figures.contention))
+        return AveragedFigures(figures.contention, figures.rate_at_1, limit(figures.contention, figures.law))
     most = Estimate(float(speedup_limit(figures.contention.value, figures.coherency.value)))
     return AveragedFigures(figures.contention, figures.rate_at_1, most, figures.peak_cores)
 
@@ -323,13 +340,14 @@ def held_out(series: Series, laws: Sequence[Law]) -> HeldOut | None:
     rest, largest = physical.below(max(physical.cores)), physical.observations[-1]
     if len(set(rest.cores)) < 2 or largest.cores > EXTRAPOLATION_LIMIT * max(rest.cores):
         return None
-    seen, _ = select_clock(rest, AMDAHL, smt_free=False)
-    possible = (AMDAHL,) if len(set(rest.cores)) < USL.least_counts else laws
+    simplest = SIMPLEST[series.scale]
+    seen, _ = select_clock(rest, simplest, smt_free=False)
+    possible = (simplest,) if len(set(rest.cores)) < USL.least_counts else laws
     fitted_laws = tuple(law for law in _fit_laws(seen, possible, smt_free=False) if law.problem.df > 0)
     if not fitted_laws:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    _, clock = select_clock(physical, AMDAHL, smt_free=False)
+    _, clock = select_clock(physical, simplest, smt_free=False)
     # In blocks its launches shared what those that predict them did.
     drawn = _mix_laws(fitted_laws, choice, clock, DRAWS, new_launches=seen.effects is None)
     predicted = predict(drawn, largest.cores, len(largest.launch_seconds))

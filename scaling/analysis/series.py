@@ -1,7 +1,7 @@
 """Launches as series a law can be fitted to: everything of a point held fixed but its cores. Pure.
 
-Speed is throughput, items per second, so that weak scaling, where the items of a step grow with cores, is treated
-alike: the time that counts is that of the items one core was given.
+Speed is throughput, items per second: under weak scaling, where the items of a step grow with cores, the time that
+counts is that of the items one core was given, and the speedup it gives is the scaled one of Gustafson's law.
 """
 
 from collections import defaultdict
@@ -12,6 +12,7 @@ from math import fsum
 from statistics import fmean
 
 from scaling.analysis.estimates import NO_REACH, Reach
+from scaling.analysis.laws import Scale
 from scaling.analysis.rules import Verdict
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
@@ -136,6 +137,12 @@ class Series:
         return tuple(observation.cores for observation in self.observations)
 
     @property
+    def scale(self) -> Scale:
+        """Whether its items are the same for any number of cores, or grow with them."""
+        settings = self.key.settings
+        return "weak" if settings is not None and settings.scale == "weak" else "strong"
+
+    @property
     def launches(self) -> tuple[int, ...]:
         """How many launches each count has."""
         return tuple(len(one.launch_seconds) for one in self.observations)
@@ -155,7 +162,7 @@ class Series:
         one, most = physical[0], physical[-1]
         if one.cores != 1.0 or most.cores == 1.0 or one.truth is None or most.truth is None:
             return None
-        return expected_serial_fraction(fmean(one.launch_seconds), one.truth, most.cores, most.truth)
+        return expected_serial_fraction(fmean(one.launch_seconds), one.truth, most.cores, most.truth, self.scale)
 
     def without_siblings(self) -> "Series":
         """The observations that use one thread per core."""

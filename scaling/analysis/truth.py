@@ -3,13 +3,16 @@
 A workload whose serial fraction is fixed by construction states it, with the seconds of a step that does no work:
 those of handing out shares to its threads and waiting for them. The step on n cores then takes
 T(n) = W (s + (1 - s) / n) + h(n), with W = T(1) - h(1), and a fit should find the serial fraction of these times: their
-metric of Karp and Flatt (1990) at the largest number of cores. Without such overhead it is s itself.
+metric of Karp and Flatt (1990) at the largest number of cores. Without such overhead it is s itself. Under weak scaling
+a step on n cores takes T(n) = n W / (s + (1 - s) n) + h(n), and a fit should find the fraction of Gustafson's law.
 
-Read in the child before it has checked where it is pinned, so nothing but the standard library is imported here.
+Read in the child before it has checked where it is pinned, so nothing is imported here that loads an array library.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from scaling.analysis.laws import Scale, scaled_speedup, serial_fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,14 @@ def combine(stated: Sequence[StatedTruth | None]) -> StatedTruth | None:
     return StatedTruth(known[0].serial_fraction, min(truth.overhead_seconds for truth in known))
 
 
-def expected_serial_fraction(one_core_seconds: float, one_core: StatedTruth, cores: float, many: StatedTruth) -> float:
-    """The Karp-Flatt metric of the stated times on one core and on many."""
-    serial, share = many.serial_fraction, 1.0 / cores
+def expected_serial_fraction(
+    one_core_seconds: float, one_core: StatedTruth, cores: float, many: StatedTruth, scale: Scale = "strong"
+) -> float:
+    """The serial fraction that the stated times on one core and on many mean: Karp-Flatt's, or Gustafson's."""
+    serial = many.serial_fraction
     work = one_core_seconds - one_core.overhead_seconds
-    seconds = work * (serial + (1.0 - serial) * share) + many.overhead_seconds
-    return (seconds / one_core_seconds - share) / (1.0 - share)
+    if scale == "weak":
+        seconds = work * cores / scaled_speedup(cores, serial) + many.overhead_seconds
+        return float(serial_fraction(cores * one_core_seconds / seconds, cores, scale))
+    seconds = work * (serial + (1.0 - serial) / cores) + many.overhead_seconds
+    return float(serial_fraction(one_core_seconds / seconds, cores))

@@ -27,6 +27,7 @@ from scaling.analysis.sizing.question import (
     SimilarCost,
     SizingReason,
     Status,
+    StepsGrow,
     StepsUnknown,
     TooFew,
     TooFewSteps,
@@ -175,6 +176,8 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
         case OnlyMeasured():
             return ONLY_MEASURED
+        case StepsGrow():
+            return "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput"
         case OverBudget(cost, budget):
             return f"one core costs {cost:g} an hour, more than the {budget:g} there are"
         case NeverReached(assurance, never):

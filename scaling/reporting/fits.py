@@ -23,12 +23,13 @@ from scaling.analysis.fits.verdict import (
     TooFewCores,
     TooFewCounts,
     UncertainPeak,
+    VagueGain,
     VagueLimits,
     Verdict,
     VerdictReason,
 )
 from scaling.analysis.fitting import LawFigures, SeriesFit
-from scaling.analysis.laws import speedup
+from scaling.analysis.laws import Scale, scaled_speedup, speedup
 from scaling.reporting.words import Table, estimate_facts, figure, percent, small, with_interval
 
 # A peak beyond so many times the cores measured is out of reach.
@@ -99,6 +100,8 @@ def reason_sentence(reason: VerdictReason) -> str:
         case VagueLimits(contention, peak):
             limits = [_limit_words(contention, reason.factor)]
             return ", and ".join(limits if peak is None else [*limits, _peak_limit_words(peak, reason.factor)])
+        case VagueGain(contention):
+            return _gain_words(contention, reason.factor)
         case CorrelatedParameters(correlation):
             return f"T(1) and the serial fraction cannot be distinguished (correlation {correlation:.3f})"
         case UncertainPeak(amdahl_weight):
@@ -137,6 +140,13 @@ def _limit_words(contention: Estimate, factor: float) -> str:
     return f"the limit 1/s lies anywhere from {least} to {most}, more than a factor of {factor:g}"
 
 
+def _gain_words(contention: Estimate, factor: float) -> str:
+    if contention.low is None or contention.high is None:
+        return NO_INTERVAL
+    least, most = percent(1.0 - contention.high), percent(1.0 - contention.low)
+    return f"a further core adds anything from {least} to {most} of one core, more than a factor of {factor:g}"
+
+
 def _peak_limit_words(peak: Estimate, factor: float) -> str:
     if peak.low is None:
         return NO_INTERVAL
@@ -165,6 +175,9 @@ def _law_sentence(fit: SeriesFit) -> str:
     """The chosen law, with the figures averaged over the laws; a peak is named only where it is certain."""
     law, averaged = fit.chosen.law, fit.averaged
     fraction = with_interval(averaged.serial_fraction, percent)
+    if law.scale == "weak":
+        gain = with_interval(_complement(averaged.serial_fraction), percent)
+        return f"{law.title} (weak scaling), serial fraction {fraction}: a further core adds {gain} of one core"
     peak = fit.chosen.figures.peak_cores
     if peak is None:
         limit = with_interval(averaged.speedup_limit, figure)
@@ -183,7 +196,7 @@ def peak_words(peak: Estimate, measured: float) -> str:
 def _best_known(fit: SeriesFit) -> str:
     """What can be said although the law cannot: what the most cores show, or the best-known share."""
     if fit.largest_alone is not None:
-        return _alone_words(fit.largest_alone)
+        return _alone_words(fit.largest_alone, fit.series.scale)
     serial = fit.averaged.serial_fraction
     parallel = _complement(serial)
     if _relative_width(parallel) < _relative_width(serial):
@@ -191,14 +204,16 @@ def _best_known(fit: SeriesFit) -> str:
     return f"the serial fraction is {with_interval(serial, percent)}"
 
 
-def _alone_words(largest: KarpFlatt) -> str:
+def _alone_words(largest: KarpFlatt, scale: Scale) -> str:
     """The speedup on the most cores, and the serial fraction that would explain it."""
-    fraction = largest.fraction
-    times = fraction.map(lambda serial: float(speedup(largest.cores, serial)))
-    fast = f"{figure(largest.cores)} cores are {with_interval(times, figure)} times as fast as one"
+    fraction, weak = largest.fraction, scale == "weak"
+    times = fraction.map(lambda serial: float((scaled_speedup if weak else speedup)(largest.cores, serial)))
+    scaled = " (scaled speedup, items grow with cores)" if weak else ""
+    fast = f"{figure(largest.cores)} cores are {with_interval(times, figure)} times as fast as one{scaled}"
     if fraction.high is not None and fraction.high < 0.0:
         return f"{fast}: more than their share (caches?), or the measurement on one core is too slow"
-    return f"{fast}, by Karp-Flatt a serial fraction of {with_interval(fraction, percent)}"
+    source = "Gustafson's law" if weak else "Karp-Flatt"
+    return f"{fast}, by {source} a serial fraction of {with_interval(fraction, percent)}"
 
 
 def _complement(fraction: Estimate) -> Estimate:
@@ -247,6 +262,8 @@ def _without_column(table: Table, index: int) -> Table:
 
 
 def _end(figures: LawFigures) -> str:
+    if figures.law.scale == "weak":
+        return "no limit"
     if figures.speedup_limit is not None:
         return f"× {with_interval(figures.speedup_limit, figure)}"
     assert figures.peak_cores is not None
@@ -268,13 +285,14 @@ def _held_out_words(fit: SeriesFit) -> str:
 
 
 def trace_lines(fit: SeriesFit) -> list[str]:
-    """The Karp-Flatt trace of a series, and its trend."""
+    """The serial fraction of every count of a series by itself (Karp-Flatt or, scaled, Gustafson), and its trend."""
     if not fit.karp_flatt.values:
         return []
     trend = {"unknown": "", "flat": "; flat", "rising": "; rising", "falling": "; falling"}[fit.karp_flatt.trend]
     p = "" if fit.karp_flatt.p is None else f" (p = {fit.karp_flatt.p:.2g})"
     values = ", ".join(f"{figure(value.cores)}: {karp_flatt_words(value)}" for value in fit.karp_flatt.values)
-    return [f"{fit.series.label}: Karp-Flatt {values}{trend}{p if trend else ''}"]
+    title = "Gustafson, count by count," if fit.series.scale == "weak" else "Karp-Flatt"
+    return [f"{fit.series.label}: {title} {values}{trend}{p if trend else ''}"]
 
 
 def truth_lines(fit: SeriesFit) -> list[str]:
@@ -314,6 +332,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
     return {
         "name": fit.series.name,
         "unit": fit.series.unit,
+        "scale": fit.series.scale,
         "cores": [_whole(point.cores + point.siblings) for point in fit.series.observations],
         "launches": list(fit.series.launches),
         "laws": {law.law.name: _law(law) for law in fit.figures},

@@ -42,7 +42,15 @@ MOST_MACHINES = 4
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
 UNTOLD = (PROGRAM_MODE, "")  # what needs no column: a program has no mode, and another tool's file no placement
-USUAL = {"mode": "train", "smt": 1, "placement": "compact", "items": "default", "intra": "auto", "inter": "auto"}
+USUAL = {
+    "mode": "train",
+    "scale": "strong",
+    "smt": 1,
+    "placement": "compact",
+    "items": "default",
+    "intra": "auto",
+    "inter": "auto",
+}
 
 # The figures of a decomposition by their names, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
@@ -74,7 +82,8 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
         )
         for point in points
     ]
-    figures = (">cores", ">step", ">±", ">items/s", ">speedup", "95 %", ">efficiency", "95 %")
+    speedup = ">scaled speedup" if all(point.summary.point.scale == "weak" for point in points) else ">speedup"
+    figures = (">cores", ">step", ">±", ">items/s", speedup, "95 %", ">efficiency", "95 %")
     return Table(("workload", *unusual, *figures, *(["SMT yield"] if smt else []), ">launches", "verdict"), rows)
 
 
@@ -473,7 +482,8 @@ def _series(point: Point) -> Point:
 
 def series_words(point: Point) -> str:
     """A series in words; the usual placement is left out where nothing follows it."""
-    settings = [f"smt {point.smt}"] if point.smt > 1 else []
+    settings = ["weak"] if point.scale == "weak" else []
+    settings += [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [
         f"{name} {value}"
         for name in ("items", "intra", "inter")

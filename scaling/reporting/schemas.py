@@ -123,7 +123,8 @@ AVERAGED = _record(
 HELD_OUT = _record("HeldOut", cores=float, predicted=float, low=NUMBER, high=NUMBER, measured=float, inside=bool | None)
 SERIES = _record(
     "SeriesFit",
-    {"name": str, "unit": str, "cores": ARRAY[float], "launches": ARRAY[int], "laws": MAP[str, LAW]},
+    {"name": str, "unit": str, "scale": ONLY["strong", "weak"], "cores": ARRAY[float], "launches": ARRAY[int]},
+    {"laws": MAP[str, LAW]},
     {"averaged": AVERAGED, "chosen": str, "verdict": str, "verdict_code": FitVerdict},
     {"reasons": TEXTS, "reason_codes": TEXTS, "cautions": TEXTS, "caution_codes": TEXTS},
     akaike_weights=dict[str, float],

@@ -18,6 +18,7 @@ SCHEMA = 1
 def point_words(point: Point) -> str:
     """A point in one line; settings nobody changed are left out."""
     words = [point.subject, count(point.cores, "core"), *filter(None, [point.placement])]
+    words += ["weak scaling"] if point.scale == "weak" else []
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"items {point.items}"] if point.items != "default" else []
     words += [f"intra {point.intra}"] if point.intra != "auto" else []

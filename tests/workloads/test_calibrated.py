@@ -36,11 +36,12 @@ def test_automatic_threads_are_as_many_as_the_cpus(monkeypatch):
     assert len(build(SETTING._replace(intra=0)).shares) == 3
 
 
-def test_weak_scaling_grows_the_parallel_part_only():
-    one, four = build(SETTING), build(SETTING._replace(times=4))
-    assert four.serial == one.serial
-    assert sum(four.shares) == pytest.approx(4 * sum(one.shares), abs=2)
-    assert four.items_per_step == 4
+@pytest.mark.parametrize("serial", [0.0, 0.1, 0.5, 1.0])
+def test_weak_scaling_grows_the_work_with_the_items_and_keeps_the_serial_share_of_the_time(serial):
+    one, four = build(SETTING._replace(intra=1), serial=serial), build(SETTING._replace(times=4), serial=serial)
+    assert four.serial + sum(four.shares) == pytest.approx(4 * (one.serial + sum(one.shares)), rel=1e-6)
+    assert four.serial / (four.serial + four.shares[0]) == pytest.approx(serial, abs=1e-6)
+    assert (one.items_per_step, four.items_per_step) == (1, 4)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -56,8 +57,13 @@ def test_as_many_threads_as_cpus_state_their_serial_fraction_and_hand_off(items)
         assert workload.truth["overhead_seconds"] > 0
 
 
-@pytest.mark.parametrize("other", [{"intra": CPUS + 1}, {"intra": 0, "times": 2}])
-def test_other_threads_than_cpus_and_weak_scaling_state_no_truth(other):
+def test_weak_scaling_states_the_serial_fraction_of_gustafsons_law():
+    with prepared(SETTING._replace(intra=0, times=CPUS), serial=0.25, work=0.1) as workload:
+        assert workload.truth["serial_fraction"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("other", [{"intra": CPUS + 1}, {"intra": 0, "times": CPUS + 1}])
+def test_other_threads_than_cpus_and_other_items_state_no_truth(other):
     with prepared(SETTING._replace(**other), work=0.1) as workload:
         assert workload.truth is None
 

@@ -31,7 +31,7 @@ from scaling.analysis.fits.observations import LEAST_NOISE, Counts
 from scaling.analysis.fits.profile_likelihood import LARGEST_LOG_RATIO
 from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
-from scaling.analysis.laws import LAWS, Law, relative_time
+from scaling.analysis.laws import STRONG_LAWS, Law, Scale, relative_time
 
 RESAMPLES = 1000
 # With more launches than this the mean of a resample is as good as normal.
@@ -67,14 +67,15 @@ def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yield: float | No
     """Fit a law to every resample at once."""
     problem = fit_problem(law, counts, smt_free=smt_yield is not None)
     smt = None if smt_yield is None else np.full(len(means), smt_yield)
-    _, contention, coherency = natural(solve(means, problem.weights, columns(law, counts), smt=smt))
+    solution = solve(law.sign * means, problem.weights, columns(law, counts), smt=smt)
+    _, contention, coherency = natural(solution, law)
     return ResampledLaw(contention, coherency)
 
 
 def both_laws(counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law, ResampledLaw]:
     """Amdahl's law and the universal scalability law over the same resamples."""
     means = resample_means(counts, size, seed)
-    return {law: fit_resamples(means, counts, law) for law in LAWS}
+    return {law: fit_resamples(means, counts, law) for law in STRONG_LAWS}
 
 
 def expanded_level(counts: Counts) -> float | None:
@@ -100,7 +101,8 @@ class Draws:
 
     `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores. `block`
     is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
-    shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch.
+    shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch. Under weak `scale` times
+    are those of the items of one core.
     """
 
     log_seconds: Floats
@@ -115,6 +117,7 @@ class Draws:
     misfit: Floats
     errors: LaunchErrors = NORMAL
     host: HostLevel = UNDISTURBED
+    scale: Scale = "strong"
 
     def log_time(self, cores: Floats, siblings: float = 0.0) -> Floats:
         """Log seconds on so many cores, draws × cores; further hardware threads count by the SMT yield of the draw."""
@@ -122,7 +125,7 @@ class Draws:
         effective = cores[None, :] + self.smt_yield[:, None] * siblings
         shared, whole = self.clock.stretches(cores)
         s, k = self.contention[:, None], self.coherency[:, None]
-        time = relative_time(effective, s, k, shared)
+        time = relative_time(effective, s, k, shared, self.scale)
         logs: Floats = self.log_seconds[:, None] + np.log(time) + np.log(whole)
         return logs
 
@@ -147,8 +150,9 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
     spread_here = noise_of_means[:, None] * np.exp(slope[:, None] * np.log(counts.cores) / 2.0)
     shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     smt = None if fitted.smt_yield is None else np.full(2 * half, fitted.smt_yield)
-    solution = solve(fitted_logs(fitted) + shift, problem.weights, columns(problem.law, counts), smt=smt)
-    log_seconds, contention, coherency = natural(solution)
+    logs = problem.law.sign * (fitted_logs(fitted) + shift)
+    solution = solve(logs, problem.weights, columns(problem.law, counts), smt=smt)
+    log_seconds, contention, coherency = natural(solution, problem.law)
     block, level = _block_noise(counts, noise, chance) if new_launches else (np.zeros(size), np.zeros(size))
     misfit = np.sqrt(np.maximum(noise_of_means**2 - noise**2, 0.0) * np.mean(1.0 / problem.weights))
     return Draws(
@@ -163,6 +167,7 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
         block=block,
         misfit=misfit if fitted.misfits else np.zeros(size),
         errors=counts.errors,
+        scale=problem.law.scale,
     )
 
 
@@ -194,7 +199,7 @@ def fitted_logs(fitted: FittedLaw) -> Floats:
     """Log seconds the law gives at each of its counts."""
     counts, s, k = fitted.problem.counts, fitted.contention, fitted.coherency
     cores = effective_cores(counts, None if fitted.smt_yield is None else np.array([fitted.smt_yield]))[0]
-    logs: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, counts.stretch))
+    logs: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, counts.stretch, fitted.problem.law.scale))
     return logs
 
 
@@ -214,6 +219,7 @@ def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
         misfit=np.concatenate([part.misfit for part, _ in used]),
         errors=used[0][0].errors,
         host=used[0][0].host,
+        scale=used[0][0].scale,
     )
 
 

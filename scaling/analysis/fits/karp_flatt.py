@@ -1,8 +1,8 @@
 """The serial fraction each count by itself would mean, with its interval, and whether it moves with cores. Pure.
 
-Flat is Amdahl's law; rising is overhead that grows (coherency, shared threads, a falling clock); falling is
-superlinear, or one core that was measured too slow. All counts share the same one-core launches, and the test of a
-trend takes that into account.
+Of a scaled speedup it is the fraction of Gustafson's law. Flat is Amdahl's law or Gustafson's; rising is overhead that
+grows (coherency, shared threads, a falling clock); falling is superlinear, or one core that was measured too slow. All
+counts share the same one-core launches, and the test of a trend takes that into account.
 
 Each value has the interval of its own ratio of times: from the ratios within blocks where launches were made together,
 otherwise by Welch's method, since launches on one core may be noisier or quieter than those on many. Only where a side
@@ -10,6 +10,7 @@ has a single launch is the noise that of all counts. Both ends reach further by 
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.launch_effects import LEAST_MATCHED, Floats
 from scaling.analysis.fits.observations import Counts, variance_at
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE, LARGEST_LOG_RATIO
-from scaling.analysis.laws import karp_flatt, karp_flatt_of_time
+from scaling.analysis.laws import Scale, karp_flatt_of_time, serial_fraction
 from scaling.analysis.series import Observation, Series
 
 TREND_SIGNIFICANT = 0.05
@@ -75,7 +76,7 @@ def _series(
     noise: Noise | None,
 ) -> KarpFlattSeries:
     cores, logs = counts.cores[others], counts.means[others] - counts.means[baseline]
-    values = _fractions(logs, cores)
+    values = _fractions(logs, cores, series.scale)
     if noise is None:
         bare = tuple(KarpFlatt(float(n), Estimate(float(f))) for n, f in zip(cores, values, strict=True))
         return KarpFlattSeries(bare, "unknown", None)
@@ -88,12 +89,15 @@ def _series(
         (_time_ratio(point, one_core) or usual).reach_further(point.reach.over(one_core.reach))
         for point, usual in zip(points, pooled, strict=True)
     ]
-    fractions = [_fraction(ratio, n) for ratio, n in zip(ratios, cores.tolist(), strict=True)]
-    trend = _trend(cores, logs, values, spread[others], float(spread[baseline]), noise.df)
+    fractions = [_fraction(ratio, n, series.scale) for ratio, n in zip(ratios, cores.tolist(), strict=True)]
+    lean = _lean(logs, cores, series.scale)
+    trend = _trend(cores, lean, values, spread[others], float(spread[baseline]), noise.df)
     return KarpFlattSeries(tuple(map(KarpFlatt, cores.tolist(), fractions)), *trend)
 
 
-def _fraction(time_ratio: Estimate, cores: float) -> Estimate:
+def _fraction(time_ratio: Estimate, cores: float, scale: Scale) -> Estimate:
+    if scale == "weak":
+        return time_ratio.map(lambda time: float(serial_fraction(1.0 / time if time else inf, cores, scale)))
     return time_ratio.map(lambda time: float(karp_flatt_of_time(time, cores)))
 
 
@@ -117,18 +121,26 @@ def paired_ratios(many: Observation, one: Observation) -> list[float]:
     return pairs if len(pairs) >= max(LEAST_PAIRS, LEAST_MATCHED * len(many.launch_seconds)) else []
 
 
-def _fractions(log_time_ratio: Floats, cores: Floats) -> Floats:
-    fractions: Floats = karp_flatt(np.exp(-log_time_ratio), cores)
+def _fractions(log_time_ratio: Floats, cores: Floats, scale: Scale) -> Floats:
+    fractions: Floats = serial_fraction(np.exp(-log_time_ratio), cores, scale)
     return fractions
 
 
+def _lean(log_time_ratio: Floats, cores: Floats, scale: Scale) -> Floats:
+    """How the fraction of a count changes with the log of its time."""
+    if scale == "weak":
+        scaled: Floats = np.exp(-log_time_ratio) / (cores - 1.0)
+        return scaled
+    lean: Floats = np.exp(log_time_ratio) / (1.0 - 1.0 / cores)
+    return lean
+
+
 def _trend(
-    cores: Floats, logs: Floats, values: Floats, spread: Floats, shared: float, df: int
+    cores: Floats, lean: Floats, values: Floats, spread: Floats, shared: float, df: int
 ) -> tuple[Trend, float | None]:
     """Generalised least squares of the values on cores, with the covariance the common baseline makes."""
     if len(cores) < 3:
         return "unknown", None
-    lean = np.exp(logs) / (1.0 - 1.0 / cores)
     own = spread * lean**2
     # Where launches differ by powers of ten the trend is unknown.
     if not own.max() + shared * float(lean @ lean) <= LARGEST_CONDITION * own.min():

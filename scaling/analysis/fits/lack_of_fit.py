@@ -16,7 +16,7 @@ from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.least_squares import LEAST_PURE_DF, FittedLaw, columns, has_replicates
 from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import Truths, solve
-from scaling.analysis.laws import AMDAHL
+from scaling.analysis.laws import SIMPLEST
 
 SIGNIFICANT = 0.01
 LARGEST_EXCESS = 0.02
@@ -105,13 +105,14 @@ def _worth(fitted: FittedLaw, squares: Floats, parameters: int) -> float:
 
 
 def _flat_after(fitted: FittedLaw) -> Floats:
-    """Squares of Amdahl's law up to each count, with a level of its own for all that follow."""
+    """Squares of the simplest law up to each count, with a level of its own for all that follow."""
     counts, weights = fitted.problem.counts, fitted.problem.weights
     after = _breaks(3, counts.size)
     if not after.size:
         return np.empty(0)
-    design = columns(AMDAHL, counts)(None)
-    law = solve(counts.means, np.where(after, 0.0, weights), lambda _: design).squares
+    simplest = SIMPLEST[fitted.problem.law.scale]
+    design = columns(simplest, counts)(None)
+    law = solve(simplest.sign * counts.means, np.where(after, 0.0, weights), lambda _: design).squares
     heavy = np.where(after, weights, 0.0)
     level = heavy @ counts.means / heavy.sum(axis=1)
     flat: Floats = np.sum(heavy * (counts.means - level[:, None]) ** 2, axis=1)
@@ -136,7 +137,7 @@ def _another_level_after(fitted: FittedLaw) -> Floats:
     levels = np.tile(np.linspace(-1.0, 1.0, LEVELS), (len(after), 1))
     best = np.full(len(after), np.inf)
     for _ in range(3):
-        shifted = counts.means - levels[:, :, None] * after[:, None, :]
+        shifted = fitted.problem.law.sign * (counts.means - levels[:, :, None] * after[:, None, :])
         squares = solve(shifted.reshape(-1, counts.size), weights, lambda _: design).squares.reshape(levels.shape)
         best = np.minimum(best, squares.min(axis=1))
         middle = np.take_along_axis(levels, squares.argmin(axis=1)[:, None], axis=1)

@@ -17,7 +17,7 @@ from scaling.analysis.distributions import f_tail, t_quantile
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Slope, pure_error, weights
 from scaling.analysis.fits.solving import Design, Solution, solve
-from scaling.analysis.laws import Law, relative_time
+from scaling.analysis.laws import Law, contention_slope, relative_time
 
 PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
 
@@ -139,7 +139,7 @@ class FittedLaw:
         if df <= 0 or slope.variance <= 0.0:
             return float(df)
         names = [name for name in PARAMETERS if name in self.free or name == parameter]
-        slopes = _slopes(self.problem.counts, self.contention, self.coherency, self.smt_yield)
+        slopes = _slopes(self.problem, self.contention, self.coherency, self.smt_yield)
         chosen, x = np.stack([slopes[name] for name in names], axis=-1), np.log(self.problem.counts.cores)
 
         def log_variance(steeper: float) -> float:
@@ -200,16 +200,15 @@ def columns(law: Law, counts: Counts) -> Design:
 def fit_law(problem: FitProblem, *, bounded: bool = True) -> FittedLaw:
     """The law's parameters at their best; unbounded only to look at what the bounds hide, where T(1) stays positive."""
     counts = problem.counts
-    solution = solve(
-        counts.means, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start
-    )
+    logs = problem.law.sign * counts.means
+    solution = solve(logs, problem.weights, columns(problem.law, counts), bounded=bounded, smt=problem.smt_start)
     if not bounded and solution.coefficients[0, :2].sum() <= 0.0:
         return fit_law(problem)
     return _fitted_law(problem, solution)
 
 
 def _fitted_law(problem: FitProblem, solution: Solution) -> FittedLaw:
-    log_seconds, s, k = natural(solution)
+    log_seconds, s, k = natural(solution, problem.law)
     phi = None if solution.smt_yield is None else float(solution.smt_yield[0])
     squares = float(solution.squares[0]) + problem.pure
     free = _free(problem, float(s[0]), float(k[0]), phi)
@@ -225,11 +224,14 @@ def _fitted_law(problem: FitProblem, solution: Solution) -> FittedLaw:
     )
 
 
-def natural(solution: Solution) -> tuple[Floats, Floats, Floats]:
-    """Log T(1), contention and coherency of each of a batch; T(1) is never quite nothing."""
+def natural(solution: Solution, law: Law) -> tuple[Floats, Floats, Floats]:
+    """Log T(1), contention and coherency of each of a batch; T(1) is never quite nothing.
+
+    The coefficients of a law of throughput add up to the inverse of T(1).
+    """
     loss = solution.coefficients[:, 2] if solution.coefficients.shape[1] == 3 else np.zeros(len(solution.coefficients))
     one_core = np.maximum(solution.coefficients[:, :2].sum(axis=1), np.abs(loss) / LARGEST_COHERENCY)
-    return np.log(one_core), solution.coefficients[:, 1] / one_core, loss / one_core
+    return law.sign * np.log(one_core), solution.coefficients[:, 1] / one_core, loss / one_core
 
 
 def _free(problem: FitProblem, s: float, k: float, phi: float | None) -> tuple[str, ...]:
@@ -249,7 +251,7 @@ def _covariance(
     left = problem.counts.observed - len(free)
     if left <= 0:
         return np.empty((0, 0))
-    slopes = _slopes(problem.counts, s, k, phi)
+    slopes = _slopes(problem, s, k, phi)
     chosen = np.stack([slopes[name] for name in free], axis=-1)
     information = chosen.T @ (chosen * problem.weights[:, None])
     if np.linalg.cond(information) > 1e15:
@@ -258,12 +260,13 @@ def _covariance(
     return covariance
 
 
-def _slopes(counts: Counts, s: float, k: float, phi: float | None) -> dict[str, Floats]:
+def _slopes(problem: FitProblem, s: float, k: float, phi: float | None) -> dict[str, Floats]:
     """How log T at each count changes with each parameter."""
+    counts, scale = problem.counts, problem.law.scale
 
     def time(yielded: float | None) -> Floats:
         cores = effective_cores(counts, None if yielded is None else np.array([yielded]))[0]
-        total: Floats = relative_time(cores, s, k, counts.stretch)
+        total: Floats = relative_time(cores, s, k, counts.stretch, scale)
         return total
 
     cores = effective_cores(counts, None if phi is None else np.array([phi]))[0]
@@ -271,7 +274,7 @@ def _slopes(counts: Counts, s: float, k: float, phi: float | None) -> dict[str, 
     lean = np.zeros_like(here) if phi is None else (time(phi + step) - time(phi - step)) / (2.0 * step)
     return {
         "log_seconds": np.ones_like(here),
-        "contention": (1.0 - counts.stretch / cores) / here,
+        "contention": contention_slope(cores, counts.stretch, here, scale),
         "coherency": (cores - 1.0) / here,
         "smt_yield": lean / here,
     }

@@ -63,7 +63,7 @@ def allowed_excess(fitted: FittedLaw, parameter: str) -> float:
 
 
 def contention_interval(fitted: FittedLaw) -> Estimate:
-    """The serial fraction (Amdahl) or contention (USL), between 0 and 1."""
+    """The serial fraction (Amdahl, Gustafson) or contention (USL), between 0 and 1."""
     return _interval(fitted, "contention", fitted.contention, _holding_contention(fitted), 0.0, 1.0)
 
 
@@ -147,7 +147,7 @@ def _with_launch_effects(within: Estimate, fitted: FittedLaw) -> Estimate:
 def log_seconds(fitted: FittedLaw, cores: Floats, stretch: Floats | float = 1.0) -> Floats:
     """Log of the time a law gives for so many cores with one thread each."""
     s, k = fitted.contention, fitted.coherency
-    seconds: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, stretch))
+    seconds: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, stretch, fitted.problem.law.scale))
     return seconds
 
 
@@ -208,7 +208,7 @@ def _guess(fitted: FittedLaw, value: float, stderr: float | None, logarithmic: b
 def _profile_squares(fitted: FittedLaw, design: Design, size: int) -> Floats:
     problem = fitted.problem
     smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
-    return solve(problem.counts.means, problem.weights, design, smt=smt).squares
+    return solve(problem.law.sign * problem.counts.means, problem.weights, design, smt=smt).squares
 
 
 def _parts(counts: Counts, smt_yield: Floats | None) -> tuple[Floats, Floats]:
@@ -224,7 +224,8 @@ def _holding_contention(fitted: FittedLaw) -> Profile:
         def design(smt_yield: Floats | None) -> Floats:
             shared, cores = _parts(counts, smt_yield)
             s = values[:, None]
-            parts = [(1.0 - s) * shared + s] + ([cores - 1.0 + 0.0 * s] if law.has_peak else [])
+            split, same, *grows = law.columns(shared, cores)
+            parts = [(1.0 - s) * split + s * same, *(column + 0.0 * s for column in grows)]
             return np.stack(parts, axis=-1)
 
         return _profile_squares(fitted, design, len(values))
@@ -266,7 +267,7 @@ def _holding_smt_yield(fitted: FittedLaw) -> Profile:
 
     def profile(values: Floats) -> Floats:
         held = columns(problem.law, problem.counts)(values)
-        return solve(problem.counts.means, problem.weights, lambda _: held).squares
+        return solve(problem.law.sign * problem.counts.means, problem.weights, lambda _: held).squares
 
     return profile
 
@@ -281,7 +282,7 @@ def _holding_seconds(fitted: FittedLaw, cores: float) -> Profile:
     def profile(values: Floats) -> Floats:
         logs = np.column_stack([np.broadcast_to(problem.counts.means, (len(values), counts.size - 1)), values])
         smt = None if fitted.smt_yield is None else np.full(len(values), fitted.smt_yield)
-        return solve(logs, weights, columns(problem.law, counts), smt=smt).squares
+        return solve(problem.law.sign * logs, weights, columns(problem.law, counts), smt=smt).squares
 
     return profile
 

@@ -36,7 +36,10 @@ MOST_LEFT_OUT = 256
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen law, each law's Akaike weight, and the tests it rests on; p is of coherency = 0."""
+    """The chosen law, each law's Akaike weight, and the tests it rests on; p is of coherency = 0.
+
+    Gustafson's law is chosen without alternatives, and has the weight of the law without coherency.
+    """
 
     law: Law
     amdahl_weight: float
@@ -46,7 +49,7 @@ class Choice:
 
     def weight(self, law: Law) -> float:
         """The Akaike weight of a law."""
-        return self.amdahl_weight if law == AMDAHL else self.usl_weight
+        return self.usl_weight if law.has_peak else self.amdahl_weight
 
     def interval_weight(self, law: Law) -> float:
         """The weight of a law in intervals: that with coherency, which includes the other, has the most at least.
@@ -60,7 +63,7 @@ class Choice:
 
 def only(law: Law) -> Choice:
     """The choice where only one law is wanted, or can be fitted."""
-    return Choice(law, float(law == AMDAHL), float(law == USL), None, None)
+    return Choice(law, float(not law.has_peak), float(law.has_peak), None, None)
 
 
 def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:

@@ -103,6 +103,15 @@ class VagueLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class VagueGain:
+    """Under Gustafson's law, what a further core adds (the parallel part) is not known within a factor."""
+
+    code: ClassVar[str] = "vague-gain"
+    contention: Estimate
+    factor: float = WIDEST_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
 class CorrelatedParameters:
     """T(1) and the serial fraction cannot be estimated apart."""
 
@@ -119,7 +128,14 @@ class UncertainPeak:
 
 
 VerdictReason = (
-    TooFewCounts | TooFewCores | MoreThanItsShare | LackOfFit | VagueLimits | CorrelatedParameters | UncertainPeak
+    TooFewCounts
+    | TooFewCores
+    | MoreThanItsShare
+    | LackOfFit
+    | VagueLimits
+    | VagueGain
+    | CorrelatedParameters
+    | UncertainPeak
 )
 
 
@@ -203,6 +219,8 @@ def _most_over(counts: Counts) -> int | None:
 
 def _too_vague(chosen: FittedLaw, contention: Estimate, peak: Estimate | None) -> tuple[VerdictReason, ...]:
     """Why what the law says of many cores is not worth saying."""
+    if chosen.problem.law.scale == "weak":
+        return (VagueGain(contention),) if _is_vague_gain(contention) else ()
     # A curve that turns down is known well enough by its peak, or by its contention as if it did not.
     vague = _is_vague_limit(contention) and (peak is None or _is_vague_peak(peak))
     correlation = abs(chosen.correlation("log_seconds", "contention"))
@@ -214,6 +232,12 @@ def _is_vague_limit(contention: Estimate) -> bool:
     if contention.low is None or contention.high is None:
         return True
     return contention.low <= 0.0 or contention.high / contention.low > WIDEST_LIMIT
+
+
+def _is_vague_gain(contention: Estimate) -> bool:
+    if contention.low is None or contention.high is None or contention.high >= 1.0:
+        return True
+    return (1.0 - contention.low) / (1.0 - contention.high) > WIDEST_LIMIT
 
 
 def _is_vague_peak(peak: Estimate) -> bool:

@@ -1,14 +1,17 @@
 """From a wish to a core count: the scaling laws solved for the number of cores, exactly. Pure.
 
 Every function takes numbers or arrays of them (draws of a fit, say) and gives a fractional core count. Amdahl's law is
-the case `coherency` = 0 of the same formulae, which are written so that nothing cancels as coherency vanishes. Where no
-number of cores grants the wish the answer is NaN, and where any number does it is infinite.
+the case `coherency` = 0 of the same formulae, which are written so that nothing cancels as coherency vanishes. Under
+weak `scale` the law is Gustafson's. Where no number of cores grants the wish the answer is NaN, and where any number
+does it is infinite.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from scaling.analysis.laws import Scale
 
 Floats = NDArray[np.float64]
 
@@ -17,13 +20,18 @@ HALVINGS = 120
 MOST_CORES = 1e18
 
 
-def cores_for_speedup(speedup: ArrayLike, contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
+def cores_for_speedup(
+    speedup: ArrayLike, contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scale = "strong"
+) -> Floats:
     """The fewest cores that reach a speedup; for a throughput, hand in X*/X(1), for a latency T(1)/L.
 
     n = 2 S (1 - s) / (u + √(u² - 4 k S² (1 - s))) with u = 1 + S (k - s): the smaller root of S(n) = S,
-    that is S (1 - s) / (1 - s S) under Amdahl's law
+    that is S (1 - s) / (1 - s S) under Amdahl's law; (S - s) / (1 - s) under Gustafson's
     """
     goal, s, k = _floats(speedup, contention, coherency)
+    if scale == "weak":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(s < 1.0, (goal - s) / (1.0 - s), np.where(goal <= 1.0, goal, np.nan))
     u = 1.0 + goal * (k - s)
     inside = u**2 - 4.0 * k * goal**2 * (1.0 - s)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -33,12 +41,18 @@ def cores_for_speedup(speedup: ArrayLike, contention: ArrayLike, coherency: Arra
     return np.where(reached, cores, np.where((s >= 1.0) & (goal <= 1.0), goal, np.nan))
 
 
-def cores_for_efficiency(least: ArrayLike, contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
+def cores_for_efficiency(
+    least: ArrayLike, contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scale = "strong"
+) -> Floats:
     """The most cores that still keep this efficiency.
 
-    The positive root of k n² + (s - k) n - s - (1/e - 1) = 0; 1 + (1/e - 1) / s under Amdahl's law
+    The positive root of k n² + (s - k) n - s - (1/e - 1) = 0; 1 + (1/e - 1) / s under Amdahl's law; s / (e - (1 - s))
+    under Gustafson's, whose efficiency never falls below 1 - s
     """
     e, s, k = _floats(least, contention, coherency)
+    if scale == "weak":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(e > 1.0 - s, s / (e - (1.0 - s)), np.inf)
     return _most_cores(1.0 / e, s, k)
 
 
@@ -52,27 +66,34 @@ def _most_cores(stretch: Floats, s: Floats, k: Floats) -> Floats:
     return np.where((s <= 0.0) & (k <= 0.0), np.inf, cores)
 
 
-def peak_cores(contention: ArrayLike, coherency: ArrayLike) -> Floats:
-    """Where throughput is largest: √((1 - s) / k); infinite under Amdahl's law."""
+def peak_cores(contention: ArrayLike, coherency: ArrayLike, scale: Scale = "strong") -> Floats:
+    """Where throughput is largest: √((1 - s) / k); infinite under Amdahl's law and Gustafson's."""
     s, k = _floats(contention, coherency)
+    if scale == "weak":
+        return np.full_like(s, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(k > 0.0, np.sqrt((1.0 - s) / k), np.inf)
 
 
-def speedup_limit(contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
-    """The largest speedup of all: 1/s under Amdahl's law, else S at the peak."""
+def speedup_limit(contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scale = "strong") -> Floats:
+    """The largest speedup of all: 1/s under Amdahl's law, none under Gustafson's, else S at the peak."""
     s, k = _floats(contention, coherency)
+    if scale == "weak":
+        return np.where(s >= 1.0, 1.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         # n = √((1 - s) / k) put into the law; at k = 0 what is left is 1/s.
         return np.where(s >= 1.0, 1.0, 1.0 / (s - k + 2.0 * np.sqrt(k * (1.0 - s))))
 
 
-def knee(contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
+def knee(contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scale = "strong") -> Floats:
     """Where speedup times efficiency is largest (Eager, Zahorjan and Lazowska, 1989), about half the efficiency.
 
-    The positive root of 3 k n² + (s - k) n - (1 - s) = 0; (1 - s) / s under Amdahl's law
+    The positive root of 3 k n² + (s - k) n - (1 - s) = 0; (1 - s) / s under Amdahl's law. Under Gustafson's both grow
+    with cores in the end, so that there is none
     """
     s, k = _floats(contention, coherency)
+    if scale == "weak":
+        return np.where(s >= 1.0, 1.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = s - k
         root = np.sqrt(slope**2 + 12.0 * k * (1.0 - s))
@@ -80,15 +101,24 @@ def knee(contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
     return np.where((s <= 0.0) & (k <= 0.0), np.inf, np.maximum(cores, 1.0))
 
 
-def cheapest_cores(per_replica: float, per_core: float, contention: ArrayLike, coherency: ArrayLike = 0.0) -> Floats:
+def cheapest_cores(
+    per_replica: float,
+    per_core: float,
+    contention: ArrayLike,
+    coherency: ArrayLike = 0.0,
+    scale: Scale = "strong",
+) -> Floats:
     """The size with the least cost per unit of work, at a price per replica and a price per core.
 
     Where d/dn (c0 + c1 n) T(n) = 0: 2 c1 k n³ + (c0 k + c1 (s - k)) n² - c0 (1 - s) = 0; √(c0 (1 - s) / (c1 s)) under
-    Amdahl's law, and one core where a replica costs nothing by itself
+    Amdahl's law, and one core where a replica costs nothing by itself. Under Gustafson's the cost only rises or only
+    falls: one core, or as many as there are
     """
     s, k = np.broadcast_arrays(*_floats(contention, coherency))
     if per_replica <= 0.0:
         return np.ones_like(s)
+    if scale == "weak":
+        return np.where(per_core * s >= per_replica * (1.0 - s), 1.0, np.inf)
     square = per_replica * k + per_core * (s - k)
 
     def unpaid(n: Floats) -> Floats:

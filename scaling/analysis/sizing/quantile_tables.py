@@ -120,7 +120,7 @@ def _size_table(
 def fastest_table(fit: SeriesFit, draws: Draws) -> StepTable:
     """Log seconds below which no number of cores gets: the share of draws that never reach a time."""
     if draws.clock.governs == "nothing":
-        fastest = draws.log_seconds - np.log(speedup_limit(draws.contention, draws.coherency))
+        fastest = draws.log_seconds - np.log(speedup_limit(draws.contention, draws.coherency, draws.scale))
     else:
         fastest = draws.log_time(crossing_grid(fit)).min(axis=1)
     return _step_table(np.maximum(fastest, NO_TIME), draws.share, unmet=True)

@@ -38,6 +38,13 @@ class OnlyMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class StepsGrow:
+    """Under weak scaling a step has more items on more cores, so that no number of them makes it shorter."""
+
+    code: ClassVar[str] = "steps-grow"
+
+
+@dataclass(frozen=True, slots=True)
 class OverBudget:
     """One core costs more per hour than may be spent."""
 
@@ -144,6 +151,7 @@ TooFew = MachineTooSmall | MeasuredTooFew | BeyondExtrapolation
 SizingReason = (
     Refusal
     | OnlyMeasured
+    | StepsGrow
     | OverBudget
     | NeverReached
     | TooFew

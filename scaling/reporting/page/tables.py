@@ -7,7 +7,7 @@ from math import isfinite
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.laws import AMDAHL, GUSTAFSON, USL
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.capacity import sizing_reasons_sentence
@@ -23,7 +23,11 @@ VERDICTS = {
     Verdict.SUPERLINEAR: "faster than its cores",
 }
 
-LAW_WORDS = {AMDAHL: "Amdahl’s law", USL: "the universal scalability law"}
+LAW_WORDS = {
+    AMDAHL: "Amdahl’s law",
+    USL: "the universal scalability law",
+    GUSTAFSON: "Gustafson’s law (weak scaling)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ def _serial(fit: SeriesFit) -> Words:
         return Words("–", "no law fits, and no point on one core can be used")
     last = fit.karp_flatt.values[-1]
     words = apart(karp_flatt_words(last))
-    return Words(words.value, f"{words.rest} by Karp-Flatt on {figure(last.cores)} cores".strip())
+    source = "Gustafson’s law" if fit.series.scale == "weak" else "Karp-Flatt"
+    return Words(words.value, f"{words.rest} by {source} on {figure(last.cores)} cores".strip())
 
 
 def _ceiling(fit: SeriesFit) -> Words:
@@ -88,6 +93,8 @@ def _ceiling(fit: SeriesFit) -> Words:
     figures = fit.chosen.figures
     if not fit.verdict.has_law:
         return Words("–", "no law fits" if fit.verdict is Verdict.NO_LAW_FITS else "none in sight")
+    if fit.series.scale == "weak":
+        return Words("no limit", "scaled speedup")
     if figures.speedup_limit is not None:
         limit = fit.averaged.speedup_limit
         words = apart(with_interval(limit, figure))

@@ -46,6 +46,7 @@ LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", ":")
 # How far beyond the marks a law is drawn on a linear axis.
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
+WEAK = "Weak scaling: the items grow with the cores, speedup is the scaled one, and the law is Gustafson's."
 MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are disturbed or not valid"
 
 
@@ -150,6 +151,7 @@ EFFICIENCY = Quantity(
 SPEEDUP = Quantity(
     "speedup, times one core", lambda line: _marks(line, lambda point: point.speedup), _speedup_law, least=2.0
 )
+SCALED_SPEEDUP = replace(SPEEDUP, y_label="scaled speedup, times one core")
 THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, _throughput_law, least=0.0)
 SMT_YIELD = Quantity(
     "SMT yield, times one thread per core",
@@ -177,11 +179,20 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
         f"Speedup divided by cores: at 100 % every core adds as much as the first. {MARKS}. The line is the selected "
         "law, relative to the same measured one-core time as the marks."
     )
-    return Drawing(caption, compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0)))
+    return Drawing(
+        f"{caption}{weak_words(lines)}", compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0))
+    )
+
+
+def weak_words(lines: Sequence[Line]) -> str:
+    """The end of a caption of lines under weak scaling; nothing where there are none."""
+    weak = [line for line in lines if line.point.scale == "weak"]
+    some = "" if len(weak) == len(lines) else "Series with scale=weak: "
+    return f" {some}{WEAK}" if weak else ""
 
 
 def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
-    """Draw speedup, both laws with their bands, and the held-out prediction of the largest count, per series."""
+    """Draw speedup, the laws with their bands, and the held-out prediction of the largest count, per series."""
     lines = measured_lines(evaluation, SPEEDUP)
     counts = core_counts(lines, SPEEDUP)
     if max(counts, default=1) == 1:
@@ -192,9 +203,10 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     caption = (
         f"Times as fast as one core; on the dotted line every core adds as much as the first. {MARKS}; bands hold 95 % "
         "of the laws that fit the launches, dashed lines are extrapolated, and an open diamond is the prediction of "
-        "the largest core count from the smaller ones."
+        f"the largest core count from the smaller ones.{weak_words(lines)}"
     )
-    return Drawing(caption, compile_figure(CoresFigure(panels, SPEEDUP.y_label, ideal="linear", log_y=True)))
+    label = (SCALED_SPEEDUP if all(line.point.scale == "weak" for line in lines) else SPEEDUP).y_label
+    return Drawing(caption, compile_figure(CoresFigure(panels, label, ideal="linear", log_y=True)))
 
 
 def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:

@@ -13,7 +13,7 @@ from scaling.analysis.fitting import fit
 from scaling.analysis.laws import AMDAHL, speedup
 from scaling.analysis.series import HostTurns, Observation, Series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
-from scaling.analysis.sizing.question import Goal, Question, Status
+from scaling.analysis.sizing.question import Goal, Question, Status, StepsGrow
 from scaling.analysis.sizing.sizes import Price, Sizes
 from scaling.analysis.summary import HostSlowdown
 from tests.published import CISCO, NO_SINGLE, rates
@@ -68,6 +68,16 @@ def test_rates_and_efficiencies_are_those_of_the_machine_undisturbed():
 def test_a_latency_is_the_same_question_as_its_throughput():
     by_latency = answer(FIT, Question(Goal.LATENCY, 1 / 6.0))
     assert by_latency.allocation.cores == throughput(6.0).allocation.cores
+
+
+def test_weak_scaling_is_sized_by_gustafsons_law():
+    scaled = fit(series(replace(QUIET, scale="weak"), np.random.default_rng(1)), resamples=0)
+    sized = throughput(10.0, of=scaled)
+    assert sized.needed.low < cores_for_speedup(10.0, 0.05, scale="weak") < sized.needed.high
+    assert sized.allocation.cores == 11
+    assert (scaling_limits(scaled).knee.value, scaling_limits(scaled).speedup_limit.value) == (inf, inf)
+    refused = answer(scaled, Question(Goal.LATENCY, 0.1))
+    assert (refused.status, refused.reasons) == (Status.REFUSED, (StepsGrow(),))
 
 
 def test_more_assurance_never_takes_fewer_cores():

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,7 @@ from scaling.analysis.fits.verdict import (
     Verdict,
 )
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.laws import AMDAHL, GUSTAFSON, USL
 from scaling.analysis.series import Observation, Series, series_of, threads_on
 from scaling.errors import FitError
 from scaling.results.rows import launch_of
@@ -38,9 +41,47 @@ def test_a_sweep_on_a_pretend_machine_ends_in_the_law_it_was_made_from():
     assert fitted.held_out.inside
 
 
-def test_weak_scaling_is_fitted_by_throughput():
-    (measured,) = swept(32, serial=0.07, toml='scale = "weak"\nitems = 3')
-    assert fit(measured).choice.law == AMDAHL
+def test_weak_scaling_ends_in_gustafsons_law():
+    (measured,) = swept(32, serial=0.07, toml='scale = "weak"')
+    fitted = fit(measured)
+    assert ([law.law for law in fitted.laws], fitted.verdict) == ([GUSTAFSON], Verdict.OK)
+    assert fitted.serial_fraction.value == pytest.approx(0.07, abs=1e-6)
+    assert fitted.averaged.speedup_limit.value == inf
+    assert fitted.averaged.rate_at_1.value == pytest.approx(1.0, rel=1e-6)
+    assert fitted.held_out.inside
+
+
+def test_gustafsons_law_is_recovered_from_its_own_data_as_often_as_is_said():
+    chance, truth = np.random.default_rng(3), Truth(0.15, scale="weak", growth=3.0)
+    fits = [fit(series(truth, chance), resamples=0) for _ in range(40)]
+    assert np.mean([one.serial_fraction.value for one in fits]) == pytest.approx(0.15, abs=0.005)
+    assert sum(one.serial_fraction.contains(0.15) for one in fits) >= 35
+    assert {one.verdict for one in fits} == {Verdict.OK}
+
+
+@pytest.mark.parametrize("governs", ["parallel part", "everything"])
+def test_a_measured_clock_is_taken_out_of_a_scaled_speedup(governs):
+    truth = Truth(0.1, noise=0.005, slowest_mhz=2800.0, clock_governs=governs, scale="weak")
+    fitted = fit(series(truth, np.random.default_rng(2), clock=True))
+    assert fitted.clock.governs == governs
+    assert fitted.serial_fraction.value == pytest.approx(0.1, abs=0.01)
+
+
+def test_amdahls_data_do_not_fit_gustafsons_law():
+    saturated = series(Truth(0.15, noise=0.005), np.random.default_rng(2))
+    assert fit(replace(saturated, key=Truth(0.15, scale="weak").key)).verdict is Verdict.NO_LAW_FITS
+
+
+@pytest.mark.parametrize(("scale", "law"), [("weak", AMDAHL), ("strong", GUSTAFSON)])
+def test_a_law_of_the_other_kind_of_scaling_is_refused(scale, law):
+    measured = series(Truth(0.05, scale=scale), np.random.default_rng(2))
+    with pytest.raises(FitError, match=f"was measured with {scale} scaling, and .* is of .* scaling; ask for"):
+        fit(measured, (law,))
+
+
+def test_two_cores_of_weak_scaling_have_the_fraction_of_gustafsons_law():
+    (measured,) = swept(2, serial=0.1, toml='scale = "weak"')
+    assert fit(measured).serial_fraction.value == pytest.approx(0.1, abs=1e-6)
 
 
 def test_two_cores_cannot_tell_a_law_but_have_their_karp_flatt_value():

@@ -35,6 +35,12 @@ def test_without_overhead_the_serial_fraction_is_to_be_found_as_it_is():
     assert expected_serial_fraction(0.5, TRUTH, 16, TRUTH) == pytest.approx(0.1)
 
 
+def test_under_weak_scaling_it_is_that_of_gustafsons_law_with_the_overhead_of_a_step():
+    assert expected_serial_fraction(0.5, TRUTH, 16, TRUTH, "weak") == pytest.approx(0.1)
+    slower = expected_serial_fraction(0.5, TRUTH, 16, StatedTruth(0.1, 0.01), "weak")
+    assert slower == pytest.approx((16 - 16 * 0.5 / (16 * 0.5 / (0.1 + 0.9 * 16) + 0.01)) / 15)
+
+
 def test_the_same_overhead_on_any_number_of_cores_is_serial_work():
     overhead = StatedTruth(0.1, 0.1)
     assert expected_serial_fraction(1.1, overhead, 16, overhead) == pytest.approx((0.1 + 0.1) / 1.1)

@@ -25,6 +25,7 @@ from scaling.analysis.sizing.question import (
     SimilarCost,
     SizingReason,
     Status,
+    StepsGrow,
     StepsUnknown,
     TooFewSteps,
     WholeMachineKeeps,
@@ -125,6 +126,11 @@ REASONS = [
         "there are as many parameters as launches, so nothing is known of the noise; measure more launches",
     ),
     (OnlyMeasured(), "only-measured", "not identifiable, so answers end at the cores measured"),
+    (
+        StepsGrow(),
+        "steps-grow",
+        "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput",
+    ),
     (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the 0.01 there are"),
     (
         NeverReached(0.95, 0.2),

@@ -22,6 +22,7 @@ from scaling.analysis.fits.verdict import (
     TooFewCores,
     TooFewCounts,
     UncertainPeak,
+    VagueGain,
     VagueLimits,
     Verdict,
     VerdictReason,
@@ -56,6 +57,26 @@ def test_the_answer_comes_first_in_words():
         "rays: Amdahl's law, serial fraction 5.65 % (4.12 % to 6.66 %): at most 17.4 (12.7 to 20.7) times one core"
     )
     assert "fastest on 33.2 (31 to 36) cores" in fit_sentence(fitted(rates("cisco", CISCO)))
+
+
+def weak(**truth):
+    return fitted(series(Truth(0.1, noise=0.005, scale="weak", **truth), np.random.default_rng(3)))
+
+
+def test_weak_scaling_is_said_with_its_law():
+    scaled = weak()
+    assert fit_sentence(scaled).startswith("simulated: Gustafson's law (weak scaling), serial fraction ")
+    assert ": a further core adds " in fit_sentence(scaled)
+    assert text_lines(fits_table([scaled]))[1].split()[:3] == ["simulated", "*", "gustafson"]
+    assert "no limit" in text_lines(fits_table([scaled]))[1]
+    assert trace_lines(scaled)[0].startswith("simulated: Gustafson, count by count, 2: 0.")
+    facts = fit_facts(scaled)
+    assert (facts["scale"], facts["chosen"], facts["averaged"]["speedup_limit"]["value"]) == ("weak", "gustafson", None)
+
+
+def test_two_cores_of_weak_scaling_show_their_scaled_speedup():
+    sentence = fit_sentence(weak(grid=(1, 2)))
+    assert "times as fast as one (scaled speedup, items grow with cores), by Gustafson's law a serial" in sentence
 
 
 def test_no_law_and_no_number():
@@ -205,6 +226,12 @@ REASONS = [
         "vague-limits",
         "nothing is left to judge noise by, so no interval can be given",
     ),
+    (
+        VagueGain(Estimate(0.4, 0.1, 0.9)),
+        "vague-gain",
+        "a further core adds anything from 10 % to 90 % of one core, more than a factor of 3",
+    ),
+    (VagueGain(Estimate(0.4)), "vague-gain", "nothing is left to judge noise by, so no interval can be given"),
     (
         CorrelatedParameters(0.991),
         "correlated-parameters",

@@ -23,6 +23,19 @@ def test_every_series_has_a_line_and_a_single_count_none():
     assert lines("cores = [1]") == []
 
 
+def table(toml):
+    rows = AmdahlMachine(noise=0.01).execute(plan(study(toml), machine()).runs)
+    return points_table(speedups(summarize(map(launch_of, rows))))
+
+
+def test_weak_scaling_is_said_and_its_speedup_is_called_scaled():
+    weak = table('cores = [2]\nscale = "weak"')
+    assert weak.headers[1] == "scale"
+    assert ">scaled speedup" in weak.headers
+    assert {row[1] for row in weak.rows} == {"weak"}
+    assert ">scaled speedup" not in table("cores = [2]").headers
+
+
 def test_a_point_that_is_disturbed_has_no_bar():
     (line,) = lines(
         "cores = [1, 2, 4]\nlaunches = 3", change=lambda row: stolen(row) if row.run.point.cores == 4 else row

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
+from scaling.analysis.laws import scaled_speedup
 from scaling.analysis.laws import speedup as usl
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
@@ -60,6 +61,22 @@ def test_peak_limit_knee_and_cheapest_size_agree_with_brute_force(s, k):
     assert knee(s, k) == pytest.approx(max(at, 1.0), rel=1e-4)
     at, _ = best(lambda x: (3.0 + np.exp(x)) / usl(np.exp(x), s, k), 1.0, 1e5)
     assert cheapest_cores(3.0, 1.0, s, k) == pytest.approx(at, rel=1e-4)
+
+
+@pytest.mark.parametrize("s", [0.0, 0.05, 0.6])
+def test_under_weak_scaling_inverses_are_those_of_gustafsons_law(s):
+    cores = cores_for_speedup(scaled_speedup(12.0, s), s, scale="weak")
+    assert cores == pytest.approx(12.0)
+    assert cores_for_efficiency(scaled_speedup(12.0, s) / 12.0, s, scale="weak") == pytest.approx(12.0 if s else np.inf)
+    assert cores_for_efficiency(0.9 * (1.0 - s), s, scale="weak") == np.inf
+    assert (speedup_limit(s, 0.0, "weak"), peak_cores(s, 0.0, "weak"), knee(s, 0.0, "weak")) == (np.inf,) * 3
+    costs = [(3.0 + n) / scaled_speedup(n, s) for n in (1.0, 2.0, 100.0)]
+    assert cheapest_cores(3.0, 1.0, s, scale="weak") == (1.0 if costs[0] < costs[2] else np.inf)
+
+
+def test_work_that_is_all_serial_gains_nothing_under_weak_scaling_either():
+    assert np.isnan(cores_for_speedup(2.0, 1.0, scale="weak"))
+    assert (speedup_limit(1.0, 0.0, "weak"), cores_for_efficiency(0.5, 1.0, scale="weak")) == (1.0, 2.0)
 
 
 def test_the_knee_and_the_cheapest_size_are_roots_of_their_slopes():
