@@ -180,7 +180,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     """Refuse a plan that cannot be held, by its size, before it is made."""
     counts = [
         (smt, _core_counts(study, topology, placement, smt, {}))
-        for placement, smt in product(study.placements, _smt_widths(study, topology))
+        for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
     combinations = prod(len(getattr(study, axis)) for axis in ("items", "intra", "inter"))
     combinations *= len(study.workloads) * len(study.modes) + len(study.programs)
@@ -260,7 +260,7 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
-    for placement, smt in product(study.placements, _smt_widths(study, topology)):
+    for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         for cores in _core_counts(study, topology, placement, smt, notes):
             for (name, mode), items, intra, inter in product(_subjects(study), study.items, study.intra, study.inter):
                 yield Point(
@@ -311,8 +311,19 @@ def workload_names(study: Study) -> dict[str, str]:
     return names
 
 
-def _smt_widths(study: Study, topology: Topology) -> tuple[int, ...]:
-    return tuple(range(1, topology.widest_smt + 1)) if study.smt == "all" else study.smt
+def _smt_widths(study: Study, topology: Topology, notes: dict[str, None]) -> tuple[int, ...]:
+    """The numbers of threads per core that a study means on this machine."""
+    if isinstance(study.smt, tuple):
+        return study.smt
+    widest = topology.widest_smt
+    if widest == 1:
+        notes["no core of this machine has a second hardware thread, so the study uses one thread per core"] = None
+    return tuple(range(1, widest + 1)) if study.smt == "all" else tuple(_doublings(widest))
+
+
+def _doublings(most: int) -> list[int]:
+    """1, 2, 4, … and the most; 1 where that is none."""
+    return sorted({1, *(2**power for power in range(most.bit_length())), most} - {0})
 
 
 def _core_counts(study: Study, topology: Topology, placement: str, smt: int, notes: dict[str, None]) -> list[int]:
@@ -328,8 +339,7 @@ def _core_counts(study: Study, topology: Topology, placement: str, smt: int, not
         ] = None
     if study.cores == "all":
         return list(range(1, most + 1)) or [1]
-    doubling = [2**power for power in range(most.bit_length()) if 2**power <= most]
-    return sorted({1, *doubling, most} - {0})
+    return _doublings(most)
 
 
 def _request(study: Study, cores: int, smt: int, placement: str, variant: int = 0) -> Request:

@@ -42,7 +42,7 @@ Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), Be
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 Cores = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
-Smt = Annotated[Literal["all"] | Counts, BeforeValidator(_counts)]
+Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
 
 WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
@@ -62,7 +62,7 @@ class Study:
     items: Annotated[ItemsList, takes("'default', a number of items from 1, or a list of them")] = ("default",)
     scale: Annotated[Literal["strong", "weak"], takes("'strong' or 'weak'")] = "strong"
     cores: Annotated[Cores, takes("'doubling', 'all', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = "doubling"
-    smt: Annotated[Smt, takes("'all' or counts from 1 such as [1, 2]")] = (1,)
+    smt: Annotated[Smt, takes("'doubling', 'all' or counts from 1 such as [1, 2]")] = (1,)
     placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
     within: Annotated[Word | None, takes('a domain such as "S0" or "M8"')] = None
     reserve: Annotated[CpuNumbers, takes('CPU numbers such as "0" or [0, 1]')] = ()

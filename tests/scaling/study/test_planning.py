@@ -64,6 +64,19 @@ def test_smt_all_goes_up_to_the_widest_core():
     assert widths == {1, 2, 3, 4}
 
 
+def test_smt_doubling_ends_with_the_widest_core():
+    assert sorted({run.point.smt for run in plan(study('smt = "doubling"'), machine(4, smt=8)).runs}) == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("word", ["all", "doubling"])
+def test_a_machine_without_smt_is_measured_with_one_thread_per_core_and_that_is_said(word):
+    planned = plan(study(f'smt = "{word}"'), machine(4))
+    assert {run.point.smt for run in planned.runs} == {1}
+    assert planned.notes == (
+        "no core of this machine has a second hardware thread, so the study uses one thread per core",
+    )
+
+
 def test_a_width_the_machine_lacks_is_refused_not_cut():
     with pytest.raises(StudyError, match=r"study 'test': cores=1 with smt=8 .* 8 cores of 1 thread"):
         plan(study("smt = 8"), machine(8))
