@@ -269,10 +269,13 @@ def selected_series(selection: PointSelection) -> list[Series]:
 
 
 def series_of(launches: Iterable[Launch]) -> list[Series]:
-    """A series for every workload, placement and other setting; where threads share cores, one more with both."""
+    """A series for every workload, placement and other setting; where threads share cores, one more with both.
+
+    Launches under a CPU quota are in none: the laws are about cores.
+    """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
-        if launch.seconds is not None:
+        if launch.seconds is not None and launch.point.quota is None:
             by_settings[_settings(launch.point)].append(launch)
     varied = _varying_settings(by_settings)
     return [

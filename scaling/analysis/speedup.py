@@ -2,7 +2,7 @@
 
     strong scaling   speedup = T(1) / T(n)
     weak scaling     speedup = n T(1) / T(n), since n cores handle n times the items
-    efficiency       speedup / n
+    efficiency       speedup / n; under a CPU quota, speedup / min(n, quota)
     Karp-Flatt       (1 / speedup - 1 / n) / (1 - 1 / n), the serial fraction that would explain the speedup
     SMT yield        T(smt 1) / T(smt k) on the same cores: what the further threads of a core bring
 
@@ -50,8 +50,11 @@ class ScalingPoint:
 
     @cached_property
     def decomposition(self) -> Decomposition | None:
-        """What the efficiency was lost to; None where either side is not valid, or its CPU time is not known."""
-        if self.speedup is None or self.baseline is None:
+        """What the efficiency was lost to; None where either side is not valid, or its CPU time is not known.
+
+        A group that a quota stops is neither idle nor slow, so that it has none.
+        """
+        if self.speedup is None or self.baseline is None or self.summary.point.quota is not None:
             return None
         efficiency = self.speedup.value / self.summary.point.cores
         return decompose(self.summary, self.baseline, efficiency, by_block=self.baseline.drift is not None)
@@ -72,7 +75,7 @@ class ScalingPoint:
     def at_least(self) -> float | None:
         """The least the speedup of a disturbed point can be: what its fastest launch shows against a sound baseline."""
         sound = not any(doubt.rule.effect in (Effect.NOT_VALID, Effect.DISTURBED) for doubt in self.doubts)
-        disturbed = self.summary.verdict is Verdict.DISTURBED and self.summary.point.cores > 1
+        disturbed = self.summary.verdict is Verdict.DISTURBED and not self._is_baseline
         return self.speedup.value if disturbed and sound and self.speedup else None
 
     @property
@@ -87,19 +90,23 @@ class ScalingPoint:
     def unknown(self) -> bool:
         """Whether nothing can be said of the speedup: point and baseline were disturbed."""
         bounded = self.at_least is not None or self.at_most is not None
-        return self.verdict is Verdict.DISTURBED and not bounded and self.summary.point.cores > 1
+        return self.verdict is Verdict.DISTURBED and not bounded and not self._is_baseline
+
+    @property
+    def _is_baseline(self) -> bool:
+        return self.summary.point == self.summary.point.baseline
 
     @property
     def efficiency(self) -> Estimate | None:
-        """Speedup over cores."""
-        cores = self.summary.point.cores
+        """Speedup over cores, or over what a quota gives of them."""
+        cores = self.summary.point.usable_cores
         return self.speedup.map(lambda speedup: speedup / cores) if self.speedup else None
 
     @property
     def karp_flatt(self) -> Estimate | None:
-        """The serial fraction that would explain the speedup; none at one core, or where items grow with cores."""
+        """The serial fraction that would explain the speedup; none at one core, with a quota, or where items grow."""
         point = self.summary.point
-        if self.speedup is None or point.cores == 1 or point.scale == "weak":
+        if self.speedup is None or point.cores == 1 or point.scale == "weak" or point.quota is not None:
             return None
         return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 

@@ -40,7 +40,7 @@ class Launch:
     disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. That of a program
     may be a `whole_process`, from start to exit. One that is not `witnessed` is of another tool's file, which says
     nothing but its time. `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc`
-    its instructions per cycle.
+    its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it.
     """
 
     point: Point
@@ -65,6 +65,7 @@ class Launch:
     clock_hz: float | None = None
     peak_memory_bytes: int | None = None
     step_times: StepTimes | None = None
+    throttled_share: float | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -154,6 +155,12 @@ class Summary:
         launches = (*self.used, *self.disturbed)
         known = [launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None]
         return median(known) if known else None
+
+    @property
+    def throttled_share(self) -> float | None:
+        """The share of the periods of its CPU quota in which it ran into it, over launches; None without a quota."""
+        known = [launch.throttled_share for launch in self.used if launch.throttled_share is not None]
+        return fmean(known) if known else None
 
     @property
     def rate(self) -> Estimate | None:
@@ -422,6 +429,7 @@ def table_order(point: Point) -> tuple[object, ...]:
     """What points are sorted by in a table: by axes, then by cores."""
     series = (point.workload, point.mode, point.size, *_numbers_first(point.items), point.placement, point.smt)
     rest = (
+        point.quota or 0.0,
         *_numbers_first(point.intra),
         *_numbers_first(point.inter),
         point.scale,

@@ -119,13 +119,19 @@ def _is_quiet(disturbance: float | None) -> bool:
     return disturbance is None or disturbance <= QUIET
 
 
-def turn_times(step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:
-    """Every turn with counted steps, from the steps of a run on so many CPUs."""
+def turn_times(
+    step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int, *, throttled: bool = False
+) -> tuple[TurnTimes, ...]:
+    """Every turn with counted steps, from the steps of a run on so many CPUs.
+
+    One that is `throttled` by a CPU quota does some steps at full speed and is stopped in others: what counts is their
+    mean.
+    """
     return tuple(
         TurnTimes(
             round=turn.round,
-            seconds=median(steps),
-            windows=tuple(_windows(steps)),
+            seconds=fmean(steps) if throttled else median(steps),
+            windows=(fmean(steps),) if throttled else tuple(_windows(steps)),
             disturbance=_disturbance(turn, cpus),
             stolen=(turn.steal_seconds or 0.0) / turn.seconds,
             foreign=(turn.foreign_seconds or 0.0) / turn.seconds,
@@ -190,6 +196,12 @@ def launch_level(turns: Sequence[TurnTimes]) -> float | None:
     used = calmest(turns) or turns
     windows = sorted(window for turn in used for window in turn.windows)
     return lower_level(windows) if windows else None
+
+
+def mean_level(turns: Sequence[TurnTimes]) -> float | None:
+    """The mean step time of a launch that is throttled by a CPU quota, over its calmest turns or else all of them."""
+    used = calmest(turns) or turns
+    return fmean(turn.seconds for turn in used) if used else None
 
 
 def launch_cpus_busy(turns: Sequence[TurnTimes]) -> float | None:

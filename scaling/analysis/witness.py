@@ -37,6 +37,7 @@ class Witness:
     steal_seconds: float | None = None
     pressure_seconds: float | None = None
     throttled_periods: int | None = None
+    quota_periods: int | None = None
     involuntary_switches: int | None = None
     voluntary_switches: int | None = None
     max_rss_bytes: int | None = None

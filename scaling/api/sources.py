@@ -14,7 +14,7 @@ from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.errors import FitError, StoreError
-from scaling.reporting.points import census_notes, left_out_sentence
+from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import CsvLine, csv_line, is_export, public_csv_line, read_export
@@ -156,10 +156,10 @@ class Source:
 
     def _folder_series(self) -> tuple[list[Series], list[str]]:
         selection = select_points(self.summaries)
-        note = left_out_sentence(selection)
+        note, limited = left_out_sentence(selection), quota_sentence(one.point for one in self.summaries)
         if not selection.taken:
             raise StoreError(f"{self.path}: {note}")
-        return selected_series(selection), [*self.notes, *([note] if note else [])]
+        return selected_series(selection), [*self.notes, *filter(None, [note, limited])]
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,31 @@ def cpuset(root: Path) -> CpuSet | None:
 
 def throttled_periods(root: Path) -> int | None:
     """How often our group has run into its quota so far; None where it is unknown."""
+    return _bandwidth_count(root, "nr_throttled")
+
+
+def quota_periods(root: Path) -> int | None:
+    """How many periods of its quota our group has been busy in so far; None where it is unknown."""
+    return _bandwidth_count(root, "nr_periods")
+
+
+def _bandwidth_count(root: Path, wanted: str) -> int | None:
     for folder in _folders(root, "cpu"):
         for line in (read_text(folder / "cpu.stat") or "").splitlines():
             name, _, value = line.partition(" ")
-            if name == "nr_throttled":
+            if name == wanted:
                 return int(value)
     return None
+
+
+def quota_parents(root: Path) -> list[Path]:
+    """The groups on our way up that may have groups with a CPU quota below them, ours first."""
+    return [
+        folder
+        for folder in _folders(root, "cpu")
+        if (folder / "cpu.cfs_quota_us").exists()
+        or "cpu" in (read_text(folder / "cgroup.subtree_control") or "").split()
+    ]
 
 
 def memory_headroom(root: Path) -> float:

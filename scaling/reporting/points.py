@@ -47,6 +47,7 @@ USUAL = {
     "scale": "strong",
     "smt": 1,
     "placement": "compact",
+    "quota": None,
     "items": "default",
     "intra": "auto",
     "inter": "auto",
@@ -72,11 +73,13 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     """Every point: step time, speedup and efficiency, each with its interval, and the verdict."""
     unusual = unusual_settings([point.summary.point for point in points])
     smt = any(point.smt_yield for point in points)
+    quota = any(point.summary.point.quota is not None for point in points)
     rows = [
         (
             *setting_cells(point.summary.point, unusual),
             *_figure_cells(point),
             *([_interval(point.smt_yield, "{:.2f}")] if smt else []),
+            *([_throttled_cell(point.summary)] if quota else []),
             _launches(point),
             _verdict(point),
         )
@@ -84,7 +87,21 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     ]
     speedup = ">scaled speedup" if all(point.summary.point.scale == "weak" for point in points) else ">speedup"
     figures = (">cores", ">step", ">±", ">items/s", speedup, "95 %", ">efficiency", "95 %")
-    return Table(("workload", *unusual, *figures, *(["SMT yield"] if smt else []), ">launches", "verdict"), rows)
+    further = [*(["SMT yield"] if smt else []), *([">throttled"] if quota else [])]
+    return Table(("workload", *unusual, *figures, *further, ">launches", "verdict"), rows)
+
+
+def _throttled_cell(summary: Summary) -> str:
+    """The share of the periods of its CPU quota in which a point was stopped."""
+    return "-" if summary.throttled_share is None else share(summary.throttled_share)
+
+
+def quota_sentence(points: Iterable[Point]) -> str | None:
+    """That points under a CPU quota are in no law; None where there are none."""
+    limited = sum(point.quota is not None for point in points)
+    if not limited:
+        return None
+    return f"{count(limited, 'point')} under a CPU quota in no law, which is about cores; `scaling show` has them"
 
 
 def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
@@ -175,9 +192,10 @@ def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
     """What is odd about the rows of an evaluation, what its fits leave out, and why."""
     left_out = filter(None, [left_out_sentence(evaluation.selection)])
+    limited = filter(None, [quota_sentence(point.summary.point for point in evaluation.points)])
     folder, fitted = evaluation.folder, evaluation.series_fitted
     many = [f"the laws and the planner are those of the first {fitted} series; `scaling fit` and `capacity` have all"]
-    notes = [*folder.notes, *census_notes(folder.census), *left_out, *(many if fitted else [])]
+    notes = [*folder.notes, *census_notes(folder.census), *left_out, *limited, *(many if fitted else [])]
     return [*notes, *map(str, evaluation.complaints)]
 
 
@@ -285,7 +303,8 @@ def unusual_settings(points: Sequence[Point]) -> list[str]:
 
 def setting_cells(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
     """The cells that name a point: its workload, what is unusual about it, and its cores."""
-    return (point.workload, *(str(getattr(point, name)) for name in unusual), str(point.cores))
+    values = (getattr(point, name) for name in unusual)
+    return (point.workload, *("-" if value is None else str(value) for value in values), str(point.cores))
 
 
 def _figure_cells(point: ScalingPoint) -> list[str]:
@@ -370,6 +389,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "failures": summary.failures,
         "items_per_step": summary.items,
         "peak_memory_bytes": summary.peak_memory_bytes,
+        "throttled_share": summary.throttled_share,
         **_estimate_facts("step_seconds", summary.step),
         **{key: end for name, level in QUANTILES.items() for key, end in _quantile_facts(name, summary, level).items()},
         **_estimate_facts("items_per_second", summary.rate),
@@ -484,6 +504,7 @@ def series_words(point: Point) -> str:
     """A series in words; the usual placement is left out where nothing follows it."""
     settings = ["weak"] if point.scale == "weak" else []
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
+    settings += [f"quota {point.quota:g}"] if point.quota is not None else []
     settings += [
         f"{name} {value}"
         for name in ("items", "intra", "inter")

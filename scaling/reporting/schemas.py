@@ -76,6 +76,7 @@ SETTINGS: Fields = {
     "memory": str | None,
     "intra": int | str,
     "inter": int | str,
+    "quota": NUMBER,
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
@@ -90,7 +91,7 @@ MEASURED_POINT = _record(
     "MeasuredPoint",
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
-    {"peak_memory_bytes": NUMBER, "decomposition": LOSSES | None},
+    {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "decomposition": LOSSES | None},
     _estimates(*QUANTILES),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},

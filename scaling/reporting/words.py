@@ -20,6 +20,7 @@ def point_words(point: Point) -> str:
     words = [point.subject, count(point.cores, "core"), *filter(None, [point.placement])]
     words += ["weak scaling"] if point.scale == "weak" else []
     words += [f"smt {point.smt}"] if point.smt > 1 else []
+    words += [f"quota {point.quota:g}"] if point.quota is not None else []
     words += [f"items {point.items}"] if point.items != "default" else []
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from io import StringIO
@@ -216,7 +216,7 @@ def _pyperf_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
     benchmarks = [
         {
             "metadata": {
-                "name": f"{names[series_key(one.point)]}[cores={one.point.cores}]",
+                "name": f"{names.get(series_key(one.point)) or _limited_name(one.point)}[cores={one.point.cores}]",
                 "unit": "second",
                 "loops": 1,
             },
@@ -225,6 +225,11 @@ def _pyperf_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
         for one in selection.taken
     ]
     return _document_writer({"version": "1.0", "benchmarks": benchmarks}, len(selection.launches))
+
+
+def _limited_name(point: Point) -> str:
+    """The name of points under a CPU quota, which are in no series."""
+    return f"{point.subject} {point.placement} smt{point.smt} quota={point.quota:g}"
 
 
 def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
@@ -326,7 +331,9 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema": 1,
         "run": {
-            **{field.name: flat[field.name] for field in fields(Point)},
+            # Those with a default are newer than some exports.
+            **{field.name: flat[field.name] for field in fields(Point) if field.default is MISSING},
+            "quota": flat.get("quota"),
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,

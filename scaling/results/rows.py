@@ -34,6 +34,7 @@ from scaling.analysis.turns import (
     counted_steps,
     launch_cpus_busy,
     launch_level,
+    mean_level,
     turn_times,
     was_quiet,
 )
@@ -289,6 +290,7 @@ class _RunFacts(TypedDict):
     memory: NotRequired[Any]
     intra: NotRequired[Any]
     inter: NotRequired[Any]
+    quota: NotRequired[Any]
 
 
 def _run(facts: _RunFacts) -> Run:
@@ -432,7 +434,11 @@ def first_wrong(error: ValidationError) -> str:
 
 def launch_seconds(row: Row) -> float | None:
     """The undisturbed step time of a row; None where it has none."""
-    return launch_level(_timed_turns(row, _turns(row)))
+    return _level(row, _timed_turns(row, _turns(row)))
+
+
+def _level(row: Row, timed: Sequence[TurnTimes]) -> float | None:
+    return launch_level(timed) if row.run.point.quota is None else mean_level(timed)
 
 
 def steady_steps(row: Row) -> list[float]:
@@ -454,7 +460,7 @@ def launch_of(row: Row) -> Launch:
     return Launch(
         point=row.run.point,
         number=row.run.launch,
-        seconds=launch_level(timed),
+        seconds=_level(row, timed),
         items=outcome.items_per_step,
         wall_seconds=outcome.sections.wall,
         reason=outcome.reason,
@@ -471,6 +477,7 @@ def launch_of(row: Row) -> Launch:
         clock_hz=_rate(witness.cycles, witness.cpu_seconds),
         peak_memory_bytes=witness.max_rss_bytes,
         step_times=step_times(steps),
+        throttled_share=_throttled_share(row),
     )
 
 
@@ -491,6 +498,14 @@ def _rate(count: float | None, per: float | None) -> float | None:
     return count / per
 
 
+def _throttled_share(row: Row) -> float | None:
+    """The share of the periods of a run's quota in which it ran into it; None where it had none."""
+    throttled, periods = row.witness.throttled_periods, row.witness.quota_periods
+    if row.run.point.quota is None or throttled is None or not periods:
+        return None
+    return throttled / periods
+
+
 def _is_whole_process(row: Row) -> bool:
     """Whether the time of a step is that of a program from its start to its exit, and none that it states itself."""
     return is_execution(row) and sum(row.outcome.step_seconds) >= LEAST_OF_EXECUTION * (row.outcome.sections.run or 0.0)
@@ -505,7 +520,8 @@ def _steps(row: Row, turns: Sequence[Turn]) -> list[float]:
 
 
 def _timed_turns(row: Row, turns: Sequence[Turn]) -> tuple[TurnTimes, ...]:
-    return turn_times(row.outcome.step_seconds, turns, sum(map(len, row.run.cpus)))
+    throttled = row.run.point.quota is not None
+    return turn_times(row.outcome.step_seconds, turns, sum(map(len, row.run.cpus)), throttled=throttled)
 
 
 def _whole_run(row: Row) -> Turn:
@@ -527,6 +543,12 @@ def _whole_run(row: Row) -> Turn:
 @lru_cache(4096)
 def _cpu_set(cpus: RunCpus) -> CpuSet:
     return frozenset(chain.from_iterable(cpus))
+
+
+def _made_by_quota(row: Row) -> set[Rule]:
+    """The rules that a run breaks by its own quota: its threads are stopped, and wait, and its steps are uneven."""
+    quota = row.run.point.quota
+    return set() if quota is None else {rules.THROTTLED, rules.WAITING, rules.PRESSURE, rules.UNSTEADY}
 
 
 def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
@@ -557,5 +579,5 @@ def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> l
         inter=point.threads(point.inter),
         cautions=outcome.cautions,
     )
-    judged = _judged_by_turns(row, timed)
-    return [*against, *(doubt for doubt in doubts(row.witness, circumstances) if doubt.rule not in judged)]
+    judged = _judged_by_turns(row, timed) | _made_by_quota(row)
+    return [doubt for doubt in (*against, *doubts(row.witness, circumstances)) if doubt.rule not in judged]

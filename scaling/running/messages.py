@@ -66,6 +66,7 @@ class RunRequest:
     steps: int | None
     traced: int | None
     takes_turns: bool
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

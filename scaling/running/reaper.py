@@ -18,7 +18,7 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
-from scaling.running import scratch
+from scaling.running import quota_groups, scratch
 from scaling.running.marks import wears_mark
 from scaling.running.processes import describe, ending
 from scaling.running.signals import REQUESTS_TO_STOP
@@ -34,15 +34,19 @@ SECONDS_BETWEEN_LOOKS = 0.05
 class Reaper:
     """The reaper of the sweep with this mark; when closed, it looks once more and exits."""
 
-    def __init__(self, mark: str, held_open: tuple[int, ...] = (), scratch: Path | None = None) -> None:
-        self._settings = (mark, held_open, scratch)
+    def __init__(
+        self, mark: str, held_open: tuple[int, ...] = (), scratch: Path | None = None, groups: Path | None = None
+    ) -> None:
+        """`groups` is where the sweep makes control groups."""
+        self._settings = (mark, held_open, scratch, groups)
         self._start()
 
     def _start(self) -> None:
-        mark, held_open, scratch = self._settings
+        mark, held_open, scratch, groups = self._settings
         watched, self._alive = os.pipe()
         # On the pipe and not on the command line, which every user of the machine can read.
-        setup = {"sweep": os.getpid(), "mark": mark, "scratch": scratch and str(scratch)}
+        folders = {"scratch": scratch and str(scratch), "groups": groups and str(groups)}
+        setup = {"sweep": os.getpid(), "mark": mark, **folders}
         os.write(self._alive, f"{json.dumps(setup)}\n".encode())
         code = "from scaling.running.reaper import watch; watch()"
         self._process = subprocess.Popen(
@@ -79,7 +83,7 @@ class Reaper:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end every process that wears its mark, and remove its scratch folder."""
+    """Sleep until the sweep is gone, then end every process that wears its mark, and remove its folders and groups."""
     for request in REQUESTS_TO_STOP:
         signal.signal(request, signal.SIG_IGN)
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
@@ -91,6 +95,8 @@ def watch() -> None:
         print(f"scaling: the killed sweep has left {describe(pid)}, which cannot be ended from here", file=sys.stderr)
     if setup["scratch"]:
         scratch.remove(Path(setup["scratch"]))
+    if setup["groups"]:
+        quota_groups.remove_all(Path(setup["groups"]), setup["mark"])
 
 
 def _wait_for_the_end(pipe: FileIO, sweep: int) -> bool:

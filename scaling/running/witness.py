@@ -43,6 +43,7 @@ class Reading(NamedTuple):
     steal_ticks: int | None
     pressure_microseconds: int | None
     throttled_periods: int | None
+    quota_periods: int | None
     energy_microjoules: int | None
     instructions: int | None
     cycles: int | None
@@ -93,6 +94,7 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters) -> Reading:
         **_processor_ticks(cpus, siblings),
         pressure_microseconds=_pressure(),
         throttled_periods=cgroups.throttled_periods(ROOT),
+        quota_periods=cgroups.quota_periods(ROOT),
         energy_microjoules=_energy(),
         instructions=hardware.instructions.read(),
         cycles=hardware.cycles.read(),
@@ -118,6 +120,7 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
         "steal_seconds": _tick_seconds(before.steal_ticks, after.steal_ticks),
         "pressure_seconds": _both(before.pressure_microseconds, after.pressure_microseconds, 1e-6),
         "throttled_periods": _both(before.throttled_periods, after.throttled_periods, 1),
+        "quota_periods": _both(before.quota_periods, after.quota_periods, 1),
         "involuntary_switches": after.involuntary_switches - before.involuntary_switches,
         "voluntary_switches": after.voluntary_switches - before.voluntary_switches,
         "mhz": _mhz(cpus),

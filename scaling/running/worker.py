@@ -21,7 +21,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
-from scaling.running import witness
+from scaling.running import quota_groups, witness
 from scaling.running.counters import HardwareCounters
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
@@ -115,6 +115,8 @@ def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn
 
 def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     """Measure one run."""
+    if request.group is not None:
+        quota_groups.join(request.group)
     cpus = _check_pinning(request.cpus)
     policy = witness.memory_policy() if request.memory != "none" else None
     hardware = HardwareCounters()  # counts the threads that are started from here on

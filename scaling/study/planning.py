@@ -55,6 +55,7 @@ MOST_LISTED_CPUS = 100_000_000
 
 # Held where a run is read back from a file; planning itself makes no other.
 PositiveCount = Annotated[int, Field(ge=1)]
+PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
 # The mode of a program, which neither trains nor infers.
 PROGRAM_MODE = "run"
@@ -81,6 +82,7 @@ class Point:
     memory: str
     intra: Threads
     inter: Threads
+    quota: PositiveNumber | None = None
 
     @property
     def subject(self) -> str:
@@ -89,8 +91,18 @@ class Point:
 
     @property
     def baseline(self) -> "Point":
-        """The point this one's speedup is against: one core, all else the same."""
-        return replace(self, cores=1)
+        """The point this one's speedup is against: one core without a quota, all else the same."""
+        return replace(self, cores=1, quota=None)
+
+    @property
+    def without_quota(self) -> "Point":
+        """The same point without a CPU quota."""
+        return replace(self, quota=None)
+
+    @property
+    def usable_cores(self) -> float:
+        """How many cores' worth of time it may use: all of its cores, or as much as its quota gives."""
+        return self.cores if self.quota is None else min(float(self.cores), self.quota)
 
     def threads(self, setting: Threads) -> int:
         """How many threads a setting means here; 0 leaves it to the framework."""
@@ -169,7 +181,7 @@ def plan(study: Study, topology: Topology) -> Plan:
         points = list(_points(study, topology, notes))
         blocks = [block(study, topology, points, launch) for launch in range(1, study.launches + 1)]
         if study.design == "apart":
-            one_core = [point for point in points if point.cores == 1]
+            one_core = [point for point in points if point == point.baseline]
             blocks.append(block(study, topology, one_core, study.launches + 1))
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error
@@ -182,7 +194,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    combinations = prod(len(getattr(study, axis)) for axis in ("items", "intra", "inter"))
+    combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter"))
     combinations *= len(study.workloads) * len(study.modes) + len(study.programs)
     runs = combinations * study.launches * sum(len(cores) for _, cores in counts)
     # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
@@ -212,11 +224,11 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
 
 
 def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
-    """Points with everything but their cores in common, fewest cores first."""
+    """Points with everything but their cores and quota in common, fewest cores first, their baseline before all."""
     by_baseline: dict[Point, list[Point]] = {}
     for point in points:
         by_baseline.setdefault(point.baseline, []).append(point)
-    return [sorted(series, key=lambda point: point.cores) for series in by_baseline.values()]
+    return [sorted(series, key=lambda point: (point.cores, point.quota or 0.0)) for series in by_baseline.values()]
 
 
 def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
@@ -261,7 +273,7 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
-        for cores in _core_counts(study, topology, placement, smt, notes):
+        for cores, quota in _limits(study, _core_counts(study, topology, placement, smt, notes), smt, notes):
             for (name, mode), items, intra, inter in product(_subjects(study), study.items, study.intra, study.inter):
                 yield Point(
                     workload=name,
@@ -278,7 +290,25 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     memory=study.memory,
                     intra=intra,
                     inter=inter,
+                    quota=quota,
                 )
+
+
+def _limits(
+    study: Study, counts: Sequence[int], smt: int, notes: dict[str, None]
+) -> Iterator[tuple[int, float | None]]:
+    """Core counts with the quotas that limit them; one core without a quota is always among them."""
+    quotas = [None if quota == "none" else quota for quota in study.quota]
+    for cores in counts:
+        if cores == 1 and None not in quotas:
+            yield cores, None
+        for quota in quotas:
+            if quota is None or quota <= cores * smt:
+                yield cores, quota
+            else:
+                notes[
+                    f"a quota of {quota:g} CPUs does not limit {count(cores * smt, 'CPU')}, so that point is left out"
+                ] = None
 
 
 def _subjects(study: Study) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from scaling.study.programs import Program
 from scaling.study.workload import workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
-AXES = ("workloads", "programs", "modes", "items", "cores", "smt", "placements", "intra", "inter")
+AXES = ("workloads", "programs", "modes", "items", "cores", "smt", "placements", "quota", "intra", "inter")
 
 
 def _counts(value: object) -> object:
@@ -26,6 +26,17 @@ def _counts(value: object) -> object:
     return [value] if isinstance(value, int) else value
 
 
+def _quotas(value: object) -> object:
+    """Quotas as a list, each a number of CPUs or, as container runtimes write it, of thousandths such as '1500m'."""
+    return [_cpus(one) for one in value] if isinstance(value, list | tuple) else [_cpus(value)]
+
+
+def _cpus(quota: object) -> object:
+    if isinstance(quota, str) and quota[-1:] == "m" and quota[:-1].isdecimal():
+        return int(quota[:-1]) / 1000
+    return quota
+
+
 # A name becomes that of a folder, and a name in a file system has 255 bytes.
 LONGEST_NAME = 100
 
@@ -33,6 +44,8 @@ Word = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=65536, strict=True)]
 Items = Count | Literal["default"]
 Threads = Count | Literal["auto", "cpus", "cores"]
+# The kernel gives out a thousandth of a second per period at least, a hundredth of a CPU.
+Quota = Annotated[float, Field(ge=0.01, le=65536, strict=True)]
 Start = Literal["spawn", "fork"]
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -41,6 +54,7 @@ Words = Annotated[Names, Field(min_length=1)]
 Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
+QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
 Cores = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
@@ -64,6 +78,7 @@ class Study:
     cores: Annotated[Cores, takes("'doubling', 'all', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = "doubling"
     smt: Annotated[Smt, takes("'doubling', 'all' or counts from 1 such as [1, 2]")] = (1,)
     placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
+    quota: Annotated[QuotaList, takes("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them")] = ("none",)
     within: Annotated[Word | None, takes('a domain such as "S0" or "M8"')] = None
     reserve: Annotated[CpuNumbers, takes('CPU numbers such as "0" or [0, 1]')] = ()
     core_type: Annotated[Word | None, takes("a core type that `scaling topology` shows")] = None

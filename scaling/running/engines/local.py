@@ -21,6 +21,7 @@ from scaling.running.cohort import MemberSpec, take_turns
 from scaling.running.environment import environment, row_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
+from scaling.running.quota_groups import QuotaGroups
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
@@ -54,8 +55,10 @@ class LocalEngine:
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
         processes.adopt_orphans()
         self.notify = notify
+        quotas = [quota for quota in study.quota if quota != "none"]
+        self.groups = QuotaGroups(quotas, self.mark) if quotas else None
         self.scratch = Scratch()
-        self.reaper = Reaper(self.mark, held_open, self.scratch.folder)
+        self.reaper = Reaper(self.mark, held_open, self.scratch.folder, self.groups and self.groups.parent)
         self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
@@ -66,6 +69,7 @@ class LocalEngine:
     ) -> None:
         _move_to(self.own_cpus)
         self.servers.close()
+        self._remove_groups()
         self.reaper.close()
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
@@ -84,6 +88,7 @@ class LocalEngine:
     def _execute(self, run: Run) -> TracedRow:
         self._leave(frozenset(run.flat_cpus))
         started_at = _now()
+        self._remove_groups()
         spec = self._spec(run)
         try:
             self._clear_up()
@@ -95,6 +100,7 @@ class LocalEngine:
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
         """Execute runs that take turns, and yield their rows once all have ended."""
         started_at = _now()
+        self._remove_groups()
         specs = [self._spec(run) for run in runs]
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
         try:
@@ -137,6 +143,11 @@ class LocalEngine:
         if ended:
             self.notify(f"the process that would clean up after this sweep was {ended}; another watches now")
         self.scratch.empty()
+
+    def _remove_groups(self) -> None:
+        """Remove the control groups of runs that have ended."""
+        if self.groups:
+            self.groups.remove()
 
     def _starter(self, run: Run, spec: ChildSpec) -> StartChild:
         """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
@@ -194,7 +205,13 @@ class LocalEngine:
             steps=run.steps,
             traced=run.traced,
             takes_turns=run.cohort is not None,
+            group=None if point.quota is None else self._make_group(point.quota),
         )
+
+    def _make_group(self, quota: float) -> str:
+        """Make the control group of a run, whose quota need not be of the study: a comparison has two."""
+        self.groups = self.groups or QuotaGroups([quota], self.mark)
+        return self.groups.make(quota)
 
     def _program(self, run: Run) -> Program | None:
         """The program of a run, which need not be of the study."""

@@ -7,7 +7,7 @@ from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import Launch, drift, summarize
+from scaling.analysis.summary import Launch, drift, summarize, table_order
 from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Point, plan
 
@@ -62,6 +62,16 @@ def test_weak_scaling_counts_the_items_that_grew():
     _, at_four = ratios(launches(one, 1.0), launches(four, 1.25, items=4))
     assert (at_four.speedup.value, at_four.efficiency.value) == (pytest.approx(3.2), pytest.approx(0.8))
     assert at_four.karp_flatt is None
+
+
+def test_under_a_quota_efficiency_is_of_what_the_quota_gives():
+    one, half, limited = sorted(points("quota = [0.5, 1.5]\ncores = [2]"), key=table_order)[:3]
+    assert [(point.cores, point.quota) for point in (one, half, limited)] == [(1, None), (1, 0.5), (2, 0.5)]
+    at_one, at_half, at_two = ratios(launches(one, 1.0), launches(half, 2.0), launches(limited, 2.5))
+    assert at_one.efficiency.value == 1.0
+    assert (at_half.speedup.value, at_half.efficiency.value) == (pytest.approx(0.5), pytest.approx(1.0))
+    assert (at_two.speedup.value, at_two.efficiency.value) == (pytest.approx(0.4), pytest.approx(0.8))
+    assert (at_two.karp_flatt, at_two.decomposition) == (None, None)
 
 
 def test_smt_yield_is_against_the_same_cores_with_one_thread_each():

@@ -14,6 +14,7 @@ from scaling.analysis.turns import (
     launch_cpus_busy,
     launch_level,
     lower_level,
+    mean_level,
     share_taken,
     turn_times,
 )
@@ -37,6 +38,15 @@ def test_a_window_is_a_quarter_of_a_second_of_steps():
 def test_few_short_steps_are_one_window():
     (turn,) = turn_times([0.01, 0.02, 0.03], [Turn(1, 3, 0, 0.06)], 1)
     assert turn.windows == (0.02,)
+
+
+def test_steps_that_a_quota_stops_count_by_their_mean():
+    steps = [0.025, 0.025, 0.075] * 4
+    turns = [Turn(1, 6, 0, 0.25), Turn(2, 6, 0, 0.25)]
+    seen = turn_times(steps, turns, 1, throttled=True)
+    assert mean_level(seen) == pytest.approx(0.125 / 3)
+    assert launch_level(turn_times(steps, turns, 1)) == pytest.approx(0.025)
+    assert mean_level([]) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scaling.machine.cgroups import cpuset, quota_cpus, throttled_periods
+from scaling.machine.cgroups import cpuset, quota_cpus, quota_parents, quota_periods, throttled_periods
 from tests.scaling.machine.invented import write
 
 V2, CPU, CPUSET = "sys/fs/cgroup", "sys/fs/cgroup/cpu,cpuacct", "sys/fs/cgroup/cpuset"
@@ -104,4 +104,17 @@ def test_the_nearest_group_that_says_gives_the_cpu_set(tmp_path, texts, cpus):
 @pytest.mark.parametrize(("under", "folder"), [(UNDER_V2, f"{V2}/a/b"), (UNDER_V1, f"{CPU}/a/b")])
 def test_throttled_periods_are_counted(tmp_path, under, folder):
     texts = {f"{folder}/cpu.stat": "usage_usec 12\nnr_periods 23\nnr_throttled 21\nthrottled_usec 7\n"}
-    assert throttled_periods(write(tmp_path, under | texts)) == 21
+    root = write(tmp_path, under | texts)
+    assert (throttled_periods(root), quota_periods(root)) == (21, 23)
+
+
+def test_groups_with_a_quota_may_be_made_below_any_group_of_version_1(tmp_path):
+    root = write(tmp_path, UNDER_V1 | v1_quota(f"{CPU}/a/b", -1) | v1_quota(CPU, -1))
+    assert quota_parents(root) == [root / CPU / "a/b", root / CPU]
+
+
+def test_groups_with_a_quota_may_be_made_where_version_2_hands_the_controller_down(tmp_path):
+    handed_down = {f"{V2}/a/cgroup.subtree_control": "cpu memory\n", f"{V2}/a/b/cgroup.subtree_control": "memory\n"}
+    root = write(tmp_path, UNDER_V2 | handed_down)
+    assert quota_parents(root) == [root / V2 / "a"]
+    assert quota_parents(write(tmp_path / "other", UNDER_V2)) == []

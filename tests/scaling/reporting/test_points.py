@@ -36,6 +36,13 @@ def test_weak_scaling_is_said_and_its_speedup_is_called_scaled():
     assert ">scaled speedup" not in table("cores = [2]").headers
 
 
+def test_quotas_and_throttled_periods_have_columns_where_there_are_any():
+    limited = table("cores = [2]\nquota = [0.5, 1.5]")
+    assert (limited.headers[1], limited.headers[-3]) == ("quota", ">throttled")
+    assert [row[1] for row in limited.rows] == ["-", "0.5", "0.5", "1.5"]
+    assert "quota" not in table("cores = [2]").headers
+
+
 def test_a_point_that_is_disturbed_has_no_bar():
     (line,) = lines(
         "cores = [1, 2, 4]\nlaunches = 3", change=lambda row: stolen(row) if row.run.point.cores == 4 else row

@@ -77,6 +77,28 @@ def test_a_machine_without_smt_is_measured_with_one_thread_per_core_and_that_is_
     )
 
 
+def limits(toml: str, cores: int) -> list[tuple[int, float | None]]:
+    """Cores and quotas of the first launch."""
+    return [(run.point.cores, run.point.quota) for run in plan(study(toml), machine(cores)).runs if run.launch == 1]
+
+
+def test_quotas_are_an_axis_beside_one_core_without_a_quota():
+    measured = limits("quota = [0.5, 2]\ncores = [2]\ndesign = 'turns'", 2)
+    assert measured == [(1, None), (1, 0.5), (2, 0.5), (2, 2.0)]
+    assert limits("quota = ['none', 1.5]\ncores = [2]\ndesign = 'turns'", 2) == [(1, None), (2, None), (2, 1.5)]
+
+
+def test_a_quota_that_limits_nothing_is_left_out_and_said():
+    planned = plan(study("quota = 1.5\ncores = [1, 2]"), machine(2))
+    assert planned.notes == ("a quota of 1.5 CPUs does not limit 1 CPU, so that point is left out",)
+
+
+def test_quotas_take_turns_with_their_baseline():
+    (series,) = planning.series_of_points(run.point for run in plan(study("quota = [0.5, 1]"), machine(2)).runs)
+    assert {(point.cores, point.quota) for point in series} == {(1, None), (1, 0.5), (1, 1.0), (2, 0.5), (2, 1.0)}
+    assert series[0] == series[0].baseline
+
+
 def test_a_width_the_machine_lacks_is_refused_not_cut():
     with pytest.raises(StudyError, match=r"study 'test': cores=1 with smt=8 .* 8 cores of 1 thread"):
         plan(study("smt = 8"), machine(8))

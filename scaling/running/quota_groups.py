@@ -1,0 +1,90 @@
+"""Control groups with a CPU quota: made for a run, joined by its process, removed after it.
+
+In every period of a tenth of a second the threads of a group may use as much CPU time as its quota allows; then they
+are stopped until the next one begins, and the kernel counts a throttled period (bandwidth control: Turner, Rao & Rao,
+Linux Symposium 2010). This is what a CPU limit of a container is. Either version of control groups will do; a group is
+made below our own or, as version 2 has none below a group with processes, beside it.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from scaling.errors import StudyError
+from scaling.machine.cgroups import quota_parents
+
+# The period of the kernel's own default, and of container runtimes.
+PERIOD_MICROSECONDS = 100_000
+PREFIX = "scaling-quota-"
+
+
+class QuotaGroups:
+    """The groups of one sweep, below a folder where such groups can be made; StudyError where there is none."""
+
+    def __init__(self, quotas: Sequence[float], mark: str, root: Path = Path("/")) -> None:
+        self._mark = mark
+        self._number, self._made = 0, list[Path]()
+        self.parent = _parent(quotas, mark, root)
+
+    def make(self, quota: float) -> str:
+        """Make a group that may use so many CPUs' worth of time; its folder."""
+        self._number += 1
+        folder = self.parent / f"{PREFIX}{self._mark}-{self._number}"
+        try:
+            _make(folder, quota)
+        except OSError as error:
+            raise StudyError(f"no control group with a quota of {quota:g} CPUs can be made: {error}") from error
+        self._made.append(folder)
+        return str(folder)
+
+    def remove(self) -> None:
+        """Remove the groups whose processes have ended."""
+        self._made = [folder for folder in self._made if not _remove(folder)]
+
+
+def join(folder: str) -> None:
+    """Move this process into a group."""
+    (Path(folder) / "cgroup.procs").write_text("0")
+
+
+def remove_all(parent: Path, mark: str) -> None:
+    """Remove the groups of a sweep, by its mark."""
+    for folder in parent.glob(f"{PREFIX}{mark}-*"):
+        _remove(folder)
+
+
+def _parent(quotas: Sequence[float], mark: str, root: Path) -> Path:
+    """The nearest group below which one with a quota can be made, found out by making one."""
+    reason = "the cpu controller is not mounted, or not enabled for new groups"
+    for parent in quota_parents(root):
+        probe = parent / f"{PREFIX}{mark}-probe"
+        try:
+            _make(probe, max(quotas))
+        except OSError as error:
+            reason = f"{parent}: {error.strerror}"
+        else:
+            return parent
+        finally:
+            _remove(probe)
+    wanted = ", ".join(f"{quota:g}" for quota in quotas)
+    raise StudyError(
+        f"quota is {wanted} CPUs, but no control group with a CPU quota can be made here ({reason}); run it as root or "
+        "where the cpu controller is delegated to you, or leave quota out"
+    )
+
+
+def _make(folder: Path, quota: float) -> None:
+    folder.mkdir()
+    microseconds = round(quota * PERIOD_MICROSECONDS)
+    if (folder / "cpu.cfs_quota_us").exists():
+        (folder / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
+        (folder / "cpu.cfs_quota_us").write_text(str(microseconds))
+    else:
+        (folder / "cpu.max").write_text(f"{microseconds} {PERIOD_MICROSECONDS}")
+
+
+def _remove(folder: Path) -> bool:
+    """Whether a group is gone; one that has processes stays."""
+    with suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()

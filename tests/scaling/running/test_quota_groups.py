@@ -1,0 +1,104 @@
+"""Control groups with a CPU quota: those of an invented machine, and real ones where they can be made."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scaling.analysis import rules
+from scaling.errors import StudyError
+from scaling.machine.cgroups import quota_parents
+from scaling.results.rows import launch_of
+from scaling.running.quota_groups import QuotaGroups, join, remove_all
+from tests.runs import rows_of
+from tests.scaling.machine.invented import write
+
+V1 = {"proc/self/cgroup": "1:cpu:/\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n"}
+V2 = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cgroup.subtree_control": "cpu\n"}
+
+
+def possible():
+    """Whether this machine lets us make such groups."""
+    try:
+        QuotaGroups([1.0], "probe")
+    except StudyError:
+        return False
+    return True
+
+
+REAL = pytest.mark.skipif(not possible(), reason="no control group can be made here")
+
+
+def test_version_2_has_quota_and_period_in_one_file(tmp_path):
+    root = write(tmp_path, V2)
+    groups = QuotaGroups([0.5, 1.5], "mark", root)
+    assert groups.parent == root / "sys/fs/cgroup"
+    made = groups.make(1.5)
+    assert (Path(made) / "cpu.max").read_text() == "150000 100000"
+    join(made)
+    assert (Path(made) / "cgroup.procs").read_text() == "0"
+
+
+def test_a_machine_without_the_cpu_controller_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(StudyError) as refused:
+        QuotaGroups([0.5, 2.0], "mark", write(tmp_path, {"proc/self/cgroup": "0::/\n"}))
+    assert str(refused.value) == (
+        "quota is 0.5, 2 CPUs, but no control group with a CPU quota can be made here (the cpu controller is not "
+        "mounted, or not enabled for new groups); run it as root or where the cpu controller is delegated to you, or "
+        "leave quota out"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_named(tmp_path):
+    root = write(tmp_path, V1)
+    (root / "sys/fs/cgroup/cpu").chmod(0o555)
+    with pytest.raises(StudyError, match="sys/fs/cgroup/cpu: Permission denied"):
+        QuotaGroups([1.0], "mark", root)
+
+
+@REAL
+def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
+    groups = QuotaGroups([0.2], "test-real")
+    made = groups.make(0.2)
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from scaling.machine.cgroups import quota_cpus, quota_periods, throttled_periods\n"
+        "from scaling.running.quota_groups import join\n"
+        "join(sys.argv[1]); before = time.process_time()\n"
+        "while time.process_time() - before < 0.1: pass\n"
+        "print(quota_cpus(Path('/')), quota_periods(Path('/')), throttled_periods(Path('/')))\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code, made], capture_output=True, text=True, check=True).stdout
+    quota, periods, throttled = map(float, said.split())
+    assert quota == 0.2
+    assert periods >= throttled >= 3  # 100 ms of work at 20 ms per period
+    groups.remove()
+    assert not Path(made).exists()
+
+
+@REAL
+def test_groups_that_a_sweep_has_left_are_removed_by_its_mark():
+    groups = QuotaGroups([1.0], "test-left")
+    made, other = groups.make(1.0), QuotaGroups([1.0], "test-other").make(1.0)
+    remove_all(groups.parent, "test-left")
+    assert not Path(made).exists()
+    assert Path(other).exists()
+    remove_all(groups.parent, "test-other")
+
+
+@REAL
+def test_a_run_under_a_quota_is_throttled_and_its_row_counts_the_periods():
+    rows = rows_of("calibrated work=1", quota=0.5, max_seconds=0.4, in_company=True)
+    (free,) = {row.run.point.quota: row for row in rows if row.run.point.quota is None}.values()
+    limited = next(row for row in rows if row.run.point.quota == 0.5)
+    assert [row.outcome.status for row in rows] == ["ok"] * len(rows)
+    assert limited.witness.throttled_periods > 0
+    assert limited.witness.quota_periods >= limited.witness.throttled_periods
+    assert free.witness.throttled_periods in (0, None)
+    launch = launch_of(limited)
+    assert 0 < launch.throttled_share <= 1
+    assert not {doubt.rule for doubt in launch.doubts} & {rules.THROTTLED, rules.UNSTEADY, rules.WAITING}
+    assert not any([*parent.glob("scaling-quota-*")] for parent in quota_parents(Path("/")))
