@@ -6,7 +6,8 @@ import typer
 
 from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
-from scaling.api.results import load
+from scaling.api.deployment import deployments
+from scaling.api.results import Results, load
 from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, sizing_question
 from scaling.cli.options import Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
@@ -21,6 +22,7 @@ from scaling.reporting.capacity import (
     limits_table,
 )
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
+from scaling.reporting.deployment import FORMATS, deployment_lines
 from scaling.reporting.fits import caution_lines
 from scaling.reporting.promises import jobs_table, queues_table
 
@@ -78,6 +80,10 @@ def capacity(
         bool,
         typer.Option("--undisturbed", help="Promise for a machine without others, not for this host as it was."),
     ] = False,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="|".join(FORMATS), help="Print the sizes as limits to deploy instead."),
+    ] = None,
     physical: Physical = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
@@ -97,6 +103,7 @@ def capacity(
         "deadline": None if deadline is None else deadline_seconds(deadline),
         "response": response,
     }
+    _check_format(form, as_json)
     price = Price(1.0 if core_hour is None else core_hour, replica_hour)
     demand = Demand(quantile, work, epochs, arrivals)
     question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option, demand)
@@ -109,7 +116,9 @@ def capacity(
         )
     answers = results.limits() if question is None else results.answer(question)
     print_notes([*results.table_notes, *answers.notes])
-    if isinstance(answers, Limits):
+    if form is not None:
+        _print_deployments(results, answers, form)
+    elif isinstance(answers, Limits):
         _print_limits(answers, as_json)
     else:
         _print_answers(answers, as_json)
@@ -117,6 +126,21 @@ def capacity(
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+def _check_format(form: str | None, as_json: bool) -> None:
+    if form is not None and form not in FORMATS:
+        raise FitError(f"there is no format '{form}'; there are {', '.join(FORMATS)}")
+    if form is not None and as_json:
+        raise FitError(f"--format {form} and --json are different outputs; ask for one at a time")
+
+
+def _print_deployments(results: Results, sized: Answers | Limits, form: str) -> None:
+    """Sizes as limits to deploy; the status is 1 where a series gets none."""
+    sizes = deployments(results.sources, list(sized))
+    print_lines(*deployment_lines(sizes, form))
+    if any(size.cores is None for size in sizes):
+        raise typer.Exit(1)
 
 
 def _print_answers(answers: Answers, as_json: bool) -> None:

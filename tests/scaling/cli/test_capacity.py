@@ -1,5 +1,7 @@
 import json
 import re
+from dataclasses import replace
+from math import ceil
 
 import pytest
 
@@ -42,8 +44,42 @@ def test_several_series_make_a_table(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("form", "size"),
+    [("kubernetes", "    cpu: 9000m"), ("slurm", "#SBATCH --cpus-per-task=9"), ("systemd", "CPUQuota=900%")],
+)
+def test_capacity_prints_limits_to_deploy(sixteen_cores, form, size):
+    completed = scaling("capacity", sixteen_cores, "--throughput", 4.9, "--format", form)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("# give calibrated train 9 cores: more than 99 % sure of 4.9 items/s")
+    assert size in completed.stdout.splitlines()
+    assert scaling("capacity", sixteen_cores, "--throughput", 7000, "--format", form).returncode in (0, 1)
+
+
+def test_limits_to_deploy_need_no_question_and_no_folder(csv):
+    completed = scaling("capacity", csv(RAYTRACER), "--format", "slurm")
+    assert completed.returncode == 0, completed.stderr
+    assert "# memory was not measured, so none is requested" in completed.stdout
+    assert "--mem" not in completed.stdout
+
+
+def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
+    rows = [
+        replace(row, witness=replace(row.witness, max_rss_bytes=(100 + row.run.launch) * 2**20))
+        for row in laws()
+        if row.run.point.workload == "amdahl"
+    ]
+    folder = write_folder(rows, tmp_path / "mine")
+    completed = scaling("capacity", folder, "--efficiency", 0.6, "--format", "kubernetes")
+    most = 100 + max(row.run.launch for row in rows)
+    assert f"    memory: {most}Mi" in completed.stdout.splitlines()
+    assert f"    memory: {ceil(1.25 * most)}Mi" in completed.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
+        (["--format", "docker"], "there is no format 'docker'; there are kubernetes, slurm, systemd"),
+        (["--format", "slurm", "--json"], "--format slurm and --json are different outputs; ask for one at a time"),
         (["--throughput", 1, "--latency", 1], "--throughput and --latency are different questions"),
         (["--throughput", -1], "--throughput is -1, but it must be a number above 0"),
         (["--efficiency", 1.5], "--efficiency is 1.5, but it must be a number between 0 and 1"),

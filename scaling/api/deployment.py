@@ -1,0 +1,73 @@
+"""Answers to sizing questions as sizes to deploy: with the memory that launches had, and what quotas did to them."""
+
+from collections.abc import Iterator, Sequence
+
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.series import series_key
+from scaling.analysis.sizing.question import Answer, ScalingLimits
+from scaling.analysis.speedup import ScalingPoint, speedups
+from scaling.api.sources import Source
+from scaling.reporting.capacity import answer_sentence, limits_sentence
+from scaling.reporting.deployment import Deployment
+from scaling.reporting.words import count, percent, share
+from scaling.study.planning import Point
+
+
+def deployments(sources: Sequence[Source], sized: Sequence[Answer | ScalingLimits]) -> list[Deployment]:
+    """The size of every series, in order; of limits, the recommended one."""
+    by_node_type = {source.node_type: source for source in sources}
+    return [_deployment(by_node_type[one.fit.series.key.node_type], one) for one in sized]
+
+
+def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
+    cores, threads, replicas = _size(sized)
+    peaks = list(_peak_memory(source, sized.fit))
+    return Deployment(
+        name=sized.fit.series.label,
+        sentence=answer_sentence(sized) if isinstance(sized, Answer) else limits_sentence(sized),
+        cores=cores,
+        threads=threads,
+        core_threads=source.sizes.threads if source.sizes else 1,
+        replicas=replicas,
+        memory_bytes=max(peaks, default=None),
+        launches=len(peaks),
+        quotas=tuple(_quota_words(source, sized.fit)),
+    )
+
+
+def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
+    """Cores, threads of each, and how many of that size; where no size is enough by itself, those of the replicas."""
+    if isinstance(sized, ScalingLimits):
+        return sized.recommended, 1, None
+    if sized.allocation is not None:
+        return sized.allocation.cores, sized.allocation.threads, None
+    return (sized.replicas.cores, 1, sized.replicas.replicas) if sized.replicas else (None, 1, None)
+
+
+def _peak_memory(source: Source, fit: SeriesFit) -> Iterator[int]:
+    """The most memory that every launch of a series had at once."""
+    for summary in () if source.is_table else source.summaries:
+        if _belongs(summary.point, fit):
+            launches = (*summary.used, *summary.disturbed)
+            yield from (launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None)
+
+
+def _belongs(point: Point, fit: SeriesFit) -> bool:
+    key = fit.series.key.on_any_node_type
+    return series_key(point) in (key.parts or (key,))
+
+
+def _quota_words(source: Source, fit: SeriesFit) -> Iterator[str]:
+    """What points of the same settings under a CPU quota did."""
+    for point in () if source.is_table else speedups(source.summaries):
+        settings = point.summary.point
+        if settings.quota is not None and _belongs(settings.without_quota, fit) and point.efficiency:
+            yield _quota_sentence(point, settings.quota)
+
+
+def _quota_sentence(point: ScalingPoint, quota: float) -> str:
+    throttled = point.summary.throttled_share
+    periods = "" if throttled is None else f", throttled in {share(throttled)} of the periods"
+    assert point.efficiency
+    where = count(point.summary.point.cores, "core")
+    return f"a quota of {1000 * quota:.0f}m on {where}: efficiency {percent(point.efficiency.value)}{periods}"
