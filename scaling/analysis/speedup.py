@@ -131,8 +131,10 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> Scali
 
 
 def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
-    """Whether a program takes as long as on one core while its CPU time grows with the cores."""
-    if baseline is None or summary is baseline or not (summary.step and baseline.step):
+    """Whether a program takes as long as on one core while its CPU time, but not its items, grows with the cores."""
+    if baseline is None or summary is baseline or summary.point.scale == "weak":
+        return False
+    if not (summary.step and baseline.step):
         return False
     launches = (*summary.used, *baseline.used)
     if not (summary.used and baseline.used) or not all(launch.whole_process for launch in launches):

@@ -298,7 +298,7 @@ def _limits(
     study: Study, counts: Sequence[int], smt: int, notes: dict[str, None]
 ) -> Iterator[tuple[int, float | None]]:
     """Core counts with the quotas that limit them; one core without a quota is always among them."""
-    quotas = [None if quota == "none" else quota for quota in study.quota]
+    quotas = [quota if isinstance(quota, float) else None for quota in study.quota]
     for cores in counts:
         if cores == 1 and None not in quotas:
             yield cores, None

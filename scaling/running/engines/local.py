@@ -55,7 +55,7 @@ class LocalEngine:
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
         processes.adopt_orphans()
         self.notify = notify
-        quotas = [quota for quota in study.quota if quota != "none"]
+        quotas = [quota for quota in study.quota if isinstance(quota, float)]
         self.groups = QuotaGroups(quotas, self.mark) if quotas else None
         self.scratch = Scratch()
         self.reaper = Reaper(self.mark, held_open, self.scratch.folder, self.groups and self.groups.parent)

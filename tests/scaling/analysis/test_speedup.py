@@ -214,3 +214,20 @@ def test_a_program_of_fixed_time_has_no_speedup(seconds, busy, whole, fixed):
     point = speedups(summarize(made))[1]
     assert (point.speedup is None) == fixed
     assert (rules.FIXED_TIME in {doubt.rule for doubt in point.doubts}) == fixed
+
+
+def test_a_program_whose_items_grow_with_the_cores_may_take_as_long_as_on_one():
+    one = points('scale = "weak"')[0]
+    made = [
+        Launch(
+            replace(one, cores=cores),
+            number,
+            1 + number / 1000,
+            items=cores,
+            cpus_busy=float(cores),
+            whole_process=True,
+        )
+        for cores in (1, 2)
+        for number in range(1, 6)
+    ]
+    assert speedups(summarize(made))[1].speedup.value == pytest.approx(2.0)
