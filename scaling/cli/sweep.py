@@ -99,7 +99,8 @@ def _next_steps(results: Results, more_launches: str) -> list[str]:
     """What to type next: more launches where points are not known well enough, and what the others answer."""
     points = results.sources[0].points
     unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
-    usable = Counter(point.summary.point.baseline for point in points if point.valid)
+    unlimited = (point for point in points if point.valid and point.summary.point.quota is None)
+    usable = Counter(point.summary.point.baseline for point in unlimited)
     answers = {"fit": "the law of each series"} if max(usable.values(), default=0) >= LEAST_COUNTS else {}
     answers |= {"capacity": "how many cores to give"} if max(usable.values(), default=0) > 1 else {}
     folder = shlex.quote(str(results.path))

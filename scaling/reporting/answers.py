@@ -14,10 +14,11 @@ LEAST_GAIN = 1.05
 
 
 def answers(points: Iterable[ScalingPoint]) -> list[str]:
-    """A sentence for every series."""
+    """A sentence for every series; points under a CPU quota are in none."""
     by_series: dict[Point, list[ScalingPoint]] = {}
     for point in points:
-        by_series.setdefault(point.summary.point.baseline, []).append(point)
+        if point.summary.point.quota is None:
+            by_series.setdefault(point.summary.point.baseline, []).append(point)
     return [_answer(baseline.subject, series) for baseline, series in by_series.items()]
 
 
