@@ -28,16 +28,16 @@ STUDIES = ("smt", "placement", "threads", "weak", "infer")
 SOCKETS, CORES_PER_SOCKET, THREADS_PER_CORE = 2, 8, 2
 NOISE, STEPS = 0.02, 20
 # What threads of several sockets lose to each other for every core, and threads beyond the CPUs for each of them.
-APART, OVERSUBSCRIBED = 0.004, 0.03
+APART, OVERSUBSCRIBED = 0.001, 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
     """What decides how a made-up network scales.
 
-    `serial` is of its step, `memory` the share of the rest that waits for memory, which `channels` cores of a socket
-    saturate; `smt_yield` is what a second thread brings, `at_once` how many operations can run at once, and `batch` how
-    much longer a step of the usual batch is than one of a single item.
+    `serial` is of its step, `memory` the share of the rest that waits for memory, which a socket serves as fast as
+    `channels` cores ask; `smt_yield` is what a second thread brings, `at_once` how many operations can run at once, and
+    `batch` how much longer a step of the usual batch is than one of a single item.
     """
 
     seconds: float
@@ -76,10 +76,12 @@ def step_seconds(network: Network, run: Run) -> float:
     sockets = len({cpu // (CORES_PER_SOCKET * THREADS_PER_CORE) for cpu in cpus})
     workers, waste = _workers(network, point, len(cpus))
     cores = workers / point.smt * (1.0 + network.smt_yield * (point.smt - 1))
-    shared = (1.0 - network.memory) / cores + network.memory / min(cores, network.channels * sockets)
     serial = _serial(network, point)
     if point.scale == "weak":
-        return network.seconds * point.cores / float(scaled_speedup(1.0 / shared, serial))
+        return network.seconds * point.cores / float(scaled_speedup(cores, serial))
+    # Memory serves one core more after another less and less, as a queue does.
+    memory = (1.0 / cores + 1.0 / (network.channels * sockets)) / (1.0 + 1.0 / network.channels)
+    shared = (1.0 - network.memory) / cores + network.memory * memory
     crossing = APART * point.cores * (sockets - 1)
     return network.seconds * _batch(network, point) * (serial + (1.0 - serial) * shared + crossing) * waste
 

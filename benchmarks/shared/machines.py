@@ -56,6 +56,11 @@ def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1
     )
 
 
+def launch_chance(run: Run, seed: object = "") -> random.Random:
+    """The chance of a launch: the same for the same launch, whatever settings points have learnt to have since."""
+    return random.Random(f"{seed}{run.key} {run.seed}".replace(", quota=None", ""))
+
+
 class AmdahlMachine:
     """Runs nothing: every step takes as long as Amdahl's law says, launches a little more or less than that.
 
@@ -70,7 +75,7 @@ class AmdahlMachine:
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         for run in runs:
             items = run.point.cores if run.point.scale == "weak" else 1
-            chance = random.Random(f"{run.key} {run.seed}").gauss(0, self.noise)
+            chance = launch_chance(run).gauss(0, self.noise)
             seconds = self.one_core_seconds * items * self._relative_time(run.point) * exp(chance)
             yield row(run, step_seconds=(seconds,) * 20, items_per_step=items)
 

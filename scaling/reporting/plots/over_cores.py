@@ -42,7 +42,7 @@ from scaling.study.planning import Point
 
 # How the laws look, in the order in which they are listed.
 LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
-LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", ":")
+LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", "-")
 # How far beyond the marks a law is drawn on a linear axis.
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"

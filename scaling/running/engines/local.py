@@ -58,7 +58,8 @@ class LocalEngine:
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
         self.groups = QuotaGroups(quotas, self.mark) if quotas else None
         self.scratch = Scratch()
-        self.reaper = Reaper(self.mark, held_open, self.scratch.folder, self.groups and self.groups.parent)
+        groups = None if self.groups is None else self.groups.parent
+        self.reaper = Reaper(self.mark, held_open, self.scratch.folder, groups)
         self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
