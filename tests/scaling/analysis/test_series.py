@@ -100,7 +100,7 @@ def test_the_series_with_both_stands_for_its_parts():
     assert without_parts(plain) == plain
 
 
-def test_time_is_for_the_items_of_one_core_so_that_weak_scaling_is_treated_alike():
+def test_time_is_for_the_items_of_one_core_under_weak_scaling():
     weak = [
         replace(launch, items=3 * launch.point.cores)
         for launch in launches('cores = [2]\nlaunches = 1\nscale = "weak"')
@@ -108,7 +108,7 @@ def test_time_is_for_the_items_of_one_core_so_that_weak_scaling_is_treated_alike
     (series,) = series_of(weak)
     assert series.work == 3.0
     one, two = (observation.launch_seconds[0] for observation in series.observations)
-    assert (one, two) == pytest.approx((1.0, 0.55 / 2), rel=1e-4)
+    assert (one, two) == pytest.approx((1.0, 1 / 1.9), rel=1e-4)
 
 
 def test_a_run_that_failed_is_no_launch():

@@ -54,7 +54,7 @@ def test_the_trend_is_that_of_generalised_least_squares_with_the_whole_covarianc
     covariance = np.linalg.inv(design.T @ inverse @ design)
     slope = (covariance @ design.T @ inverse @ values)[1]
     expected = 2 * stats.t.sf(abs(slope) / np.sqrt(covariance[1, 1]), 12)
-    assert _trend(cores, logs, values, spread, shared, 12)[1] == pytest.approx(expected, rel=1e-8)
+    assert _trend(cores, lean, values, spread, shared, 12)[1] == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_slow_baseline_falls():
