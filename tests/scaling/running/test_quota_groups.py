@@ -61,8 +61,8 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path):
 
 @REAL
 def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
-    groups = QuotaGroups([0.2], "test-real")
-    made = groups.make(0.2)
+    groups = QuotaGroups([0.05], "test-real")
+    made = groups.make(0.05)
     code = (
         "import sys, time; from pathlib import Path\n"
         "from scaling.machine.cgroups import quota_cpus, quota_periods, throttled_periods\n"
@@ -73,8 +73,8 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
     )
     said = subprocess.run([sys.executable, "-c", code, made], capture_output=True, text=True, check=True).stdout
     quota, periods, throttled = map(float, said.split())
-    assert quota == 0.2
-    assert periods >= throttled >= 3  # 100 ms of work at 20 ms per period
+    assert quota == 0.05
+    assert periods >= throttled >= 3  # 100 ms of work at 5 ms per period
     groups.remove()
     assert not Path(made).exists()
 
@@ -91,9 +91,9 @@ def test_groups_that_a_sweep_has_left_are_removed_by_its_mark():
 
 @REAL
 def test_a_run_under_a_quota_is_throttled_and_its_row_counts_the_periods():
-    rows = rows_of("calibrated work=1", quota=0.5, max_seconds=0.4, in_company=True)
+    rows = rows_of("calibrated work=1", quota=0.1, max_seconds=0.4, in_company=True)
     (free,) = {row.run.point.quota: row for row in rows if row.run.point.quota is None}.values()
-    limited = next(row for row in rows if row.run.point.quota == 0.5)
+    limited = next(row for row in rows if row.run.point.quota == 0.1)
     assert [row.outcome.status for row in rows] == ["ok"] * len(rows)
     assert limited.witness.throttled_periods > 0
     assert limited.witness.quota_periods >= limited.witness.throttled_periods
