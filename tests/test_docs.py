@@ -106,12 +106,13 @@ def test_every_name_of_the_library_exists(document):
 @pytest.mark.parametrize("page", ["fit.md", "capacity.md", "profile.md"])
 def test_the_output_shown_for_an_example_is_what_the_program_prints(page, monkeypatch):
     monkeypatch.chdir(ROOT)
-    [block] = re.findall(
-        r"^```\n\$ scaling (.*? docs/examples/.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE
-    )
-    command_line, *lines = block.splitlines()
-    printed = CliRunner().invoke(app, shlex.split(command_line)).stdout.splitlines()
-    assert [line for line in lines if line != "…" and line.rstrip() not in map(str.rstrip, printed)] == []
+    text = (DOCS / page).read_text()
+    blocks = re.findall(r"^```\n\$ scaling ([^\n]*? docs/examples/.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert blocks
+    for block in blocks:
+        command_line, *lines = block.splitlines()
+        printed = CliRunner().invoke(app, shlex.split(command_line)).stdout.splitlines()
+        assert [line for line in lines if line != "…" and line.rstrip() not in map(str.rstrip, printed)] == []
 
 
 def test_the_page_about_figures_lists_every_figure():
