@@ -326,6 +326,9 @@ def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _adjust(launch: Launch, by: Slope | None) -> Adjusted | None:
+    """A launch adjusted for what others took; None where that cannot be told, as from what its own quota took."""
+    if launch.point.quota is not None:
+        return None
     if launch.point.cores * launch.point.smt == 1:
         return adjust_one_cpu(launch.turns)
     return adjust(launch.turns, by) if by else None

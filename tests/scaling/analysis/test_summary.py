@@ -189,3 +189,13 @@ def test_quantiles_are_of_all_steps_of_launches_disturbed_or_not_with_an_interva
     assert tail.low < tail.value < tail.high
     assert summary.quantile(0.999) is None
     assert [one.level for one in summary.step_times] == [1.00, 1.01, 0.99, summary.step.value]
+
+
+@pytest.mark.parametrize("quota", [None, 0.5])
+def test_launches_under_a_quota_are_not_adjusted_to_the_cpu_time_that_it_left_them(quota):
+    point = replace(launches(1.0)[0].point, cores=1, quota=quota)
+    turns = tuple(TurnTimes(number, 0.2, (0.2,), 0.5, foreign=0.5, waited=0.5, cpus_busy=0.5) for number in (1, 2, 3))
+    made = [Launch(point, number, 0.2 + number / 1000, 1, turns=turns) for number in range(1, 6)]
+    (summary,) = summarize(made)
+    assert (summary.verdict is Verdict.DISTURBED) == (quota is not None)
+    assert any(doubt.rule is rules.ADJUSTED for doubt in summary.doubts) == (quota is None)
