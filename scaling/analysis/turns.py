@@ -5,11 +5,11 @@ process takes one turn, in random order, so that what the machine does to one po
 A run that had the machine to itself from its first step to its last (`design = "apart"`) has no turns.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from math import sqrt
+from math import isinf, sqrt
 from statistics import fmean, median
 
 from scaling.analysis import rules
@@ -181,14 +181,14 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
 
 def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
-    if min(steps) >= 2 * WINDOW_SECONDS:
-        return list(steps)
     ends = list(accumulate(steps))
-    count = max(1, round(ends[-1] / WINDOW_SECONDS))
-    middles = [end - seconds / 2 for end, seconds in zip(ends, steps, strict=True)]
-    cuts = [0, *(bisect_left(middles, ends[-1] * window / count) for window in range(1, count)), len(steps)]
-    spans = [(start, end) for start, end in pairwise(cuts) if start < end]
-    return [steps[start] if end - start == 1 else median(steps[start:end]) for start, end in spans]
+    total = ends[-1]
+    if min(steps) >= 2 * WINDOW_SECONDS or isinf(total):
+        return list(steps)
+    per_second = max(1, round(total / WINDOW_SECONDS)) / total
+    windows = [int((end - seconds / 2) * per_second) for end, seconds in zip(ends, steps, strict=True)]
+    cuts = [0, *(step for step in range(1, len(steps)) if windows[step] != windows[step - 1]), len(steps)]
+    return [steps[start] if end - start == 1 else median(steps[start:end]) for start, end in pairwise(cuts)]
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:

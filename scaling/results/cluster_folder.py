@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from scaling.errors import StoreError
-from scaling.results.files import read_regular_text
+from scaling.results.files import open_regular, read_regular_text
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.ledger import Entry, Event, Ledger, entry_from_json, entry_to_json
 from scaling.results.store import ROWS
@@ -83,11 +83,11 @@ def _has_rows(path: Path) -> bool:
 
 def count_rows(folder: Path) -> int:
     """How many runs of a node type have a row: whole lines, for the last may just be written."""
-    path = folder / ROWS.file
-    if not path.exists():
+    try:
+        with open_regular(folder / ROWS.file) as lines:
+            return sum(line.endswith(b"\n") for line in lines)
+    except OSError:
         return 0
-    with path.open("rb") as lines:
-        return sum(line.endswith(b"\n") for line in lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,3 +160,13 @@ def test_what_was_lost_is_that_of_the_median_quiet_turn():
     loud = TurnTimes(1, 2.0, (2.0,), 0.5, stolen=0.5)
     assert share_taken([*turns, loud]) == pytest.approx(0.02)
     assert share_taken([loud]) == share_taken([]) == 0.0
+
+
+def test_steps_that_together_take_longer_than_a_number_holds_are_windows_by_themselves():
+    (turn,) = turn_times([0.1, 1.7e308, 1.7e308], [Turn(1, 3, 0, 1.0)], 1)
+    assert turn.windows == (0.1, 1.7e308, 1.7e308)
+
+
+def test_an_absurdly_long_step_leaves_the_windows_of_the_others():
+    (turn,) = turn_times([0.1, 0.1, 1e15], [Turn(1, 3, 0, 1.0)], 1)
+    assert turn.windows == (0.1, 1e15)

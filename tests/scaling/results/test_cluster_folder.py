@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.cluster_folder import Journal, read_journal
+from scaling.results.cluster_folder import Journal, count_rows, read_journal
 
 
 def test_what_was_written_is_there_for_the_next_driver(tmp_path):
@@ -31,3 +31,8 @@ def test_a_torn_last_line_is_passed_over_and_set_aside(tmp_path):
     again = Journal(tmp_path)
     assert not again.ledger.accepts("epyc", "k", 1)
     again.close()
+
+
+def test_a_folder_in_the_place_of_rows_has_none(tmp_path):
+    (tmp_path / "rows.jsonl").mkdir()
+    assert count_rows(tmp_path) == 0
