@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from math import isinf, sqrt
+from math import sqrt
 from statistics import fmean, median
 
 from scaling.analysis import rules
@@ -28,6 +28,9 @@ LARGEST_SHARE = 0.5
 
 # The two speeds of a CPU that has neighbours last from a tenth of a second on: within a window there is one of them.
 WINDOW_SECONDS = 0.25
+
+# No turn has taken thousands of years.
+LONGEST_SECONDS = 1e12
 
 # The fast level is where the fastest twentieth of the windows ends, and as wide as windows of one speed scatter.
 FASTEST_SHARE = 0.05
@@ -131,7 +134,7 @@ def turn_times(
         TurnTimes(
             round=turn.round,
             seconds=fmean(steps) if throttled else median(steps),
-            windows=(fmean(steps),) if throttled else tuple(_windows(steps)),
+            windows=(sum(seconds / len(steps) for seconds in steps),) if throttled else tuple(_windows(steps)),
             disturbance=_disturbance(turn, cpus),
             stolen=(turn.steal_seconds or 0.0) / turn.seconds,
             foreign=(turn.foreign_seconds or 0.0) / turn.seconds,
@@ -183,7 +186,7 @@ def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
     ends = list(accumulate(steps))
     total = ends[-1]
-    if min(steps) >= 2 * WINDOW_SECONDS or isinf(total):
+    if min(steps) >= 2 * WINDOW_SECONDS or total > LONGEST_SECONDS:
         return list(steps)
     per_second = max(1, round(total / WINDOW_SECONDS)) / total
     windows = [int((end - seconds / 2) * per_second) for end, seconds in zip(ends, steps, strict=True)]
