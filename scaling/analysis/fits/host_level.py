@@ -14,6 +14,7 @@ variance, random effects), and the latter is that of Student's prediction of one
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -79,12 +80,31 @@ def host_level(host: Sequence[HostTurns]) -> HostLevel:
 
 
 def statistic_level(host: Sequence[HostTurns], statistic: Callable[[StepTimes], float | None]) -> HostLevel | None:
-    """The same of a statistic of all steps of a launch, such as a quantile; None where too few launches have it."""
+    """The same of a statistic of all steps of a launch, such as a quantile; None where too few launches have it.
+
+    There is one value per launch, and few launches may all have met a host at its best. So a count is no better than
+    it is together with the counts beside it.
+    """
     ratios = [tuple(_statistic_ratios(one.steps, statistic)) for one in host]
     known = [
         replace(one, ratios=values) for one, values in zip(host, ratios, strict=True) if len(values) >= LEAST_LAUNCHES
     ]
-    return host_level(known) if known else None
+    return _no_better(host_level(known), host_level(_with_beside(known))) if known else None
+
+
+def _with_beside(host: Sequence[HostTurns]) -> list[HostTurns]:
+    """Every count with the launches of the counts beside it."""
+    beside = [host[max(index - 1, 0) : index + 2] for index in range(len(host))]
+    return [
+        replace(one, ratios=tuple(chain.from_iterable(other.ratios for other in others)))
+        for one, others in zip(host, beside, strict=True)
+    ]
+
+
+def _no_better(own: HostLevel, together: HostLevel) -> HostLevel:
+    """The shape of counts taken together, with the larger of both means and standard deviations."""
+    means = tuple(map(max, own.means, together.means))
+    return replace(together, means=means, deviations=tuple(map(max, own.deviations, together.deviations)))
 
 
 def _statistic_ratios(

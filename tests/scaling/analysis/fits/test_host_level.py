@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.host_level import UNDISTURBED, TurnDelay, host_level, slowdown_at
+from scaling.analysis.fits.host_level import UNDISTURBED, TurnDelay, host_level, slowdown_at, statistic_level
 from scaling.analysis.series import HostTurns
+from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import HostSlowdown
 
 
@@ -50,3 +53,22 @@ def test_a_count_that_was_not_measured_has_a_slowdown_between_its_neighbours():
     between = slowdown_at([QUIET, BUSY], 4.0)
     assert (between.p50, between.turns) == (pytest.approx(1.0 + (BUSY.slowdown.p50 - 1.0) / 2.0), 0)
     assert slowdown_at([], 4.0) is None
+
+
+def steps_on(cpus, *ratios):
+    steps = tuple(step_times([ratio] * 30, level=1.0) for ratio in ratios)
+    return replace(turns_on(cpus, *[(1.0,)] * len(ratios)), steps=steps)
+
+
+def test_launches_that_all_met_the_host_at_its_best_are_no_better_than_those_beside_them():
+    lucky, others = steps_on(4.0, *[1.0] * 5), [steps_on(cpus, 1.0, 1.25, 1.0, 1.25, 1.0) for cpus in (2.0, 8.0)]
+    level = statistic_level([others[0], lucky, others[1]], lambda steps: steps.mean)
+    assert 0.0 < level.at(4.0).mean < level.at(2.0).mean
+    assert level.at(4.0).deviation > 0.1
+    alone = statistic_level([lucky], lambda steps: steps.mean)
+    assert (alone.at(4.0).mean, alone.at(4.0).deviation) == (pytest.approx(0.0, abs=1e-9), 0.0)
+
+
+def test_a_statistic_that_too_few_launches_have_is_not_known():
+    assert statistic_level([steps_on(1.0, 1.0, 1.1)], lambda steps: steps.mean) is None
+    assert statistic_level([steps_on(1.0, 1.0, 1.1, 1.2)], lambda steps: steps.quantile(0.99)) is None
