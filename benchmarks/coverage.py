@@ -50,7 +50,7 @@ from scaling.analysis.fits.verdict import LARGEST_DOUBT, ClockUnknown, Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.laws import AMDAHL, STRONG_LAWS, USL, Law
 from scaling.analysis.sample_size import launches_needed
-from scaling.analysis.series import Observation, Series, selected_series
+from scaling.analysis.series import UNEVEN, Observation, Series, selected_series
 from scaling.analysis.sizing.inverses import speedup_limit
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.speedup import speedups
@@ -81,9 +81,9 @@ OF_FIGURES = (0.93, 0.97)
 FRACTIONS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.5, 0.9)
 
 
-def amdahl(measured: Series, *, smt_free: bool = False) -> FittedLaw:
+def amdahl(measured: Series) -> FittedLaw:
     """Amdahl's law alone, which is all that most cells look at."""
-    return fit_law(fit_problem(AMDAHL, counts(measured), smt_free=smt_free))
+    return fit_law(fit_problem(AMDAHL, counts(measured)))
 
 
 def share(good: Callable[[np.random.Generator], bool]) -> Measure:
@@ -210,13 +210,14 @@ def finds_smt_yield(truth: Truth, what: str) -> Measure:
     """Median estimates of φ and s where threads share cores, or how often their intervals hold the truth."""
 
     def measure(sets: int, chance: np.random.Generator) -> float:
-        fits = [amdahl(series(truth, chance), smt_free=True) for _ in range(sets)]
+        fits = [amdahl(series(truth, chance)) for _ in range(sets)]
         if what == "φ":
-            return float(np.median([abs((fitted.smt_yield or 0.0) - truth.smt_yield) for fitted in fits]))
+            return float(np.median([abs(fitted.smt_yields[0] - truth.smt_yield) for fitted in fits]))
         if what == "s":
             return float(abs(np.median([fitted.contention for fitted in fits]) / truth.serial - 1.0))
         intervals = [
-            smt_yield_interval(fitted) if what == "φ covered" else contention_interval(fitted) for fitted in fits
+            smt_yield_interval(fitted, UNEVEN) if what == "φ covered" else contention_interval(fitted)
+            for fitted in fits
         ]
         aim = truth.smt_yield if what == "φ covered" else truth.serial
         return float(np.mean([(interval.low or 0.0) <= aim <= (interval.high or 1.0) for interval in intervals]))

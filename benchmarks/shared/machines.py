@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
@@ -82,3 +82,61 @@ class AmdahlMachine:
     def _relative_time(self, point: Point) -> float:
         scale: Scale = "weak" if point.scale == "weak" else "strong"
         return float(relative_time(point.cores, self.serial, scale=scale))
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a network scales: the universal scalability law, with as many items per step whatever its cores."""
+
+    serial: float
+    coherency: float = 0.0
+    one_core_seconds: float = 0.4
+    items: int = 32
+
+    def seconds(self, cores: float) -> float:
+        """The time of a step on so many cores, of which those with several threads count by their yield."""
+        return self.one_core_seconds * ((1 - self.serial) / cores + self.serial + self.coherency * (cores - 1))
+
+
+NETWORKS = {
+    "alexnet": Network(0.02),
+    "autoenc": Network(0.15, 0.002),
+    "deepq": Network(0.08, 0.001),
+    "memnet": Network(0.4),
+    "residual": Network(0.01, 0.0002),
+    "seq2seq": Network(0.25, 0.004),
+    "speech": Network(0.005),
+    "vgg": Network(0.03, 0.0005),
+}
+# What a core does with so many threads over what it does with one.
+SMT_YIELDS = {1: 1.0, 2: 1.25, 4: 1.35, 8: 1.3}
+
+
+class SmtMachine:
+    """Runs nothing: every network scales as it does, cores count by the yield of their threads, launches vary by 2 %.
+
+    With `interference`, every further thread of every core slows all of them down by so much: no yield describes that.
+    """
+
+    def __init__(self, seed: int = 1, noise: float = 0.02, interference: float = 0.0) -> None:
+        self.seed = seed
+        self.noise = noise
+        self.interference = interference
+
+    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
+        for run in runs:
+            chance = random.Random(f"{self.seed} {run.key} {run.seed}").gauss(0, self.noise)
+            seconds = self.seconds(run.point.workload, run.point.cores, run.point.smt) * exp(chance)
+            yield row(run, step_seconds=(seconds,) * 20, items_per_step=NETWORKS[run.point.workload].items)
+
+    def seconds(self, name: str, cores: int, threads: int) -> float:
+        """The time of a step without noise."""
+        network = NETWORKS[name]
+        slower = 1.0 + self.interference * (threads - 1) * cores
+        return network.seconds(cores * SMT_YIELDS[threads]) * slower
+
+
+def smt_study(cores: str = "[1, 2, 4, 8, 12, 16, 20]", networks: Iterable[str] = NETWORKS) -> Study:
+    """A study of the networks on one to eight threads of every core."""
+    names = ", ".join(f'"{name}"' for name in networks)
+    return study(f"name = 'threads'\nworkloads = [{names}]\ncores = {cores}\nsmt = [1, 2, 4, 8]\nlaunches = 5\n")

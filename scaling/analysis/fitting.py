@@ -11,7 +11,8 @@ The pieces are `least_squares` and `profile_likelihood` (one law), `selection` (
 predictions).
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf
 
@@ -57,10 +58,24 @@ from scaling.analysis.fits.verdict import (
     verdict,
 )
 from scaling.analysis.laws import AMDAHL, LAWS, SIMPLEST, USL, Law
-from scaling.analysis.series import Series
+from scaling.analysis.series import UNEVEN, Series, SeriesKey, smt_levels
 from scaling.analysis.sizing.inverses import speedup_limit
 from scaling.analysis.truth import TruthCheck
 from scaling.errors import FitError
+
+
+@dataclass(frozen=True, slots=True)
+class SmtYield:
+    """What each further thread of a core is worth, in cores, where cores have so many threads; `UNEVEN` is any."""
+
+    threads: int
+    per_thread: Estimate
+
+    @property
+    def of_core(self) -> Estimate | None:
+        """What a core with all these threads does over one with a single thread; None where numbers differ."""
+        further = self.threads - 1
+        return None if self.threads == UNEVEN else self.per_thread.map(lambda each: 1.0 + further * each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +93,7 @@ class LawFigures:
     coherency: Estimate | None = None
     peak_cores: Estimate | None = None
     speedup_limit: Estimate | None = None
-    smt_yield: Estimate | None = None
+    smt_yields: tuple[SmtYield, ...] = ()
     bootstrap: Estimate | None = None
 
 
@@ -122,7 +137,10 @@ class LawFit:
 
 @dataclass(frozen=True, slots=True)
 class SeriesFit:
-    """All that can be said of a series."""
+    """All that can be said of a series.
+
+    Of a series with several numbers of threads per core together, `levels` are the fits of each of them by itself.
+    """
 
     series: Series
     laws: tuple[LawFit, ...]
@@ -135,6 +153,7 @@ class SeriesFit:
     karp_flatt: KarpFlattSeries
     held_out: HeldOut | None
     cautions: tuple[Caution, ...]
+    levels: tuple["SeriesFit", ...] = ()
 
     @property
     def chosen(self) -> LawFit:
@@ -186,9 +205,9 @@ class SeriesFit:
 def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
     """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
     laws = _laws_of(series, laws)
-    series, smt_free, left_out = _usable(series)
-    seen, clock = select_clock(series, SIMPLEST[series.scale], smt_free=smt_free)
-    fitted_laws = _fit_laws(seen, laws, smt_free)
+    series, left_out = _usable(series)
+    seen, clock = select_clock(series, SIMPLEST[series.scale])
+    fitted_laws = _fit_laws(seen, laws)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
     means = resample_means(seen, resamples, seed) if resamples and seen.pure_df else None
     fits = tuple(_law_fit(fitted, series, means) for fitted in fitted_laws)
@@ -217,25 +236,39 @@ def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLE
 def fit_all(
     series: Iterable[Series], laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES
 ) -> tuple[list[SeriesFit], list[FitError]]:
-    """Every series that can be fitted, and for each that cannot the reason."""
+    """Every series that can be fitted, those of several SMT levels with the levels, and why others cannot be."""
     fits, complaints = [], []
     for one in series:
         try:
             fits.append(fit(one, laws, resamples=resamples))
         except FitError as error:
             complaints.append(error)
-    return fits, complaints
+    by_key = {one.series.key: one for one in fits}
+    return [_with_levels(one, by_key) for one in fits], complaints
 
 
-def _usable(series: Series) -> tuple[Series, bool, tuple[Caution, ...]]:
-    """The observations that can be fitted, whether the yield of second threads can be sought, and what was left out."""
-    physical = series.without_siblings()
-    shared = len(series.observations) - len(physical.observations)
-    if len(set(physical.cores)) < 2:
+def _with_levels(fitted: SeriesFit, by_key: Mapping[SeriesKey, SeriesFit]) -> SeriesFit:
+    parts = tuple(by_key[part] for part in fitted.series.key.parts if part in by_key)
+    return replace(fitted, levels=parts) if parts else fitted
+
+
+def without_levels(fits: Sequence[SeriesFit]) -> list[SeriesFit]:
+    """The fits without those of single SMT levels that are also fitted together."""
+    parts = {part for one in fits for part in one.series.key.parts}
+    return [one for one in fits if one.series.key not in parts]
+
+
+def _usable(series: Series) -> tuple[Series, tuple[Caution, ...]]:
+    """The observations that can be fitted, those of SMT levels with two counts among them, and what was left out."""
+    levels = smt_levels(series.observations)
+    counted = Counter(levels)
+    usable = tuple(
+        one for one, level in zip(series.observations, levels, strict=True) if level == 1 or counted[level] > 1
+    )
+    if len(set(series.without_siblings().cores)) < 2:
         raise FitError(_too_few_counts(series))
-    if shared >= 2:
-        return series, True, ()
-    return physical, False, (SmtYieldUnknown(),) if shared else ()
+    left_out = (SmtYieldUnknown(),) if len(usable) < len(series.observations) else ()
+    return replace(series, observations=usable), left_out
 
 
 def _too_few_counts(series: Series) -> str:
@@ -265,12 +298,12 @@ def _laws_of(series: Series, laws: Sequence[Law]) -> tuple[Law, ...]:
     return of_scale
 
 
-def _fit_laws(seen: Counts, laws: Sequence[Law], smt_free: bool) -> tuple[FittedLaw, ...]:
+def _fit_laws(seen: Counts, laws: Sequence[Law]) -> tuple[FittedLaw, ...]:
     """Those of the laws asked for that there are enough counts for."""
     possible = [law for law in laws if np.unique(seen.cores).size >= law.least_counts]
     if not possible:
         raise FitError(f"the {USL.title} has three parameters and needs three core counts; ask for {AMDAHL.name}")
-    return tuple(fit_law(fit_problem(law, seen, smt_free=smt_free)) for law in possible)
+    return tuple(fit_law(fit_problem(law, seen)) for law in possible)
 
 
 def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
@@ -278,7 +311,7 @@ def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
     usl = fitted.problem.law.has_peak
     resampled = None
     if means is not None:
-        values = fit_resamples(means, fitted.problem.counts, fitted.problem.law, fitted.smt_yield).contention
+        values = fit_resamples(means, fitted.problem.counts, fitted.problem.law, fitted.smt_yields).contention
         resampled = expanded_interval(values, fitted.problem.counts)
     figures = LawFigures(
         law=fitted.problem.law,
@@ -287,7 +320,7 @@ def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
         coherency=coherency_interval(fitted) if usl else None,
         peak_cores=peak_interval(fitted) if usl else None,
         speedup_limit=None if usl else limit(contention, fitted.problem.law),
-        smt_yield=None if fitted.smt_yield is None else smt_yield_interval(fitted),
+        smt_yields=tuple(SmtYield(level, smt_yield_interval(fitted, level)) for level in fitted.problem.counts.levels),
         bootstrap=None if resampled is None else Estimate(contention.value, *resampled),
     )
     return LawFit(fitted, figures)
@@ -341,13 +374,13 @@ def held_out(series: Series, laws: Sequence[Law]) -> HeldOut | None:
     if len(set(rest.cores)) < 2 or largest.cores > EXTRAPOLATION_LIMIT * max(rest.cores):
         return None
     simplest = SIMPLEST[series.scale]
-    seen, _ = select_clock(rest, simplest, smt_free=False)
+    seen, _ = select_clock(rest, simplest)
     possible = (simplest,) if len(set(rest.cores)) < USL.least_counts else laws
-    fitted_laws = tuple(law for law in _fit_laws(seen, possible, smt_free=False) if law.problem.df > 0)
+    fitted_laws = tuple(law for law in _fit_laws(seen, possible) if law.problem.df > 0)
     if not fitted_laws:
         return None
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    _, clock = select_clock(physical, simplest, smt_free=False)
+    _, clock = select_clock(physical, simplest)
     # In blocks its launches shared what those that predict them did.
     drawn = _mix_laws(fitted_laws, choice, clock, DRAWS, new_launches=seen.effects is None)
     predicted = predict(drawn, largest.cores, len(largest.launch_seconds))

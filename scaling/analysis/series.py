@@ -25,6 +25,8 @@ ALWAYS_NAMED = ("workload", "mode", "placement")
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
 # Left out of a label where nothing else follows it: the usual placement with one thread per core.
 USUAL_PLACEMENT = "compact"
+# The SMT level of threads that share cores unevenly, some cores with more than others: one yield for all of them.
+UNEVEN = 0
 # Seconds in another tool's file that may be a time.
 SHORTEST, LONGEST = 1e-15, 1e15
 
@@ -82,19 +84,22 @@ class LeftOut:
 
     cores: int
     rules: tuple[str, ...]
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class HostTurns:
     """All turns of a point, quiet or not: the CPUs it used, and launch by launch how much longer than undisturbed.
 
-    `steps` are all counted steps of these launches.
+    `steps` are all counted steps of these launches. `unexplained` are the ratios of launches that nothing is seen to
+    have disturbed, those among them that were left out for nothing but being slow: one per launch.
     """
 
     cpus: float
     ratios: tuple[tuple[float, ...], ...]
     slowdown: HostSlowdown
     steps: tuple[StepTimes, ...] = ()
+    unexplained: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class Series:
     `own_name` tells it from the other series of its folder, and `short_name`, where there is one, is the same without
     what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for. `left_out` are the
     points of the same settings that are not valid. `host` is what its points took on this host, by CPUs in use; empty
-    for a plain table.
+    for a plain table. `joint_name` is that of a series of several SMT levels without them.
     """
 
     own_name: str
@@ -115,6 +120,7 @@ class Series:
     short_name: str | None = None
     left_out: tuple[LeftOut, ...] = ()
     host: tuple[HostTurns, ...] = ()
+    joint_name: str | None = None
 
     @property
     def name(self) -> str:
@@ -125,6 +131,11 @@ class Series:
     def label(self) -> str:
         """Its name as a sentence has it: without the usual placement and number of threads."""
         return self._of_its_type(self.own_label)
+
+    @property
+    def sizing_label(self) -> str:
+        """Its label where sizes are asked for, which name their threads themselves."""
+        return self._of_its_type(self.joint_name or self.own_label)
 
     @property
     def own_label(self) -> str:
@@ -164,6 +175,10 @@ class Series:
             return None
         return expected_serial_fraction(fmean(one.launch_seconds), one.truth, most.cores, most.truth, self.scale)
 
+    def host_cpus(self, cores: int, threads: int) -> float:
+        """The CPUs of a size as `host` counts them: a series of one SMT level counts cores."""
+        return float(cores * (1 if len(self.key.smt) == 1 else threads))
+
     def without_siblings(self) -> "Series":
         """The observations that use one thread per core."""
         return replace(self, observations=tuple(one for one in self.observations if not one.siblings))
@@ -178,6 +193,14 @@ class Series:
 
     def _of_its_type(self, name: str) -> str:
         return name if self.key.node_type is None else f"{self.key.node_type}: {name}"
+
+
+def smt_levels(observations: Sequence[Observation]) -> tuple[int, ...]:
+    """The threads per core of each observation; where any are uneven, `UNEVEN` for all that share cores."""
+    threads = [1.0 + one.siblings / one.cores for one in observations]
+    if all(number.is_integer() for number in threads):
+        return tuple(map(int, threads))
+    return tuple(UNEVEN if one.siblings else 1 for one in observations)
 
 
 def threads_on(series: Series, physical: int) -> Series:
@@ -285,18 +308,11 @@ def series_of(launches: Iterable[Launch]) -> list[Series]:
     ]
 
 
-def without_parts(series: Iterable[Series]) -> list[Series]:
-    """The series without those that are part of one with all numbers of threads per core."""
-    series = list(series)
-    parts = {part for one in series for part in one.key.parts}
-    return [one for one in series if one.key not in parts]
-
-
 def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftOut]]:
     by_key: dict[SeriesKey, list[LeftOut]] = defaultdict(list)
     for summary in summaries:
         broken = tuple(doubt.rule.name for doubt in summary.doubts if doubt.rule.spoils)
-        by_key[series_key(summary.point)].append(LeftOut(summary.point.cores, broken))
+        by_key[series_key(summary.point)].append(LeftOut(summary.point.cores, broken, summary.point.smt))
     return by_key
 
 
@@ -310,7 +326,7 @@ def _host_turns(key: SeriesKey, measured: Mapping[SeriesKey, Sequence[Summary]])
     for one in sorted(of_series, key=lambda one: -one.point.smt):
         if one.slowdown is not None:
             cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
-            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown, one.step_times)
+            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown, one.step_times, one.unexplained_ratios)
     return tuple(turns[cpus] for cpus in sorted(turns))
 
 
@@ -355,13 +371,22 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )
     smt = f"{key.smt[0]}-{key.smt[-1]}" if key.is_joint else str(key.smt[0])
-    return Series(f"{settings_name} smt{smt}", observations, "items", work, key, _short_name(key, settings_name))
+    short = _short_name(key, settings_name)
+    return Series(
+        f"{settings_name} smt{smt}",
+        observations,
+        "items",
+        work,
+        key,
+        short_name=short if key.smt == (1,) else None,
+        joint_name=short or settings_name if key.is_joint else None,
+    )
 
 
 def _short_name(key: SeriesKey, settings_name: str) -> str | None:
-    """The name without the usual placement and one thread per core, where it has no other ending."""
+    """The name without the usual placement, where it has no other ending."""
     settings = key.settings
-    if settings is None or key.smt != (1,) or settings.placement != USUAL_PLACEMENT:
+    if settings is None or settings.placement != USUAL_PLACEMENT:
         return None
     short = settings.subject
     return short if settings_name == f"{short} {USUAL_PLACEMENT}" else None

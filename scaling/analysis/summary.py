@@ -150,6 +150,13 @@ class Summary:
         return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None
 
     @property
+    def unexplained_ratios(self) -> tuple[tuple[float, ...], ...]:
+        """Launches that nothing is seen to have disturbed over what counts: 1 of those used, more of slow ones."""
+        slow = [launch.seconds for launch in self.disturbed if launch.only_slow and launch.seconds is not None]
+        step = self.step.value if self.step else 1.0
+        return (*((1.0,) for _ in self.used), *((seconds / step,) for seconds in slow)) if slow else ()
+
+    @property
     def peak_memory_bytes(self) -> float | None:
         """The most memory a launch has had at once, disturbed or not, in the median; None where it is not known."""
         launches = (*self.used, *self.disturbed)

@@ -273,7 +273,12 @@ def _end(figures: LawFigures) -> str:
 
 
 def _yield(figures: LawFigures) -> str:
-    return "" if figures.smt_yield is None else with_interval(figures.smt_yield, lambda number: f"{number:.2f}")
+    """What further threads yield: at each SMT level the core with all of them, where they are uneven a thread."""
+    return ", ".join(
+        f"{'' if one.of_core is None else f'φ{one.threads} '}"
+        f"{with_interval(one.of_core or one.per_thread, lambda number: f'{number:.2f}')}"
+        for one in figures.smt_yields
+    )
 
 
 def _held_out_words(fit: SeriesFit) -> str:
@@ -370,8 +375,10 @@ def _averaged(figures: AveragedFigures) -> dict[str, object]:
 
 def _law(figures: LawFigures) -> dict[str, object]:
     extra: dict[str, object] = {}
-    if figures.smt_yield is not None:
-        extra["smt_yield"] = _interval(figures.smt_yield)
+    if len(figures.smt_yields) == 1:
+        extra["smt_yield"] = _interval(figures.smt_yields[0].per_thread)
+    if any(one.of_core for one in figures.smt_yields):
+        extra["smt_yields"] = {str(one.threads): estimate_facts(one.of_core) for one in figures.smt_yields}
     if figures.bootstrap is not None:
         extra["bootstrap"] = {"low": figures.bootstrap.low, "high": figures.bootstrap.high}
     if not figures.law.has_peak:

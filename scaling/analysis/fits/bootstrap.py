@@ -26,12 +26,21 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.host_level import UNDISTURBED, HostLevel
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors
-from scaling.analysis.fits.least_squares import FittedLaw, columns, effective_cores, fit_problem, natural
+from scaling.analysis.fits.least_squares import (
+    LEAST_CORES,
+    FittedLaw,
+    columns,
+    effective_cores,
+    fit_problem,
+    natural,
+    yields_of,
+)
 from scaling.analysis.fits.observations import LEAST_NOISE, Counts
 from scaling.analysis.fits.profile_likelihood import LARGEST_LOG_RATIO
 from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
 from scaling.analysis.laws import STRONG_LAWS, Law, Scale, relative_time
+from scaling.analysis.series import UNEVEN
 
 RESAMPLES = 1000
 # With more launches than this the mean of a resample is as good as normal.
@@ -63,10 +72,9 @@ def resample_means(counts: Counts, size: int, seed: int) -> Floats:
     return means
 
 
-def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yield: float | None = None) -> ResampledLaw:
-    """Fit a law to every resample at once."""
-    problem = fit_problem(law, counts, smt_free=smt_yield is not None)
-    smt = None if smt_yield is None else np.full(len(means), smt_yield)
+def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yields: tuple[float, ...] = ()) -> ResampledLaw:
+    """Fit a law to every resample at once; the yields of its SMT levels are sought from these."""
+    problem, smt = fit_problem(law, counts), yields_of(smt_yields, len(means))
     solution = solve(law.sign * means, problem.weights, columns(law, counts), smt=smt)
     _, contention, coherency = natural(solution, law)
     return ResampledLaw(contention, coherency)
@@ -101,14 +109,15 @@ class Draws:
 
     `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores. `block`
     is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
-    shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch. Under weak `scale` times
-    are those of the items of one core.
+    shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch. `smt_yields` are draws ×
+    `levels`, which are threads per core. `noisier` are counts of cores and the variance there over the common one. Under weak
+    `scale` times are those of the items of one core.
     """
 
     log_seconds: Floats
     contention: Floats
     coherency: Floats
-    smt_yield: Floats
+    smt_yields: Floats
     noise: Floats
     slope: Floats
     share: Floats
@@ -118,11 +127,23 @@ class Draws:
     errors: LaunchErrors = NORMAL
     host: HostLevel = UNDISTURBED
     scale: Scale = "strong"
+    levels: tuple[int, ...] = ()
+    noisier: tuple[tuple[float, float], ...] = ()
 
-    def log_time(self, cores: Floats, siblings: float = 0.0) -> Floats:
-        """Log seconds on so many cores, draws × cores; further hardware threads count by the SMT yield of the draw."""
+    def smt_yield(self, threads: int) -> Floats:
+        """What a core does with so many threads over what it does with one, by draw; NaN where nothing is known."""
+        if threads == 1:
+            return np.ones(len(self.share))
+        level = threads if threads in self.levels else UNEVEN
+        if level not in self.levels:
+            return np.full(len(self.share), np.nan)
+        gain: Floats = self.smt_yields[:, self.levels.index(level)] * (threads - 1)
+        return np.maximum(1.0 + gain, LEAST_CORES)
+
+    def log_time(self, cores: Floats, threads: int = 1) -> Floats:
+        """Log seconds on so many cores with so many threads each, draws × cores."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-        effective = cores[None, :] + self.smt_yield[:, None] * siblings
+        effective = cores[None, :] * self.smt_yield(threads)[:, None]
         shared, whole = self.clock.stretches(cores)
         s, k = self.contention[:, None], self.coherency[:, None]
         time = relative_time(effective, s, k, shared, self.scale)
@@ -132,9 +153,17 @@ class Draws:
     def launch_noise(self, cores: Floats, launches: int | float = 1) -> Floats:
         """Relative noise of the mean of new launches on so many cores, and how far off the law it may be."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-        own = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores))
+        own = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores)) * self._noisier_at(cores)
         noise: Floats = np.sqrt((own + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
         return noise
+
+    def _noisier_at(self, cores: Floats) -> Floats | float:
+        """The variance at each count over the common one, between counts in proportion."""
+        if not self.noisier:
+            return 1.0
+        known, ratios = zip(*self.noisier, strict=True)
+        ratio: Floats = np.interp(np.log(cores), np.log(known), ratios)
+        return ratio
 
 
 def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, *, new_launches: bool = True) -> Draws:
@@ -149,7 +178,7 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
     scatter = chance.standard_normal((half, counts.size)) / np.sqrt(counts.launches)
     spread_here = noise_of_means[:, None] * np.exp(slope[:, None] * np.log(counts.cores) / 2.0)
     shift = np.clip(spread_here * np.concatenate([scatter, -scatter]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-    smt = None if fitted.smt_yield is None else np.full(2 * half, fitted.smt_yield)
+    smt = yields_of(fitted.smt_yields, 2 * half)
     logs = problem.law.sign * (fitted_logs(fitted) + shift)
     solution = solve(logs, problem.weights, columns(problem.law, counts), smt=smt)
     log_seconds, contention, coherency = natural(solution, problem.law)
@@ -159,7 +188,7 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
         log_seconds=log_seconds + level,
         contention=contention,
         coherency=coherency,
-        smt_yield=np.zeros(2 * half) if solution.smt_yield is None else solution.smt_yield,
+        smt_yields=np.empty((2 * half, 0)) if solution.smt_yields is None else solution.smt_yields,
         noise=noise,
         slope=slope,
         share=np.full(2 * half, 0.5 / half),
@@ -168,7 +197,17 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
         misfit=misfit if fitted.misfits else np.zeros(size),
         errors=counts.errors,
         scale=problem.law.scale,
+        levels=counts.levels,
+        noisier=_noisier(counts),
     )
+
+
+def _noisier(counts: Counts) -> tuple[tuple[float, float], ...]:
+    """The noisiest of the counts on as many cores, by cores."""
+    if counts.noisier is None:
+        return ()
+    cores = np.unique(counts.cores)
+    return tuple((float(count), float(counts.noisier[counts.cores == count].max())) for count in cores)
 
 
 def _noises(fitted: FittedLaw, size: int, chance: np.random.Generator) -> tuple[Floats, Floats]:
@@ -198,7 +237,7 @@ def _block_noise(counts: Counts, noise: Floats, chance: np.random.Generator) -> 
 def fitted_logs(fitted: FittedLaw) -> Floats:
     """Log seconds the law gives at each of its counts."""
     counts, s, k = fitted.problem.counts, fitted.contention, fitted.coherency
-    cores = effective_cores(counts, None if fitted.smt_yield is None else np.array([fitted.smt_yield]))[0]
+    cores = effective_cores(counts, yields_of(fitted.smt_yields))[0]
     logs: Floats = fitted.log_seconds + np.log(relative_time(cores, s, k, counts.stretch, fitted.problem.law.scale))
     return logs
 
@@ -210,7 +249,7 @@ def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
         log_seconds=np.concatenate([part.log_seconds for part, _ in used]),
         contention=np.concatenate([part.contention for part, _ in used]),
         coherency=np.concatenate([part.coherency for part, _ in used]),
-        smt_yield=np.concatenate([part.smt_yield for part, _ in used]),
+        smt_yields=np.concatenate([part.smt_yields for part, _ in used]),
         noise=np.concatenate([part.noise for part, _ in used]),
         slope=np.concatenate([part.slope for part, _ in used]),
         share=np.concatenate([part.share * weight for part, weight in used]),
@@ -220,6 +259,8 @@ def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
         errors=used[0][0].errors,
         host=used[0][0].host,
         scale=used[0][0].scale,
+        levels=used[0][0].levels,
+        noisier=used[0][0].noisier,
     )
 
 
@@ -289,33 +330,31 @@ class HeldOut:
         return seconds.low <= self.measured_seconds <= seconds.high
 
 
-def predict(draws: Draws, cores: float, launches: int = 1, siblings: float = 0.0) -> Prediction:
+def predict(draws: Draws, cores: float, launches: int = 1) -> Prediction:
     """Predict the mean of new launches on a number of cores, undisturbed, with its noise."""
-    mixture = turn_mixture(replace(draws, host=UNDISTURBED), cores, siblings, launches)
+    mixture = turn_mixture(replace(draws, host=UNDISTURBED), cores, launches=launches)
     middle = quantiles(mixture.means, draws.share, [0.5])[0]
     middle, low, high = (float(np.exp(log)) for log in (middle, mixture.quantile(0.025), mixture.quantile(0.975)))
     return Prediction(cores, Estimate(middle, low, high))
 
 
-def turn_mixture(draws: Draws, cores: float, siblings: float = 0.0, launches: int | float = 1) -> Mixture:
-    """Log seconds on so many cores of one turn on the host, or of the mean of turns of so many launches.
+def turn_mixture(draws: Draws, cores: float, threads: int = 1, launches: int | float = 1) -> Mixture:
+    """Log seconds on cores with so many threads each of one turn on the host, or of the mean over so many launches.
 
     The shape is that of a launch with the noise that draws have on average.
     """
     at, share = np.array([cores]), draws.share / draws.share.sum()
-    delay = draws.host.at(cores + siblings)
-    means = draws.log_time(at, siblings)[:, 0] + delay.mean
+    delay = draws.host.at(cores * threads)
+    means = draws.log_time(at, threads)[:, 0] + delay.mean
     noise = np.sqrt(draws.launch_noise(at, launches)[:, 0] ** 2 + delay.deviation**2 / launches)
     typical = max(float(np.sqrt(share @ draws.launch_noise(at)[:, 0] ** 2)), LEAST_NOISE)
     errors = draws.errors.plus(delay.errors, delay.deviation / typical).mean_of(launches)
     return Mixture(means, np.maximum(noise, 1e-15), share, errors)
 
 
-def chance_within(
-    draws: Draws, seconds: float | Floats, cores: Floats, siblings: float = 0.0, launches: int = 1
-) -> Floats:
+def chance_within(draws: Draws, seconds: float | Floats, cores: Floats, threads: int = 1, launches: int = 1) -> Floats:
     """The probability, at each count, that a turn, or the mean over new launches, takes at most these seconds."""
     cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
     logs = np.broadcast_to(np.log(seconds), cores.shape)
-    mixtures = (turn_mixture(draws, float(count), siblings, launches) for count in cores)
+    mixtures = (turn_mixture(draws, float(count), threads, launches) for count in cores)
     return np.array([mixture.chance_below(float(log)) for mixture, log in zip(mixtures, logs, strict=True)])

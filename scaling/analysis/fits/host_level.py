@@ -116,6 +116,16 @@ def _statistic_ratios(
             yield (value / launch.level,)
 
 
+def unexplained_level(host: Sequence[HostTurns]) -> HostLevel:
+    """The same of launches that nothing is seen to have disturbed: what the slow ones among them add.
+
+    Nothing shows that somebody else slowed them, so that a promise does not leave them out.
+    """
+    if not any(one.unexplained for one in host):
+        return UNDISTURBED
+    return host_level([replace(one, ratios=one.unexplained or ((1.0,),)) for one in host])
+
+
 def slowdown_at(host: Sequence[HostTurns], cpus: float) -> HostSlowdown | None:
     """How much slower turns on so many CPUs are: as measured, or between the counts that were; None without any."""
     measured = next((one.slowdown for one in host if one.cpus == cpus), None)

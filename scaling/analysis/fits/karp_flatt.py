@@ -59,7 +59,7 @@ class KarpFlattSeries:
 
 def karp_flatt_series(series: Series, counts: Counts, noise: Noise | None) -> KarpFlattSeries:
     """The Karp-Flatt values of a series, given as it is and as arrays; empty where one core was not measured."""
-    physical = counts.siblings == 0.0
+    physical = counts.cpus == counts.cores
     baseline = np.flatnonzero(physical & (counts.cores == 1.0))
     others = np.flatnonzero(physical & (counts.cores > 1.0))
     if not baseline.size or not others.size:

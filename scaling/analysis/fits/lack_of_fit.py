@@ -74,7 +74,7 @@ def _against_pure_error(fitted: FittedLaw, residuals: Floats) -> Misfit:
 
 def _neighbours_p(residuals: Floats, counts: Counts) -> float:
     """How often residuals in any other order would follow their neighbours as closely: von Neumann's ratio."""
-    ordered = residuals[np.argsort(counts.cores + counts.siblings)]
+    ordered = residuals[np.argsort(counts.cpus)]
     chance, steps = np.random.default_rng(1), np.sum(np.diff(ordered) ** 2)
     at_once, as_close = max(1, PERMUTED_AT_ONCE // len(ordered)), 0
     for first in range(0, PERMUTATIONS, at_once):

@@ -19,8 +19,6 @@ from scaling.analysis.fits.observations import LEAST_NOISE, Counts, Slope, pure_
 from scaling.analysis.fits.solving import Design, Solution, solve
 from scaling.analysis.laws import Law, contention_slope, relative_time
 
-PARAMETERS = ("log_seconds", "contention", "coherency", "smt_yield")
-
 # A share of T(1) this small is zero: a solver cannot tell it from the bound, nor can anybody.
 ON_BOUND = 1e-12
 # Where the search for the yield of a core's second thread begins.
@@ -43,12 +41,16 @@ class FitProblem:
     slope: Slope
     weights: Floats
     pure: float
-    smt_free: bool = False
 
     @property
     def parameters(self) -> int:
-        """How many parameters the law has: T(1), contention, coherency, the SMT yield where it is sought."""
-        return self.law.least_counts + self.smt_free
+        """How many parameters the law has: T(1), contention, coherency, and a yield for every SMT level."""
+        return self.law.least_counts + len(self.counts.levels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all parameters that a law may have."""
+        return ("log_seconds", "contention", "coherency", *map(yield_name, self.counts.levels))
 
     @property
     def df(self) -> int:
@@ -57,13 +59,14 @@ class FitProblem:
 
     @property
     def smt_start(self) -> Floats | None:
-        """Where the search for the SMT yield begins."""
-        return np.array([USUAL_SMT_YIELD]) if self.smt_free else None
+        """Where the search for the SMT yields begins: what usual further threads yield together, shared by them."""
+        levels = self.counts.levels
+        return np.array([[USUAL_SMT_YIELD / max(level - 1, 1) for level in levels]]) if levels else None
 
 
 @dataclass(frozen=True, slots=True)
 class FittedLaw:
-    """A law fitted: log T(1), contention (Amdahl's serial fraction), coherency, SMT yield; the noise it leaves.
+    """A law fitted: log T(1), contention (Amdahl's serial fraction), coherency, SMT yields; the noise it leaves.
 
     `squares` is the weighted sum of squares over launches, `covariance` is of the parameters in `free` alone.
     """
@@ -72,7 +75,7 @@ class FittedLaw:
     log_seconds: float
     contention: float
     coherency: float
-    smt_yield: float | None
+    smt_yields: tuple[float, ...]
     squares: float
     free: tuple[str, ...]
     covariance: Floats
@@ -138,8 +141,8 @@ class FittedLaw:
         df, slope = self.problem.df, self.problem.slope
         if df <= 0 or slope.variance <= 0.0:
             return float(df)
-        names = [name for name in PARAMETERS if name in self.free or name == parameter]
-        slopes = _slopes(self.problem, self.contention, self.coherency, self.smt_yield)
+        names = [name for name in self.problem.names if name in self.free or name == parameter]
+        slopes = _slopes(self.problem, self.contention, self.coherency, self.smt_yields)
         chosen, x = np.stack([slopes[name] for name in names], axis=-1), np.log(self.problem.counts.cores)
 
         def log_variance(steeper: float) -> float:
@@ -165,12 +168,17 @@ class FittedLaw:
         return float(self.covariance[i, j] / spread) if spread > 0.0 else 0.0
 
 
-def fit_problem(law: Law, counts: Counts, *, smt_free: bool = False) -> FitProblem:
+def yield_name(level: int) -> str:
+    """The name of the parameter that is the yield of an SMT level."""
+    return f"smt_yield_{level}"
+
+
+def fit_problem(law: Law, counts: Counts) -> FitProblem:
     """The problem of fitting a law to counts, weighted by how noise grows with cores."""
     slope = counts.slope
     floor = counts.observed * LEAST_NOISE**2
     pure = pure_error(counts, slope.value) + floor
-    return FitProblem(law, counts, slope, weights(counts, slope.value), pure, smt_free)
+    return FitProblem(law, counts, slope, weights(counts, slope.value), pure)
 
 
 def has_replicates(counts: Counts) -> bool:
@@ -178,20 +186,25 @@ def has_replicates(counts: Counts) -> bool:
     return counts.repeats >= 2.0
 
 
-def effective_cores(counts: Counts, smt_yield: Floats | None) -> Floats:
-    """Cores, and so much of a core for every further hardware thread in use: batch × counts."""
-    if smt_yield is None:
+def effective_cores(counts: Counts, smt_yields: Floats | None) -> Floats:
+    """Cores, and so much of a core for every further hardware thread in use, by its SMT level: batch × counts."""
+    if smt_yields is None:
         return counts.cores[None, :]
-    # Second threads that take a whole core away leave nothing, which has no logarithm.
-    cores: Floats = np.maximum(counts.cores + smt_yield[:, None] * counts.siblings, LEAST_CORES)
+    # Further threads that take a whole core away leave nothing, which has no logarithm.
+    cores: Floats = np.maximum(counts.cores + smt_yields @ counts.siblings.T, LEAST_CORES)
     return cores
 
 
-def columns(law: Law, counts: Counts) -> Design:
-    """The columns of a law at some counts, for each SMT yield of a batch."""
+def yields_of(smt_yields: tuple[float, ...], size: int = 1) -> Floats | None:
+    """The same yields for every row of a batch; None without any."""
+    return np.tile(smt_yields, (size, 1)) if smt_yields else None
 
-    def design(smt_yield: Floats | None) -> Floats:
-        cores = effective_cores(counts, smt_yield)
+
+def columns(law: Law, counts: Counts) -> Design:
+    """The columns of a law at some counts, for the SMT yields of each row of a batch."""
+
+    def design(smt_yields: Floats | None) -> Floats:
+        cores = effective_cores(counts, smt_yields)
         return np.stack(law.columns(counts.stretch / cores, cores), axis=-1)
 
     return design
@@ -209,7 +222,7 @@ def fit_law(problem: FitProblem, *, bounded: bool = True) -> FittedLaw:
 
 def _fitted_law(problem: FitProblem, solution: Solution) -> FittedLaw:
     log_seconds, s, k = natural(solution, problem.law)
-    phi = None if solution.smt_yield is None else float(solution.smt_yield[0])
+    phi = () if solution.smt_yields is None else tuple(map(float, solution.smt_yields[0]))
     squares = float(solution.squares[0]) + problem.pure
     free = _free(problem, float(s[0]), float(k[0]), phi)
     return FittedLaw(
@@ -217,7 +230,7 @@ def _fitted_law(problem: FitProblem, solution: Solution) -> FittedLaw:
         log_seconds=float(log_seconds[0]),
         contention=float(s[0]),
         coherency=float(k[0]),
-        smt_yield=phi,
+        smt_yields=phi,
         squares=squares,
         free=free,
         covariance=_covariance(problem, float(s[0]), float(k[0]), phi, free, squares),
@@ -234,18 +247,18 @@ def natural(solution: Solution, law: Law) -> tuple[Floats, Floats, Floats]:
     return law.sign * np.log(one_core), solution.coefficients[:, 1] / one_core, loss / one_core
 
 
-def _free(problem: FitProblem, s: float, k: float, phi: float | None) -> tuple[str, ...]:
+def _free(problem: FitProblem, s: float, k: float, phi: tuple[float, ...]) -> tuple[str, ...]:
     bounds = {
         "log_seconds": False,
         "contention": abs(s) <= ON_BOUND or abs(1.0 - s) <= ON_BOUND,
         "coherency": not problem.law.has_peak or abs(k) <= ON_BOUND,
-        "smt_yield": phi is None or abs(phi) >= 1.0 - 1e-9,
     }
+    bounds |= {yield_name(level): abs(own) >= 1.0 - 1e-9 for level, own in zip(problem.counts.levels, phi, strict=True)}
     return tuple(name for name, bound in bounds.items() if not bound)
 
 
 def _covariance(
-    problem: FitProblem, s: float, k: float, phi: float | None, free: tuple[str, ...], squares: float
+    problem: FitProblem, s: float, k: float, phi: tuple[float, ...], free: tuple[str, ...], squares: float
 ) -> Floats:
     """Inverse information of the free parameters times the noise they leave; empty where no noise is left to judge."""
     left = problem.counts.observed - len(free)
@@ -260,21 +273,22 @@ def _covariance(
     return covariance
 
 
-def _slopes(problem: FitProblem, s: float, k: float, phi: float | None) -> dict[str, Floats]:
+def _slopes(problem: FitProblem, s: float, k: float, phi: tuple[float, ...]) -> dict[str, Floats]:
     """How log T at each count changes with each parameter."""
     counts, scale = problem.counts, problem.law.scale
 
-    def time(yielded: float | None) -> Floats:
-        cores = effective_cores(counts, None if yielded is None else np.array([yielded]))[0]
+    def time(more: float) -> Floats:
+        cores = effective_cores(counts, yields_of(tuple(own + more for own in phi)))[0]
         total: Floats = relative_time(cores, s, k, counts.stretch, scale)
         return total
 
-    cores = effective_cores(counts, None if phi is None else np.array([phi]))[0]
-    here, step = time(phi), 1e-6
-    lean = np.zeros_like(here) if phi is None else (time(phi + step) - time(phi - step)) / (2.0 * step)
+    cores = effective_cores(counts, yields_of(phi))[0]
+    here, step = time(0.0), 1e-6
+    # A count depends on the yield of its own level only, so that all of them may be moved at once.
+    lean = (time(step) - time(-step)) / (2.0 * step) / here
     return {
         "log_seconds": np.ones_like(here),
         "contention": contention_slope(cores, counts.stretch, here, scale),
         "coherency": (cores - 1.0) / here,
-        "smt_yield": lean / here,
+        **{yield_name(level): lean * (own > 0.0) for level, own in zip(counts.levels, counts.siblings.T, strict=True)},
     }

@@ -11,6 +11,9 @@ counts, with a normal prior around 0 as the penalty. With one value per count no
 weigh the same. The uncertainty of the slope is kept: whatever depends on the noise of few launches at many cores is
 judged by fewer degrees of freedom.
 
+Where one count is far noisier than that, a promise on as many cores has to know: where variances are unequal by
+Bartlett's test, a count with more than the common noise has its own.
+
 What others took of quiet turns, or what was taken off for it, has moved all launches of a count by anything up to their
 `reach`. Launches do not show it, so the mean of a count is worth fewer of them: as many as would leave it with the mean
 square of that error, a third of the square of the reach, besides their noise.
@@ -23,9 +26,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.fits.launch_effects import Floats, LaunchEffects, TwoWay, matched, two_way, within_blocks
 from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors, launch_errors
-from scaling.analysis.series import Observation, Series
+from scaling.analysis.series import Observation, Series, smt_levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Counts:
     """
 
     cores: Floats
-    siblings: Floats
+    siblings: Floats  # further threads in use on the cores, counts × SMT levels
     launches: Floats
     means: Floats  # of log seconds
     scatter: Floats  # sum of squares of log seconds around their mean
@@ -59,6 +63,14 @@ class Counts:
     effects: LaunchEffects | None = None
     slope: Slope = LEVEL
     errors: LaunchErrors = NORMAL
+    noisier: Floats | None = None  # variance of a launch at each count over the common one; None where they are alike
+    levels: tuple[int, ...] = ()  # threads per core of each SMT level
+
+    @property
+    def cpus(self) -> Floats:
+        """The hardware threads in use."""
+        cpus: Floats = self.cores + self.siblings.sum(axis=1)
+        return cpus
 
     @property
     def observed(self) -> int:
@@ -91,20 +103,33 @@ def counts(series: Series) -> Counts:
 def _counts(observations: tuple[Observation, ...]) -> Counts:
     logs = tuple(np.log(np.asarray(point.launch_seconds, dtype=np.float64)) for point in observations)
     means = np.array([values.mean() for values in logs])
+    levels, siblings = _further_threads(observations)
     plain = Counts(
         cores=np.array([point.cores for point in observations], dtype=np.float64),
-        siblings=np.array([point.siblings for point in observations], dtype=np.float64),
+        siblings=siblings,
         launches=np.array([len(values) for values in logs], dtype=np.float64),
         means=means,
         scatter=np.array([((values - mean) ** 2).sum() for values, mean in zip(logs, means, strict=True)]),
         degrees=np.array([len(values) - 1.0 for values in logs]),
         stretch=np.ones(len(logs)),
         logs=logs,
+        levels=levels,
     )
     blocks = matched([point.blocks for point in observations], logs)
     seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
+    seen = replace(seen, noisier=_noisier(seen))
     seen = replace(seen, errors=_errors(seen, logs))
     return _worth_less(seen, np.array([point.reach.largest for point in observations]))
+
+
+def _further_threads(observations: Sequence[Observation]) -> tuple[tuple[int, ...], Floats]:
+    """The SMT levels beyond one thread per core, and the further threads of each count in the column of its level."""
+    own = smt_levels(observations)
+    levels = tuple(sorted({level for level in own if level != 1}))
+    threads = [
+        [one.siblings * (level == other) for other in levels] for one, level in zip(observations, own, strict=True)
+    ]
+    return levels, np.array(threads, dtype=np.float64).reshape(len(observations), len(levels))
 
 
 def _worth_less(seen: Counts, reach: Floats) -> Counts:
@@ -116,9 +141,39 @@ def _worth_less(seen: Counts, reach: Floats) -> Counts:
     return replace(seen, launches=1.0 / (1.0 / seen.launches + shifts))
 
 
+def _noisier(seen: Counts) -> Floats | None:
+    """How much larger the variance of a count is than the common one, where they differ by more than chance.
+
+    Where some counts are far noisier than the others, the common variance is that of neither. A variance of few degrees
+    of freedom is enlarged so that a normal distribution has the 95 % quantile of Student's prediction.
+    """
+    known = seen.degrees >= 1.0
+    if known.sum() < 2:
+        return None
+    df = seen.degrees[known]
+    own = seen.scatter[known] / df / variance_at(seen.cores[known], seen.slope.value) + LEAST_NOISE**2
+    common = float(df @ own / df.sum())
+    if bartlett(own, df) <= chi2_quantile(1.0 - UNEQUAL, len(df) - 1):
+        return None
+    noisier = np.ones(seen.size)
+    student = (df + 1.0) / np.maximum(df - 1.0, LEAST_EXCESS)
+    noisier[known] = np.where(own > common, own / common * student, 1.0)
+    return noisier
+
+
+def bartlett(variances: Floats, df: Floats) -> float:
+    """Bartlett's statistic of equal variances, chi-squared with one degree of freedom less than there are of them.
+
+    Bartlett, Proceedings of the Royal Society A 160, 1937
+    """
+    pooled = df @ variances / df.sum()
+    unequal = df.sum() * np.log(pooled) - df @ np.log(variances)
+    return float(unequal / (1.0 + ((1.0 / df).sum() - 1.0 / df.sum()) / (3.0 * (len(df) - 1))))
+
+
 def _errors(seen: Counts, logs: Sequence[Floats]) -> LaunchErrors:
     """The errors of launches, each in standard deviations of a launch on so many cores."""
-    variance = variance_at(seen.cores, seen.slope.value)
+    variance = variance_at(seen.cores, seen.slope.value) * (1.0 if seen.noisier is None else seen.noisier)
     if seen.effects is not None and seen.pure_df:
         noise = np.sqrt(pure_error(seen, seen.slope.value) / seen.pure_df)
         variance = variance + seen.effects.variance(noise) / max(noise**2, LEAST_NOISE**2)
@@ -170,6 +225,11 @@ PRIOR_SLOPE = 2.0
 STEEPEST = 4.0
 # Over which the curvature of the likelihood is taken.
 CURVATURE_STEP = 0.05
+
+# Variances of counts are told apart where they differ as much less often than this by chance.
+UNEQUAL = 0.01
+# Degrees of freedom beyond one that a variance is taken to have at least, when it is enlarged for having few.
+LEAST_EXCESS = 0.15
 
 # The least relative noise assumed: no clock and no table of printed figures is more precise.
 LEAST_NOISE = 1e-7

@@ -20,7 +20,14 @@ import numpy as np
 from scaling.analysis.distributions import f_quantile, t_cdf, t_quantile
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.least_squares import ON_BOUND, FittedLaw, columns, effective_cores
+from scaling.analysis.fits.least_squares import (
+    ON_BOUND,
+    FittedLaw,
+    columns,
+    effective_cores,
+    yield_name,
+    yields_of,
+)
 from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.solving import Design, solve
 from scaling.analysis.laws import relative_time
@@ -103,11 +110,11 @@ def coherency_interval(fitted: FittedLaw) -> Estimate:
     return _interval(fitted, "coherency", fitted.coherency, _holding_coherency(fitted), 0.0, np.inf)
 
 
-def smt_yield_interval(fitted: FittedLaw) -> Estimate:
-    """What a core's second thread is worth, in cores; between -1 and 1."""
-    value = fitted.smt_yield
-    assert value is not None
-    return _interval(fitted, "smt_yield", value, _holding_smt_yield(fitted), -1.0, 1.0)
+def smt_yield_interval(fitted: FittedLaw, level: int) -> Estimate:
+    """What each further thread of a core is worth at an SMT level, in cores; between -1 and 1."""
+    index = fitted.problem.counts.levels.index(level)
+    value = fitted.smt_yields[index]
+    return _interval(fitted, yield_name(level), value, _holding_smt_yield(fitted, index), -1.0, 1.0)
 
 
 def peak_interval(fitted: FittedLaw) -> Estimate:
@@ -207,13 +214,13 @@ def _guess(fitted: FittedLaw, value: float, stderr: float | None, logarithmic: b
 
 def _profile_squares(fitted: FittedLaw, design: Design, size: int) -> Floats:
     problem = fitted.problem
-    smt = None if fitted.smt_yield is None else np.full(size, fitted.smt_yield)
+    smt = yields_of(fitted.smt_yields, size)
     return solve(problem.law.sign * problem.counts.means, problem.weights, design, smt=smt).squares
 
 
-def _parts(counts: Counts, smt_yield: Floats | None) -> tuple[Floats, Floats]:
+def _parts(counts: Counts, smt_yields: Floats | None) -> tuple[Floats, Floats]:
     """The shared column 1/n, slowed by the clock, and the cores they come from."""
-    cores = effective_cores(counts, smt_yield)
+    cores = effective_cores(counts, smt_yields)
     return counts.stretch / cores, cores
 
 
@@ -221,8 +228,8 @@ def _holding_contention(fitted: FittedLaw) -> Profile:
     counts, law = fitted.problem.counts, fitted.problem.law
 
     def profile(values: Floats) -> Floats:
-        def design(smt_yield: Floats | None) -> Floats:
-            shared, cores = _parts(counts, smt_yield)
+        def design(smt_yields: Floats | None) -> Floats:
+            shared, cores = _parts(counts, smt_yields)
             s = values[:, None]
             split, same, *grows = law.columns(shared, cores)
             parts = [(1.0 - s) * split + s * same, *(column + 0.0 * s for column in grows)]
@@ -237,8 +244,8 @@ def _holding_coherency(fitted: FittedLaw) -> Profile:
     counts = fitted.problem.counts
 
     def profile(values: Floats) -> Floats:
-        def design(smt_yield: Floats | None) -> Floats:
-            shared, cores = _parts(counts, smt_yield)
+        def design(smt_yields: Floats | None) -> Floats:
+            shared, cores = _parts(counts, smt_yields)
             loss = values[:, None] * (cores - 1.0)
             return np.stack([shared + loss, 1.0 + loss], axis=-1)
 
@@ -252,8 +259,8 @@ def _holding_peak(fitted: FittedLaw) -> Profile:
     counts = fitted.problem.counts
 
     def profile(values: Floats) -> Floats:
-        def design(smt_yield: Floats | None) -> Floats:
-            shared, cores = _parts(counts, smt_yield)
+        def design(smt_yields: Floats | None) -> Floats:
+            shared, cores = _parts(counts, smt_yields)
             joined = shared + (cores - 1.0) / values[:, None] ** 2
             return np.stack([joined, np.ones_like(joined)], axis=-1)
 
@@ -262,12 +269,18 @@ def _holding_peak(fitted: FittedLaw) -> Profile:
     return profile
 
 
-def _holding_smt_yield(fitted: FittedLaw) -> Profile:
+def _holding_smt_yield(fitted: FittedLaw, index: int) -> Profile:
+    """The yield of one level held, those of the others at their best."""
     problem = fitted.problem
+    others = tuple(own for other, own in enumerate(fitted.smt_yields) if other != index)
 
     def profile(values: Floats) -> Floats:
-        held = columns(problem.law, problem.counts)(values)
-        return solve(problem.law.sign * problem.counts.means, problem.weights, lambda _: held).squares
+        def design(smt_yields: Floats | None) -> Floats:
+            held = values[:, None] if smt_yields is None else np.insert(smt_yields, index, values, axis=1)
+            return columns(problem.law, problem.counts)(held)
+
+        means = problem.law.sign * problem.counts.means
+        return solve(means, problem.weights, design, smt=yields_of(others, len(values))).squares
 
     return profile
 
@@ -281,7 +294,7 @@ def _holding_seconds(fitted: FittedLaw, cores: float) -> Profile:
 
     def profile(values: Floats) -> Floats:
         logs = np.column_stack([np.broadcast_to(problem.counts.means, (len(values), counts.size - 1)), values])
-        smt = None if fitted.smt_yield is None else np.full(len(values), fitted.smt_yield)
+        smt = yields_of(fitted.smt_yields, len(values))
         return solve(problem.law.sign * logs, weights, columns(problem.law, counts), smt=smt).squares
 
     return profile
@@ -292,7 +305,7 @@ def with_count(counts: Counts, cores: float) -> Counts:
     return replace(
         counts,
         cores=np.append(counts.cores, cores),
-        siblings=np.append(counts.siblings, 0.0),
+        siblings=np.vstack([counts.siblings, np.zeros((1, len(counts.levels)))]),
         launches=np.append(counts.launches, 0.0),
         means=np.append(counts.means, 0.0),
         scatter=np.append(counts.scatter, 0.0),

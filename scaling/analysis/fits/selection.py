@@ -21,7 +21,7 @@ import numpy as np
 
 from scaling.analysis.distributions import f_tail
 from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem, has_replicates
+from scaling.analysis.fits.least_squares import FittedLaw, columns, fit_law, fit_problem, has_replicates, yields_of
 from scaling.analysis.fits.observations import Counts, clock_stretch, counts
 from scaling.analysis.fits.solving import solve, weighted_sums
 from scaling.analysis.laws import AMDAHL, USL, Law
@@ -116,9 +116,9 @@ def left_out_error(fitted: FittedLaw) -> float:
     left_out = np.linspace(0, size - 1, min(size, MOST_LEFT_OUT)).round().astype(np.intp)
     weights = np.where(np.arange(size) == left_out[:, None], 0.0, problem.weights)
     design = columns(problem.law, problem.counts)
-    smt = None if fitted.smt_yield is None else np.full(len(left_out), fitted.smt_yield)
+    smt = yields_of(fitted.smt_yields, len(left_out))
     solution = solve(np.tile(problem.counts.means, (len(left_out), 1)), weights, design, smt=smt)
-    times = weighted_sums(design(solution.smt_yield), solution.coefficients)[np.arange(len(left_out)), left_out]
+    times = weighted_sums(design(solution.smt_yields), solution.coefficients)[np.arange(len(left_out)), left_out]
     with np.errstate(divide="ignore"):
         missed = problem.counts.means[left_out] - np.log(np.maximum(times, 1e-300))
     return float(np.sum(problem.weights[left_out] * missed**2))
@@ -150,7 +150,7 @@ class Clock:
 STEADY_CLOCK = Clock("nothing")
 
 
-def select_clock(series: Series, law: Law, *, smt_free: bool) -> tuple[Counts, Clock]:
+def select_clock(series: Series, law: Law) -> tuple[Counts, Clock]:
     """Choose what a falling clock slows: the counts corrected for it, and the choice."""
     plain, stretch = counts(series), clock_stretch(series)
     if stretch is None or np.ptp(stretch) <= STEADY:
@@ -159,9 +159,7 @@ def select_clock(series: Series, law: Law, *, smt_free: bool) -> tuple[Counts, C
         "parallel part": replace(plain, stretch=stretch),
         "everything": replace(plain, means=plain.means - np.log(stretch)),
     }
-    squares = {
-        name: fit_law(fit_problem(law, reading, smt_free=smt_free)).squares for name, reading in readings.items()
-    }
+    squares = {name: fit_law(fit_problem(law, reading)).squares for name, reading in readings.items()}
     governs: Governs = "parallel part" if squares["parallel part"] <= squares["everything"] else "everything"
     physical = [index for index, point in enumerate(series.observations) if not point.siblings]
     known = tuple(float(stretch[index]) for index in physical)

@@ -32,23 +32,24 @@ LEAST_TIME = 1e-100
 # A determinant of unit columns below this is no information.
 SINGULAR = 1e-13
 
-# Columns of the fit for a yield of the second thread of a core (None: there is none to find): batch × counts × p.
+# Columns of the fit for yields of the further threads of a core, batch × levels (None: there are none to find), each of
+# which moves counts of its own: batch × counts × p.
 Design = Callable[[Floats | None], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Coefficients and sums of squares, one for each of a batch; the yield φ of a second thread where it was free."""
+    """Coefficients and sums of squares, one for each of a batch; yields φ of further threads where they were free."""
 
     coefficients: Floats
     squares: Floats
-    smt_yield: Floats | None = None
+    smt_yields: Floats | None = None
 
 
 def solve(
     logs: Floats, weights: Floats, design: Design, *, bounded: bool = True, smt: Floats | None = None
 ) -> Solution:
-    """The best coefficients for each row of log times; with a starting `smt` yield, that too, within -1 and 1.
+    """The best coefficients for each row of log times; with starting `smt` yields, those too, within -1 and 1.
 
     Rows are solved by themselves, so that many of them with many counts are taken in pieces that can be held.
     """
@@ -60,7 +61,7 @@ def solve(
     parts = [
         _solve_batch(_rows(logs, piece), _rows(weights, piece), design, bounded, _rows(smt, piece)) for piece in pieces
     ]
-    yields = [part.smt_yield for part in parts if part.smt_yield is not None]
+    yields = [part.smt_yields for part in parts if part.smt_yields is not None]
     return Solution(
         np.concatenate([part.coefficients for part in parts]),
         np.concatenate([part.squares for part in parts]),
@@ -119,34 +120,35 @@ def weighted_sums(columns: Floats, coefficients: Floats) -> Floats:
 
 
 def _round(logs: Floats, weights: Floats, design: Design, current: Solution, bounded: bool) -> Solution:
-    columns = design(current.smt_yield)
+    columns = design(current.smt_yields)
     # Below one core the last column is negative, and there may be no good start; such rows stay as bad as they are.
     times = np.maximum(weighted_sums(columns, current.coefficients), LEAST_TIME)
     wanted = logs - np.log(times) + 1.0  # the linear problem is for the new p itself, and slopes @ p = 1
-    if current.smt_yield is None:
+    if current.smt_yields is None:
         aim = _scaled_least_squares(columns, 1.0 / times, wanted, weights, bounded)
         return _line_search(logs, weights, design, current, aim, None)
-    slopes, lean = columns / times[..., None], _lean(design, current) / times
-    inner = np.sum(weights * lean**2, axis=-1)
-    share = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)
+    slopes, lean = columns / times[..., None], _lean(design, current) / times[..., None]
+    # The yields are eliminated one by one: no count depends on two of them, so that their columns are orthogonal.
+    heavy = np.swapaxes(weights[..., None] * lean, -1, -2)
+    inner = np.sum(weights[..., None] * lean**2, axis=-2)
+    share = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)[..., None]
 
     def without_lean(values: Floats) -> Floats:
-        along = np.einsum("bk,bk...->b...", weights * lean, values) * share.reshape(-1, *[1] * (values.ndim - 2))
-        rest: Floats = values - lean.reshape(*lean.shape, *[1] * (values.ndim - 2)) * along[:, None]
+        rest: Floats = values - lean @ (heavy @ values * share)
         return rest
 
-    aim = _least_squares(without_lean(slopes), without_lean(wanted), weights, bounded)
+    aim = _least_squares(without_lean(slopes), without_lean(wanted[..., None])[..., 0], weights, bounded)
     left = wanted - weighted_sums(slopes, aim)
-    move = np.sum(weights * lean * left, axis=-1) * share
-    return _line_search(logs, weights, design, current, aim, np.clip(current.smt_yield + move, -1.0, 1.0))
+    move = (heavy @ left[..., None] * share)[..., 0]
+    return _line_search(logs, weights, design, current, aim, np.clip(current.smt_yields + move, -1.0, 1.0))
 
 
 def _lean(design: Design, current: Solution) -> Floats:
-    """How times change with the yield, by a central difference."""
-    assert current.smt_yield is not None
-    step = 1e-6
-    above, below = design(current.smt_yield + step), design(current.smt_yield - step)
-    return weighted_sums(above - below, current.coefficients) / (2.0 * step)
+    """How times change with each of the yields, by central differences: batch × counts × levels."""
+    assert current.smt_yields is not None
+    steps = 1e-6 * np.eye(current.smt_yields.shape[-1])
+    changes = [design(current.smt_yields + step) - design(current.smt_yields - step) for step in steps]
+    return np.stack([weighted_sums(change, current.coefficients) / 2e-6 for change in changes], axis=-1)
 
 
 def _line_search(
@@ -157,13 +159,13 @@ def _line_search(
     step = np.ones(len(aim))
     for _ in range(HALVINGS):
         coefficients = current.coefficients + step[:, None] * (aim - current.coefficients)
-        smt = None if smt_aim is None or current.smt_yield is None else _between(current.smt_yield, smt_aim, step)
+        smt = None if smt_aim is None or current.smt_yields is None else _between(current.smt_yields, smt_aim, step)
         squares = _squares(logs, weights, design(smt), coefficients)
         better = squares < best.squares
         best = Solution(
             np.where(better[:, None], coefficients, best.coefficients),
             np.where(better, squares, best.squares),
-            None if smt is None or best.smt_yield is None else np.where(better, smt, best.smt_yield),
+            None if smt is None or best.smt_yields is None else np.where(better[:, None], smt, best.smt_yields),
         )
         # The last digits of a finished fit are not worth halving for.
         enough = current.squares * (1.0 + SETTLED) + NOTHING * weights.sum(axis=-1)
@@ -175,7 +177,7 @@ def _line_search(
 
 
 def _between(start: Floats, end: Floats, step: Floats) -> Floats:
-    between: Floats = start + step * (end - start)
+    between: Floats = start + step[:, None] * (end - start)
     return between
 
 

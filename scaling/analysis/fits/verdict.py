@@ -198,7 +198,7 @@ def _superlinear(counts: Counts, free: tuple[FittedLaw, ...]) -> MoreThanItsShar
 
 def _log_efficiency(counts: Counts) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Log of efficiency against the fewest cores."""
-    first = int(np.argmin(counts.cores + counts.siblings))
+    first = int(np.argmin(counts.cpus))
     cores = counts.cores / counts.cores[first]
     efficiency: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = (
         counts.means[first] - counts.means - np.log(cores) - np.log(counts.stretch[first] / counts.stretch)
@@ -208,7 +208,7 @@ def _log_efficiency(counts: Counts) -> np.ndarray[tuple[int, ...], np.dtype[np.f
 
 def _most_over(counts: Counts) -> int | None:
     """The index of the count clearest above its share, beyond noise or, without launches to judge by, beyond 2 %."""
-    over = np.where(counts.siblings > 0.0, -np.inf, _log_efficiency(counts))
+    over = np.where(counts.cpus > counts.cores, -np.inf, _log_efficiency(counts))
     margin = np.full(counts.size, np.log1p(CLEARLY))
     if counts.pure_df >= 3:
         noise = counts.scatter.sum() / counts.pure_df
@@ -246,7 +246,7 @@ def _is_vague_peak(peak: Estimate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SmtYieldUnknown:
-    """Too few counts share cores between threads to estimate what a second thread yields; they were left out."""
+    """Too few counts at an SMT level to estimate what its further threads yield; they were left out."""
 
     code: ClassVar[str] = "smt-yield-unknown"
 
@@ -315,7 +315,7 @@ def _negative_coherency_error(law: FittedLaw) -> float | None:
 def one_core_differs(chosen: FittedLaw) -> OneCoreDiffers | None:
     """A caution where the law's T(1) is not the measured one."""
     counts = chosen.problem.counts
-    (indices,) = np.nonzero((counts.cores == 1.0) & (counts.siblings == 0.0))
+    (indices,) = np.nonzero((counts.cores == 1.0) & (counts.cpus == 1.0))
     error = chosen.stderr("log_seconds")
     if not indices.size or error is None:
         return None

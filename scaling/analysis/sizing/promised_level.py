@@ -1,11 +1,11 @@
 """What a promise is about, beyond the undisturbed time of a launch. Pure.
 
-By default it is a turn on this host. The promise of a quantile is about that quantile of all steps of a launch, quiet
+By default it is a turn on this host; without others, a launch that nobody is seen to disturb. The promise of a quantile is about that quantile of all steps of a launch, quiet
 turns or not. A job and a service meet the mean of all steps. Each is a distribution over launches, count by count, of
 its logarithm over the undisturbed step time.
 """
 
-from scaling.analysis.fits.host_level import UNDISTURBED, HostLevel, host_level, statistic_level
+from scaling.analysis.fits.host_level import HostLevel, host_level, statistic_level, unexplained_level
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import Goal, Question, StepRefusal, StepsUnknown, TooFewSteps
 from scaling.analysis.step_times import StepTimes, steps_needed
@@ -15,7 +15,7 @@ def promised_level(fit: SeriesFit, question: Question) -> HostLevel | None:
     """The level that a question's promise is about; None where too little is known of single steps."""
     host, quantile = fit.series.host, question.quantile
     if question.undisturbed:
-        return UNDISTURBED
+        return unexplained_level(host)
     if question.goal is Goal.RESPONSE:
         return statistic_level(host, _mean)
     if question.goal in (Goal.WORK, Goal.DEADLINE):

@@ -7,15 +7,16 @@ from scaling.analysis import rules
 from scaling.analysis.fitting import fit
 from scaling.analysis.rules import Doubt
 from scaling.analysis.series import (
+    UNEVEN,
     Observation,
     Series,
     SeriesKey,
     selected_series,
     series_key,
     series_of,
+    smt_levels,
     table_key,
     table_launches,
-    without_parts,
 )
 from scaling.analysis.summary import select_points, summarize
 from scaling.errors import FitError
@@ -61,10 +62,10 @@ def test_a_point_has_the_key_of_its_series():
 def test_a_program_whose_arguments_end_like_a_joint_series_is_one_series():
     made = launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)
     odd = [replace(launch, point=replace(launch.point, workload="command:prog smt1-2")) for launch in made]
-    (series,) = without_parts(series_of(odd))
-    assert series.key.smt == (1, 2)
+    joint = series_of(odd)[-1]
+    assert joint.key.smt == (1, 2)
+    assert {part.smt for part in joint.key.parts} == {(1,), (2,)}
     (only,) = series_of(launch for launch in odd if launch.point.smt == 1)
-    assert without_parts([only]) == [only]
     assert only.label == "command:prog smt1-2 train"
 
 
@@ -93,11 +94,10 @@ def test_threads_that_share_cores_are_a_series_and_part_of_one():
     ]
 
 
-def test_the_series_with_both_stands_for_its_parts():
-    whole = without_parts(series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)))
-    assert [series.name for series in whole] == ["calibrated train compact smt1-2"]
-    plain = series_of(launches("cores = [2]\nlaunches = 1"))
-    assert without_parts(plain) == plain
+def test_threads_per_core_are_the_level_of_an_observation_unless_some_are_uneven():
+    even = [Observation(4.0, (1.0,)), Observation(4.0, (1.0,), siblings=4.0), Observation(2.0, (1.0,), siblings=14.0)]
+    assert smt_levels(even) == (1, 2, 8)
+    assert smt_levels([*even, Observation(4.0, (1.0,), siblings=2.0)]) == (1, UNEVEN, UNEVEN, UNEVEN)
 
 
 def test_time_is_for_the_items_of_one_core_under_weak_scaling():

@@ -113,6 +113,7 @@ def test_a_launch_that_stayed_at_the_slow_speed_is_left_out_however_steady():
     (summary,) = summarize(launches(1.0, 1.02, 1.35, 0.99, 1.01))
     assert (summary.verdict, summary.left_out, names(summary)) == (Verdict.OK, 1, ["slow launch"])
     assert summary.step.value == pytest.approx(1.005, abs=1e-3)
+    assert summary.unexplained_ratios == (*[(1.0,)] * 4, (pytest.approx(1.35 / 1.005, rel=1e-3),))
 
 
 def test_ordinary_launch_effects_leave_no_launch_out():

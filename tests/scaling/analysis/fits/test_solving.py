@@ -59,11 +59,11 @@ def test_a_count_without_weight_does_not_matter():
 def with_second_threads(smt):
     """Columns in which the last four counts use two threads per core of so much yield."""
     shared = np.arange(CORES.size) >= 5
-    effective = CORES * (1.0 + shared * (0.0 if smt is None else smt)[:, None])
+    effective = CORES * (1.0 + shared * smt)
     return np.stack([1 / effective, np.ones_like(effective), effective - 1], axis=-1)
 
 
-@pytest.mark.parametrize(("design", "smt"), [(lambda _: USL, None), (with_second_threads, np.full(40, 0.3))])
+@pytest.mark.parametrize(("design", "smt"), [(lambda _: USL, None), (with_second_threads, np.full((40, 1), 0.3))])
 def test_pieces_of_a_batch_that_is_too_large_are_solved_as_the_whole(monkeypatch, design, smt):
     logs = np.log(USL[0] @ [0.9, 0.1, 0.002]) + np.random.default_rng(1).normal(0, 0.02, (40, CORES.size))
     whole = solve(logs, np.ones(CORES.size), design, smt=smt)
@@ -71,6 +71,22 @@ def test_pieces_of_a_batch_that_is_too_large_are_solved_as_the_whole(monkeypatch
     pieces = solve(logs, np.ones(CORES.size), design, smt=smt)
     assert pieces.squares == pytest.approx(whole.squares, rel=1e-9)
     assert pieces.coefficients == pytest.approx(whole.coefficients, abs=1e-6)
-    assert (pieces.smt_yield is None) == (smt is None)
+    assert (pieces.smt_yields is None) == (smt is None)
     if smt is not None:
-        assert pieces.smt_yield == pytest.approx(whole.smt_yield, abs=1e-5)
+        assert pieces.smt_yields == pytest.approx(whole.smt_yields, abs=1e-5)
+
+
+def test_yields_of_several_levels_are_found_together_with_the_law():
+    cores = np.tile([1.0, 2.0, 4.0, 8.0, 16.0], 3)
+    level = np.repeat([0, 1, 2], 5)
+
+    def design(smt):
+        each = np.where(level == 0, 0.0, np.take(smt, np.maximum(level - 1, 0), axis=1))
+        effective = cores * (1.0 + each)
+        return np.stack([1 / effective, np.ones_like(effective), effective - 1], axis=-1)
+
+    truth = np.array([[0.25, 0.35]])
+    logs = np.log(design(truth)[0] @ [0.9, 0.1, 0.002])
+    found = solve(logs, np.ones(cores.size), design, smt=np.array([[0.1, 0.1]]))
+    assert found.smt_yields == pytest.approx(truth, abs=1e-6)
+    assert found.coefficients == pytest.approx(np.array([[0.9, 0.1, 0.002]]), abs=1e-6)
