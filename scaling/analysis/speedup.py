@@ -1,5 +1,8 @@
 """Speedup and what follows from it, against one core of the same placement and settings. Pure.
 
+Points with several threads per core have it twice: against one core with as many threads, which shows how that level
+scales, and against one core with one thread, by which levels can be compared.
+
     strong scaling   speedup = T(1) / T(n)
     weak scaling     speedup = n T(1) / T(n), since n cores handle n times the items
     efficiency       speedup / n; under a CPU quota, speedup / min(n, quota)
@@ -38,7 +41,8 @@ class ScalingPoint:
 
     The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
     where both were disturbed only what was seen. `on_this_host` is the speedup of all launches that took turns with
-    their baseline, disturbed or not: what a user of this host got meanwhile.
+    their baseline, disturbed or not: what a user of this host got meanwhile. `common_speedup` is against one core with
+    one thread; that of a point with one thread per core is its speedup.
     """
 
     summary: Summary
@@ -47,6 +51,7 @@ class ScalingPoint:
     doubts: tuple[Doubt, ...]
     on_this_host: Estimate | None = None
     baseline: Summary | None = None
+    common_speedup: Estimate | None = None
 
     @cached_property
     def decomposition(self) -> Decomposition | None:
@@ -103,6 +108,12 @@ class ScalingPoint:
         return self.speedup.map(lambda speedup: speedup / cores) if self.speedup else None
 
     @property
+    def common_efficiency(self) -> Estimate | None:
+        """Speedup over one core with one thread, divided by cores; above 1 where threads yield more than is lost."""
+        cores = self.summary.point.cores
+        return self.common_speedup.map(lambda speedup: speedup / cores) if self.common_speedup else None
+
+    @property
     def karp_flatt(self) -> Estimate | None:
         """The serial fraction that would explain the speedup; none at one core, with a quota, or where items grow."""
         point = self.summary.point
@@ -127,7 +138,15 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> Scali
     speedup = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
     doubts = tuple(_doubts(summary, baseline, speedup))
     on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
-    return ScalingPoint(summary, speedup, _smt_yield(summary, by_point), doubts, on_this_host, baseline)
+    smt_yield, common = _smt_yield(summary, by_point), _common_speedup(summary, speedup, by_point)
+    return ScalingPoint(summary, speedup, smt_yield, doubts, on_this_host, baseline, common)
+
+
+def _common_speedup(summary: Summary, speedup: Estimate | None, by_point: Mapping[Point, Summary]) -> Estimate | None:
+    """The speedup over one core with one thread; None where that was not measured."""
+    if summary.point.smt == 1:
+        return speedup
+    return _speedup(summary, by_point.get(replace(summary.point.baseline, smt=1)))
 
 
 def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:

@@ -53,6 +53,9 @@ USUAL = {
     "inter": "auto",
 }
 
+# What points with several threads per core have besides; the others are against one core with as many threads.
+SMT_COLUMNS = ("SMT yield", ">speedup over 1 × 1", "95 %", ">efficiency over 1 × 1")
+
 # The figures of a decomposition by their names, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
 COUNTERS = ("instructions", "ipc", "clock")
@@ -78,7 +81,7 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
         (
             *setting_cells(point.summary.point, unusual),
             *_figure_cells(point),
-            *([_interval(point.smt_yield, "{:.2f}")] if smt else []),
+            *(_smt_cells(point) if smt else []),
             *([_throttled_cell(point.summary)] if quota else []),
             _launches(point),
             _verdict(point),
@@ -87,7 +90,7 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     ]
     speedup = ">scaled speedup" if all(point.summary.point.scale == "weak" for point in points) else ">speedup"
     figures = (">cores", ">step", ">±", ">items/s", speedup, "95 %", ">efficiency", "95 %")
-    further = [*(["SMT yield"] if smt else []), *([">throttled"] if quota else [])]
+    further = [*(SMT_COLUMNS if smt else ()), *([">throttled"] if quota else [])]
     return Table(("workload", *unusual, *figures, *further, ">launches", "verdict"), rows)
 
 
@@ -102,6 +105,18 @@ def quota_sentence(points: Iterable[Point]) -> str | None:
     if not limited:
         return None
     return f"{count(limited, 'point')} under a CPU quota in no law, which is about cores; `scaling show` has them"
+
+
+def _smt_cells(point: ScalingPoint) -> list[str]:
+    """The SMT yield of a point, and its speedup and efficiency over one core with one thread."""
+    common, efficiency = (None, None) if point.unknown else (point.common_speedup, point.common_efficiency)
+    limit = _limit_mark(point)
+    return [
+        _interval(point.smt_yield, "{:.2f}"),
+        "-" if common is None else f"{limit}{common.value:.3f}",
+        _between(common, "{:.2f}"),
+        "-" if efficiency is None else limit + share(efficiency.value),
+    ]
 
 
 def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
@@ -123,6 +138,10 @@ def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
 def _steps(summary: Summary) -> str:
     counts = [launch.count for launch in summary.step_times]
     return span(counts, "d") if counts else "-"
+
+
+def _limit_mark(point: ScalingPoint) -> str:
+    return "≥ " if point.at_least else "≤ " if point.at_most else ""
 
 
 def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
@@ -313,7 +332,7 @@ def _figure_cells(point: ScalingPoint) -> list[str]:
         return ["-"] * 7
     half, rate = summary.step.half_width, summary.rate
     speedup, efficiency = (None, None) if point.unknown else (point.speedup, point.efficiency)
-    limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
+    limit = _limit_mark(point)
     return [
         _step_cell(summary),
         "-" if half is None else share(half),
@@ -397,6 +416,8 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         **_estimate_facts("efficiency", point.efficiency),
         **_estimate_facts("karp_flatt", point.karp_flatt),
         **_estimate_facts("smt_yield", point.smt_yield),
+        **_estimate_facts("common_speedup", point.common_speedup),
+        **_estimate_facts("common_efficiency", point.common_efficiency),
         "decomposition": decomposition_facts(point.decomposition),
         "verdict": VERDICT_WORDS[point.verdict],
         "verdict_code": point.verdict.value,

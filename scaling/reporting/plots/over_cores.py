@@ -31,6 +31,7 @@ from scaling.reporting.plots.specification import (
     finite_marks,
     logarithmic,
     panel_per_series,
+    panels_by_settings,
     series_lines,
     shift,
     upper_limit,
@@ -47,6 +48,8 @@ LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", "-")
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
 WEAK = "Weak scaling: the items grow with the cores, speedup is the scaled one, and the law is Gustafson's."
+COMMON_EFFICIENCY = "efficiency over one core with one thread, %"
+COMMON_SPEEDUP = "speedup, times one core with one thread"
 MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are disturbed or not valid"
 
 
@@ -67,9 +70,10 @@ def specify(line: Line, quantity: Quantity, counts: Sequence[float]) -> Series:
     return Series(line.name, quantity.marks(line), own, marker(line.index), laws, remark=law_remark(line))
 
 
-def measured_lines(evaluation: Evaluation, quantity: Quantity) -> list[Line]:
-    """The lines that have a mark."""
-    return [line for line in series_lines(evaluation) if quantity.marks(line)]
+def measured_lines(evaluation: Evaluation, quantity: Quantity, *, common: bool = False) -> list[Line]:
+    """The lines that have a mark: against one core with as many threads or, `common`, with one where levels differ."""
+    lines = (line if common else replace(line, common=None) for line in series_lines(evaluation))
+    return [line for line in lines if quantity.marks(line)]
 
 
 def core_counts(lines: Sequence[Line], quantity: Quantity) -> list[float]:
@@ -144,12 +148,15 @@ def _throughput_marks(line: Line) -> list[Mark]:
 
 EFFICIENCY = Quantity(
     "parallel efficiency, %",
-    lambda line: _marks(line, lambda point: _percent(point.efficiency)),
+    lambda line: _marks(line, lambda point: _percent(point.common_efficiency if line.common else point.efficiency)),
     _efficiency_law,
     least=100.0,
 )
 SPEEDUP = Quantity(
-    "speedup, times one core", lambda line: _marks(line, lambda point: point.speedup), _speedup_law, least=2.0
+    "speedup, times one core",
+    lambda line: _marks(line, lambda point: point.common_speedup if line.common else point.speedup),
+    _speedup_law,
+    least=2.0,
 )
 SCALED_SPEEDUP = replace(SPEEDUP, y_label="scaled speedup, times one core")
 THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, _throughput_law, least=0.0)
@@ -169,19 +176,26 @@ KARP_FLATT = Quantity(
 
 def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw the parallel efficiency of every series with its law."""
-    lines = measured_lines(evaluation, EFFICIENCY)
+    lines = measured_lines(evaluation, EFFICIENCY, common=True)
     counts = core_counts(lines, EFFICIENCY)
     if max(counts, default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     series = [specify(line, EFFICIENCY, counts) for line in lines]
-    panels = panel_per_series(series, y_limits(series, EFFICIENCY.least))
+    limits, common = y_limits(series, EFFICIENCY.least), any(line.common for line in lines)
+    panels = panels_by_settings(lines, series, limits) if common else panel_per_series(series, limits)
     caption = (
-        f"Speedup divided by cores: at 100 % every core adds as much as the first. {MARKS}. The line is the selected "
-        "law, relative to the same measured one-core time as the marks."
+        f"Speedup divided by cores: at 100 % every core adds as much as the first{_baseline_words(lines)}. {MARKS}. "
+        "The line is the selected law, relative to the same measured one-core time as the marks."
     )
-    return Drawing(
-        f"{caption}{weak_words(lines)}", compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0))
-    )
+    label = COMMON_EFFICIENCY if common else EFFICIENCY.y_label
+    return Drawing(f"{caption}{weak_words(lines)}", compile_figure(CoresFigure(panels, label, ideal=100.0)))
+
+
+def _baseline_words(lines: Sequence[Line]) -> str:
+    """Which baseline a figure is against, where cores with several numbers of threads are compared."""
+    if not any(line.common for line in lines):
+        return ""
+    return "; all SMT levels are against one core with one thread, so above it further threads yield more than is lost"
 
 
 def weak_words(lines: Sequence[Line]) -> str:
@@ -193,10 +207,12 @@ def weak_words(lines: Sequence[Line]) -> str:
 
 def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw speedup, the laws with their bands, and the held-out prediction of the largest count, per series."""
-    lines = measured_lines(evaluation, SPEEDUP)
+    lines = measured_lines(evaluation, SPEEDUP, common=True)
     counts = core_counts(lines, SPEEDUP)
     if max(counts, default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
+    if any(line.common for line in lines):
+        return _speedup_by_levels(lines, counts)
     groups = [[_with_both_laws(line, counts), *_prediction(line)] for line in lines]
     limits = y_limits([series for group in groups for series in group], SPEEDUP.least, log=logarithmic(counts))
     panels = [Panel(group, limits, group[0].label, group[0].remark) for group in groups]
@@ -207,6 +223,18 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     )
     label = (SCALED_SPEEDUP if all(line.point.scale == "weak" for line in lines) else SPEEDUP).y_label
     return Drawing(caption, compile_figure(CoresFigure(panels, label, ideal="linear", log_y=True)))
+
+
+def _speedup_by_levels(lines: Sequence[Line], counts: Sequence[float]) -> Drawing:
+    """A panel for all SMT levels of the same settings, each with its selected law."""
+    series = [specify(line, SPEEDUP, counts) for line in lines]
+    panels = panels_by_settings(lines, series, y_limits(series, SPEEDUP.least, log=logarithmic(counts)))
+    caption = (
+        "Times as fast as one core with one thread, the baseline of all SMT levels; on the dotted line every core adds "
+        f"as much as the first. {MARKS}; bands hold 95 % of the laws that fit the launches, dashed lines are "
+        "extrapolated."
+    )
+    return Drawing(caption, compile_figure(CoresFigure(panels, COMMON_SPEEDUP, ideal="linear", log_y=True)))
 
 
 def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
@@ -240,7 +268,10 @@ def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn(reason if several else "no point uses a second thread of a core")
     series = [specify(line, SMT_YIELD, ()) for line in lines]
     series = [replace(one, remark="") for one in series]
-    panels = panel_per_series(series, _around_one([mark.estimate for one in series for mark in one.marks]))
+    limits = _around_one([mark.estimate for one in series for mark in one.marks])
+    several = len({line.settings for line in lines}) < len(lines)
+    by_settings = [replace(panel, remark="") for panel in panels_by_settings(lines, series, limits)]
+    panels = by_settings if several else panel_per_series(series, limits)
     caption = (
         "Throughput with several threads per core divided by throughput with one, on the same cores: above 1 the "
         f"further threads help, below 1 they harm. {MARKS}."

@@ -1,5 +1,6 @@
 """The specification of a figure over cores: what every panel shows, in numbers. `compile.py` draws it. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
@@ -11,7 +12,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.plots.style import on_one_line
+from scaling.reporting.plots.style import colour, marker, on_one_line
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
@@ -207,7 +208,10 @@ BARE = ("workload", "mode", "placement", "size", "framework")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that differ in cores alone, ascending; `index` gives colour and marker, the same in every figure."""
+    """Points that differ in cores alone, ascending; `index` gives colour and marker, the same in every figure.
+
+    `common` is one core with one thread, where that was measured and the same settings have several SMT levels.
+    """
 
     name: str
     index: int
@@ -215,11 +219,18 @@ class Line:
     points: tuple[ScalingPoint, ...]
     key: SeriesKey
     fit: SeriesFit | None
+    common: ScalingPoint | None = None
 
     @property
     def one_core(self) -> ScalingPoint | None:
-        """The measured point that speedup is against."""
-        return next((point for point in self.points if point.summary.point.cores == 1 and point.summary.step), None)
+        """The measured point that speedup is against: `common` where several SMT levels are compared."""
+        own = (point for point in self.points if point.summary.point.cores == 1 and point.summary.step)
+        return self.common or next(own, None)
+
+    @property
+    def settings(self) -> Point:
+        """What it has in common with the same at other SMT levels."""
+        return replace(self.point, smt=1)
 
     @property
     def measured(self) -> tuple[ScalingPoint, ...]:
@@ -235,10 +246,64 @@ def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
     ]
     fits = {fit.series.key: fit for fit in evaluation.fits}
     names = distinct_names([point for point, _ in groups])
+    common = _common_baselines(groups)
     return tuple(
-        Line(name, index, point, members, series_key(point), fits.get(series_key(point)))
+        Line(
+            name,
+            index,
+            point,
+            members,
+            series_key(point),
+            fits.get(series_key(point)),
+            common.get(replace(point, smt=1)),
+        )
         for index, (name, (point, members)) in enumerate(zip(names, groups, strict=True))
     )
+
+
+def _common_baselines(
+    groups: Sequence[tuple[Point, tuple[ScalingPoint, ...]]],
+) -> dict[Point, ScalingPoint]:
+    """One core with one thread of all settings that have several SMT levels."""
+    levels = Counter(replace(point, smt=1) for point, _ in groups)
+    return {
+        point: members[0]
+        for point, members in groups
+        if point.smt == 1 and levels[point] > 1 and members[0].summary.point.cores == 1 and members[0].summary.step
+    }
+
+
+def panels_by_settings(lines: Sequence[Line], series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
+    """A panel for all SMT levels of the same settings, each level with a colour and marker of its own."""
+    levels = sorted({line.point.smt for line in lines})
+    by_settings: dict[Point, list[Series]] = {}
+    for line, one in zip(lines, series, strict=True):
+        by_settings.setdefault(line.settings, []).append(_as_level(one, line.point.smt, levels))
+    names = distinct_names(list(by_settings))
+    return [
+        Panel(own, limits, name, _common_remark(own)) for name, own in zip(names, by_settings.values(), strict=True)
+    ]
+
+
+def _as_level(series: Series, threads: int, levels: Sequence[int]) -> Series:
+    index = levels.index(threads)
+    label = f"{threads} thread{'s' if threads > 1 else ''} per core"
+    return replace(
+        series,
+        label=label,
+        colour=colour(index),
+        marker=marker(index),
+        laws=[replace(law, colour=colour(index)) for law in series.laws],
+        remark="",
+        in_legend=True,
+        shift=shift(index, len(levels)),
+    )
+
+
+def _common_remark(levels: Sequence[Series]) -> str:
+    """What is wrong with the laws of levels: nothing, or of how many."""
+    without = [one.label for one in levels if not one.laws]
+    return f"no law: {', '.join(without)}" if without else ""
 
 
 def distinct_names(points: Sequence[Point]) -> list[str]:

@@ -82,6 +82,19 @@ def test_smt_yield_is_against_the_same_cores_with_one_thread_each():
     assert at_double.smt_yield.low < 1.3 < at_double.smt_yield.high
 
 
+def test_levels_of_smt_are_compared_over_one_core_with_one_thread():
+    all_points = points("cores = [1, 2]\nsmt = [1, 2]", cores=2, smt=2)
+    seconds = {(1, 1): 1.0, (1, 2): 0.8, (2, 1): 0.5, (2, 2): 0.4}
+    made = [launches(point, seconds[point.cores, point.smt]) for point in all_points]
+    by_size = {(one.summary.point.cores, one.summary.point.smt): one for one in ratios(*made)}
+    assert by_size[2, 2].speedup.value == pytest.approx(2.0)
+    assert by_size[2, 2].common_speedup.value == pytest.approx(2.5)
+    assert by_size[2, 2].common_efficiency.value == pytest.approx(1.25)
+    assert by_size[2, 1].common_speedup == by_size[2, 1].speedup
+    alone = ratios(*[group for group in made if group[0].point.smt == 2])
+    assert [one.common_speedup for one in alone] == [None, None]
+
+
 DRIFTING = (1.0, 1.02, 1.04, 1.06, 1.08, 1.1)
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from scaling.analysis.laws import AMDAHL
+from scaling.reporting.plots.over_cores import COMMON_SPEEDUP
 from scaling.reporting.plots.style import INK, MARKERS
 from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.artists import (
@@ -205,3 +206,16 @@ def test_every_series_of_thirty_has_a_panel(tmp_path, kind):
 def test_every_series_of_thirty_has_a_bar(tmp_path):
     (axes,) = panels(picture(result(MANY, tmp_path, 2), "sections"))
     assert len(axes.get_yticklabels()) == 30
+
+
+def test_levels_of_smt_share_a_panel_against_one_core_with_one_thread(tmp_path):
+    toml = f"workloads = {list(EIGHT[:2])}\ncores = [1, 2, 4]\nlaunches = 3\nsmt = [1, 2, 4]"
+    understood = result(toml, tmp_path, 4, 4)
+    for kind, words in (("efficiency", "efficiency over one core with one thread, %"), ("speedup", COMMON_SPEEDUP)):
+        drawing = picture(understood, kind)
+        assert [axes.get_title().splitlines()[0] for axes in panels(drawing)] == list(EIGHT[:2])
+        assert drawing.figure.get_supylabel() == words
+        assert {"1 thread per core", "2 threads per core", "4 threads per core"} <= set(legend(drawing))
+    capacity = picture(understood, "capacity")
+    assert len(panels(capacity)) == 2
+    assert len(panels(picture(understood, "smt"))) == 2
