@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -183,8 +184,8 @@ def _embed_page_figures(result: Evaluation) -> tuple[list[EmbeddedFigure], list[
     """Every kind of figure for a page, drawn by several processes where there is much to draw."""
     if len(result.points) < MANY_POINTS or result.folder.traces:
         return embed_figures(draw_page_figures(result))
-    drawn = map_by_processes(lambda name: _embed(next(draw_page_figures(result, [name]))), names("rows"))
-    return _separate(drawn)
+    drawn = map_by_processes(lambda name: [*map(_embed, draw_page_figures(result, [name]))], names("rows"))
+    return _separate(chain.from_iterable(drawn))
 
 
 def _embed(drawing: Drawing | NotDrawn) -> EmbeddedFigure | NotDrawn:

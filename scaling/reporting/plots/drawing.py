@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scaling.analysis.ops.roofline import RooflinePoint
 from scaling.reporting.plots.registry import FigureKind, Needs, kinds
 from scaling.reporting.plots.style import on_one_line, style
-from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops, first_series, keys_of_series
+from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops, keys_of_series, split_series
 from scaling.results.node_types import NodeTypeEvaluation
 
 __all__ = [
@@ -24,8 +24,9 @@ __all__ = [
     "draw_roofline",
 ]
 
-# A series has a panel in each of half a dozen figures; a page with more of them would take minutes to draw and to open.
-MOST_SERIES = 40
+# A series has a panel in each of half a dozen figures. Of more series than this a page has several figures of a kind,
+# and of more than so many times as many it leaves some out: it would take minutes to draw and to open.
+MOST_SERIES, MOST_PARTS = 40, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,53 @@ def draw_figures(
 
 
 def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures for a page, the named ones or every kind; of very many series the first, so that the page opens."""
-    series = len(keys_of_series(evaluation))
-    if series <= MOST_SERIES:
+    """Draw figures for a page, the named ones or every kind; of very many series in parts, so that each can be read."""
+    parts = split_series(evaluation, MOST_SERIES)
+    if len(parts) == 1:
         yield from draw_figures(evaluation, names)
         return
-    note = f"The first {MOST_SERIES} of {series} series are drawn; `scaling plot` draws all."
-    for drawing in draw_figures(first_series(evaluation, MOST_SERIES), names):
-        yield replace(drawing, caption=f"{drawing.caption} {note}") if isinstance(drawing, Drawing) else drawing
+    # Where only some series are fitted, as of very many rows, the others have nothing to draw but their points.
+    notes = _part_notes(parts, 1 if evaluation.series_fitted is not None else MOST_PARTS)
+    for kind in kinds("rows"):
+        if names is None or kind.name in names:
+            yield from _draw_parts(kind, notes) if kind.per_series else [_finish(kind, evaluation, None)]
+    if names is None and evaluation.folder.traces:
+        yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some of the series, and which of all they are."""
+
+    evaluation: Evaluation
+    number: int
+    of: int
+    note: str
+
+
+def _part_notes(parts: Sequence[Evaluation], most: int) -> list[_Part]:
+    """The parts that are drawn; the last says that there are more, if there are."""
+    sizes = [len(keys_of_series(part)) for part in parts]
+    drawn, first, noted = len(parts[:most]), 1, []
+    for number, (part, size) in enumerate(zip(parts[:most], sizes, strict=False), 1):
+        more = " The others are drawn by `scaling plot`." if number == drawn < len(parts) else ""
+        noted.append(_Part(part, number, drawn, f"Series {first} to {first + size - 1} of {sum(sizes)}.{more}"))
+        first += size
+    return noted
+
+
+def _draw_parts(kind: FigureKind, parts: Sequence[_Part]) -> list[Drawing | NotDrawn]:
+    """A figure of every part that has anything to draw, or else why the first has nothing."""
+    drawings = [(_finish(kind, part.evaluation, None), part) for part in parts]
+    drawn = [_number(drawing, part) for drawing, part in drawings if isinstance(drawing, Drawing)]
+    return [*drawn] or [drawings[0][0]]
+
+
+def _number(drawing: Drawing, part: _Part) -> Drawing:
+    """The drawing as one of several of its kind."""
+    kind = drawing.kind if part.number == 1 else f"{drawing.kind}-{part.number}"
+    title = drawing.title if part.of == 1 else f"{drawing.title}, {part.number} of {part.of}"
+    return replace(drawing, kind=kind, title=title, caption=f"{drawing.caption} {part.note}")
 
 
 def draw_op_figures(evaluation: OpEvaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:

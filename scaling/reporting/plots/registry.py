@@ -13,7 +13,10 @@ Needs = Literal["rows", "traces", "ceilings", "node types"]
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A kind of figure; `function` is `module:name` below `scaling.reporting.plots`."""
+    """A kind of figure; `function` is `module:name` below `scaling.reporting.plots`.
+
+    One that is not `per_series` has no panel or bar for each of them, however many there are.
+    """
 
     name: str
     title: str
@@ -21,6 +24,7 @@ class FigureKind:
     needs: Needs
     function: str
     takes_target: bool = False
+    per_series: bool = True
 
 
 FIGURES: tuple[FigureKind, ...] = (
@@ -63,7 +67,14 @@ FIGURES: tuple[FigureKind, ...] = (
         "rows",
         "over_cores:modes",
     ),
-    FigureKind("placement", "Which CPUs were used", "the CPUs each placement used", "rows", "placement:placement"),
+    FigureKind(
+        "placement",
+        "Which CPUs were used",
+        "the CPUs each placement used",
+        "rows",
+        "placement:placement",
+        per_series=False,
+    ),
     FigureKind(
         "capacity",
         "How many cores to give",

@@ -140,10 +140,16 @@ def test_nothing_of_our_look_is_left_behind(tmp_path):
     assert dict(matplotlib.rcParams) == before
 
 
-def test_of_very_many_series_a_page_draws_the_first_and_says_so(tmp_path, monkeypatch):
+def test_of_very_many_series_a_page_draws_all_in_parts_and_says_which(tmp_path, monkeypatch):
     three = result(f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4]\nlaunches = 3", tmp_path)
-    for most, note in ((2, "The first 2 of 3 series are drawn; `scaling plot` draws all."), (3, "smaller ones.")):
-        monkeypatch.setattr(drawing_module, "MOST_SERIES", most)
-        speedup = next(drawing for drawing in draw_page_figures(three) if drawing.kind == "speedup")
-        assert len(speedup.figure.axes) == most
-        assert speedup.caption.endswith(note)
+    assert len([drawing for drawing in draw_page_figures(three) if drawing.title.startswith("Speedup")]) == 1
+    monkeypatch.setattr(drawing_module, "MOST_SERIES", 2)
+    drawings = list(draw_page_figures(three))
+    first, second = (drawing for drawing in drawings if drawing.title.startswith("Speedup with its laws, "))
+    assert (first.kind, len(first.figure.axes), first.caption.endswith("Series 1 to 2 of 3.")) == ("speedup", 2, True)
+    assert (second.kind, len(second.figure.axes)) == ("speedup-2", 1)
+    assert second.caption.endswith("Series 3 to 3 of 3.")
+    assert [drawing.kind for drawing in drawings if drawing.kind.startswith("placement")] == ["placement"]
+    monkeypatch.setattr(drawing_module, "MOST_PARTS", 1)
+    (only,) = (drawing for drawing in draw_page_figures(three) if drawing.kind.startswith("speedup"))
+    assert only.caption.endswith("Series 1 to 2 of 3. The others are drawn by `scaling plot`.")
