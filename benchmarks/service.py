@@ -23,7 +23,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +31,10 @@ import psutil
 
 import scaling
 from benchmarks.shared.requests import DIVISIONS, Request
+from scaling.analysis.capacity import DRAWS
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.promised_level import promised_level
+from scaling.analysis.sizing.levels import Size, level_laws
 from scaling.analysis.sizing.question import Goal, Question, Queue
 from scaling.analysis.sizing.services import Service
 
@@ -197,9 +198,8 @@ def measured_fit(folder: Path, launches: int, launch_seconds: float) -> SeriesFi
 def predict(fitted: SeriesFit, replicas: int, cores: int, rate: float) -> Queue:
     """What requests should meet."""
     question = Question(Goal.RESPONSE, 1.0, quantile=QUANTILE, arrivals=rate)
-    level = promised_level(fitted, question)
-    assert level is not None
-    return Service(fitted, question, replace(fitted.draws(), host=level)).queue(cores, replicas)
+    (law, *_) = level_laws(fitted, DRAWS, question=question)
+    return Service(question).queue(Size(cores, law), replicas)
 
 
 def main() -> None:

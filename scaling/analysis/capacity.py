@@ -1,9 +1,12 @@
 """How many cores, and how sure: sizing questions answered over every law that might have been. Pure.
 
 A question is put to each draw of a fit, never to the point estimate alone. The size given is the smallest on offer
-whose chance of keeping the promise, launch noise and whatever the host adds included, is the assurance asked for.
-Beyond the most cores measured an answer is marked, beyond twice as many there is none; where no law fits, or only what
-was measured can be known, no number is made up. Rates, efficiencies and limits are those of the machine undisturbed.
+whose chance of keeping the promise, launch noise and whatever the host adds included, is the assurance asked for. A
+size is so many cores with so many threads each; cores are what is paid for, so that of two sizes the one with fewer
+cores is smaller, and of as many cores the one with fewer threads. Optima are whole numbers. A size that was not
+measured is marked as between, below or beyond those that were; beyond twice as many cores there is none. Where no law
+fits, or only what was measured can be known, no number is made up. Rates, efficiencies and limits are those of the
+machine undisturbed, against one core with one thread.
 
 For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
 runs that had it to themselves; on machines of their own their launches are independent, so the mean of r of them has a
@@ -17,11 +20,10 @@ from math import exp, floor, inf, isinf
 import numpy as np
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT, Draws, chance_within, quantiles
-from scaling.analysis.fits.host_level import slowdown_at
+from scaling.analysis.fits.bootstrap import quantiles
 from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import SeriesFit, quantile_estimate
+from scaling.analysis.laws import relative_time
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
     cores_for_efficiency,
@@ -29,6 +31,18 @@ from scaling.analysis.sizing.inverses import (
     knee,
     peak_cores,
     speedup_limit,
+    whole_optimum,
+)
+from scaling.analysis.sizing.levels import (
+    LevelLaw,
+    Size,
+    answering_fits,
+    extrapolation_limit,
+    level_laws,
+    neighbours,
+    offered_sizes,
+    range_reasons,
+    refusal,
 )
 from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import (
@@ -41,21 +55,19 @@ from scaling.analysis.sizing.question import (
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
-    NoiseUnknown,
-    NoLaw,
     OnlyMeasured,
     OverBudget,
     Question,
-    Refusal,
     Replicas,
     ScalingLimits,
     SimilarCost,
+    SizingReason,
     Status,
     StepsGrow,
     TooFew,
     WholeMachineKeeps,
 )
-from scaling.analysis.sizing.sizes import Price, Sizes, cpu_hours_per_million, plain_sizes
+from scaling.analysis.sizing.sizes import Price, Sizes, cpu_hours_per_million
 
 DRAWS = 2000
 # Sizes whose price is within this share of the lowest are as good.
@@ -63,23 +75,17 @@ AS_CHEAP = 0.05
 # Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order of summing.
 ROUNDING = 1e-12
 MOST_REPLICAS = 10**6
-# Sizes that are evaluated together: draws × sizes have to be held.
-AT_A_TIME = 256
-
-# Above this a float no longer counts one by one.
-LARGEST_COUNT = 2.0**53
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
-    """How many cores a series needs."""
+    """How many cores a series needs, and how many threads of each."""
     why_not = refusal(fit) or _unanswerable(fit, question)
     if why_not:
         return Answer(fit, question, Status.REFUSED, None, None, (), (why_not,))
-    level = promised_level(fit, question)
-    if level is None:
+    if any(promised_level(one, question) is None for one in answering_fits(fit)):
         return Answer(fit, question, Status.REFUSED, None, None, (), (step_refusal(fit, question.quantile),))
-    draws = replace(fit.draws(draw_count), host=level)
-    sizing = _Sizing(fit, question, draws, available_sizes(fit, sizes), sizes)
+    laws = level_laws(fit, draw_count, sizes, question)
+    sizing = _Sizing(fit, question, laws, offered_sizes(laws, sizes), sizes)
     return {
         Goal.THROUGHPUT: sizing.throughput,
         Goal.LATENCY: sizing.promise,
@@ -95,35 +101,45 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
     why_not = refusal(fit)
     if why_not:
         return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, (why_not,))
-    draws = fit.draws(draw_count)
-    limit = speedup_limit(draws.contention, draws.coherency, draws.scale)
-    turn = _cores(knee(draws.contention, draws.coherency, draws.scale), draws, fit)
+    laws = level_laws(fit, draw_count, sizes)
+    best = max((one for law in laws for one in _around_knee(law, sizes)), key=_benefit, default=None)
+    law = best.law if best else laws[0]
+    limit = speedup_limit(law.draws.contention, law.draws.coherency, law.draws.scale)
     return ScalingLimits(
         fit,
         extrapolation_limit(fit),
-        recommended=_recommended_size(fit, turn, sizes),
-        knee=turn,
-        speedup_limit=quantile_estimate(limit, draws),
-        rate_limit=quantile_estimate(limit * fit.series.work / np.exp(draws.log_seconds), draws),
-        peak_cores=_cores(peak_cores(draws.contention, draws.coherency, draws.scale), draws, fit),
+        recommended=best.cores if best else None,
+        knee=_knee(law),
+        speedup_limit=quantile_estimate(limit * np.exp(law.one_core - law.draws.log_seconds), law.draws),
+        rate_limit=quantile_estimate(limit * fit.series.work / np.exp(law.draws.log_seconds), law.draws),
+        peak_cores=_cores(_whole_peak(law), law),
         reasons=range_reasons(fit),
+        threads=law.threads,
     )
 
 
 def allocation_of(
-    fit: SeriesFit, cores: int, price: Price = CORE_HOURS, sizes: Sizes | None = None, draw_count: int = DRAWS
+    fit: SeriesFit,
+    cores: int,
+    price: Price = CORE_HOURS,
+    sizes: Sizes | None = None,
+    draw_count: int = DRAWS,
+    threads: int = 1,
 ) -> Allocation | None:
     """What a series does on so many cores, and what that costs; None where nothing is said of it."""
-    if refusal(fit) or cores not in available_sizes(fit, sizes):
+    if refusal(fit):
         return None
-    sizing = _Sizing(fit, Question(Goal.CHEAPEST, 1.0, price=price), fit.draws(draw_count), (cores,), sizes)
-    return sizing.only_size()
+    offered = offered_sizes(level_laws(fit, draw_count, sizes), sizes)
+    size = next((one for one in offered if one.order == (cores, threads)), None)
+    return None if size is None else size_allocation(size, price)
 
 
-def _recommended_size(fit: SeriesFit, turn: Estimate, sizes: Sizes | None) -> int | None:
-    """The largest available size up to the knee; where that is out of sight, up to the most cores measured."""
-    most = fit.most_cores if isinf(turn.value) else turn.value
-    return max((count for count in available_sizes(fit, sizes) if count <= most), default=None)
+def _around_knee(law: LevelLaw, sizes: Sizes | None) -> list[Size]:
+    """The available sizes next to the knee; where that is out of sight, the largest up to the most cores measured."""
+    turn, counts = _knee(law).value, law.sizes(sizes)
+    below = [count for count in counts if count <= (law.measured[-1] if isinf(turn) else turn)][-1:]
+    above = [count for count in counts if turn < count][:1]
+    return [Size(count, law) for count in (*below, *above)]
 
 
 def _unanswerable(fit: SeriesFit, question: Question) -> StepsGrow | None:
@@ -131,27 +147,29 @@ def _unanswerable(fit: SeriesFit, question: Question) -> StepsGrow | None:
     return StepsGrow() if question.goal is Goal.LATENCY and fit.series.scale == "weak" else None
 
 
-def refusal(fit: SeriesFit) -> Refusal | None:
-    """Why a series gets no answer to any question; None where it does."""
-    if not fit.verdict.has_law:
-        return NoLaw(fit.verdict, fit.reasons)
-    return NoiseUnknown() if all(law.fitted.problem.df <= 0 for law in fit.laws) else None
+def _benefit(size: Size) -> float:
+    """The median of the log of speedup times efficiency."""
+    return quantiles(2.0 * size.log_efficiency() + np.log(size.cores), size.law.draws.share, [0.5])[0]
 
 
-def range_reasons(fit: SeriesFit) -> tuple[OnlyMeasured, ...]:
-    """Why answers end with the cores measured; nothing where they may go beyond."""
-    return (OnlyMeasured(),) if fit.verdict is Verdict.NOT_IDENTIFIABLE else ()
+def _knee(law: LevelLaw) -> Estimate:
+    """The whole number of cores at which speedup times efficiency is largest."""
+    s, k, each = law.draws.contention, law.draws.coherency, law.smt_yield
+
+    def cost(cores: Floats) -> Floats:
+        return np.asarray(2.0 * np.log(relative_time(cores * each, s, k, scale=law.draws.scale)) + np.log(cores))
+
+    return _cores(whole_optimum(knee(s, k, law.draws.scale) / each, cost), law)
 
 
-def extrapolation_limit(fit: SeriesFit) -> float:
-    """The most cores an answer may name."""
-    return min(fit.most_cores * (1.0 if range_reasons(fit) else EXTRAPOLATION_LIMIT), LARGEST_COUNT)
+def _whole_peak(law: LevelLaw) -> Floats:
+    """The whole number of cores on which each draw is fastest."""
+    s, k, each = law.draws.contention, law.draws.coherency, law.smt_yield
 
+    def cost(cores: Floats) -> Floats:
+        return np.asarray(relative_time(cores * each, s, k, scale=law.draws.scale))
 
-def available_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
-    """Counts the machine has, or whole numbers, as far as the fit reaches."""
-    most = int(extrapolation_limit(fit) + 1e-9)
-    return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+    return whole_optimum(peak_cores(s, k, law.draws.scale) / each, cost)
 
 
 def crossing_grid(fit: SeriesFit) -> Floats:
@@ -160,19 +178,54 @@ def crossing_grid(fit: SeriesFit) -> Floats:
     return grid
 
 
-def _cores(values: Floats, draws: Draws, fit: SeriesFit) -> Estimate:
+def sustained_efficiencies(law: LevelLaw, counts: Sequence[int]) -> Floats:
+    """The largest efficiency that each draw keeps from one core up to each count, draws × counts."""
+    at = np.maximum(np.array(counts) - 1e-9, 1.0)
+    if law.draws.clock.governs == "nothing":
+        efficiencies: Floats = np.exp(law.log_efficiency(at))
+        return efficiencies
+    grid = crossing_grid(law.fit)
+    logs = law.log_efficiency(grid)
+    after = np.clip(np.searchsorted(grid, at), 1, len(grid) - 1)
+    part = np.log(at / grid[after - 1]) / np.log(grid[after] / grid[after - 1])
+    there = (1.0 - part) * logs[:, after - 1] + part * logs[:, after]
+    lowest: Floats = np.exp(np.minimum(np.minimum.accumulate(logs, axis=1)[:, after - 1], there))
+    return lowest
+
+
+def _cores(values: Floats, law: LevelLaw) -> Estimate:
     """The spread of core counts; those beyond what may be spoken of are not."""
-    return quantile_estimate(np.where(values <= extrapolation_limit(fit), values, inf), draws)
+    return quantile_estimate(np.where(values <= law.limit, values, inf), law.draws)
+
+
+def size_allocation(size: Size, price: Price, assurance: float | None = None) -> Allocation:
+    """What a size does and costs."""
+    rate = _rate(size)
+    return Allocation(
+        cores=size.cores,
+        threads=size.threads,
+        assurance=assurance,
+        rate=rate,
+        efficiency=quantile_estimate(np.exp(size.log_efficiency()), size.law.draws),
+        cpu_hours_per_million=float(cpu_hours_per_million(size.cores, rate.value)),
+        cost_per_million=float(price.per_million(size.cores, rate.value)),
+        basis=size.basis(),
+        host=size.host(),
+    )
+
+
+def _rate(size: Size) -> Estimate:
+    return quantile_estimate(size.law.fit.series.work * np.exp(-size.log_time()), size.law.draws)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizing:
-    """A question, the draws, and the sizes on offer."""
+    """A question, the laws that answer it, and the sizes on offer, the smallest first."""
 
     fit: SeriesFit
     question: Question
-    draws: Draws
-    counts: tuple[int, ...]
+    laws: tuple[LevelLaw, ...]
+    offered: tuple[Size, ...]
     sizes: Sizes | None
 
     @property
@@ -182,153 +235,129 @@ class _Sizing:
 
     def throughput(self) -> Answer:
         """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
-        replicas = cheapest_replicas(
-            self.draws, self.seconds, self.counts, self.question.price, self.question.assurance
-        )
+        replicas = cheapest_replicas(self.offered, self.seconds, self.question.price, self.question.assurance)
         return replace(self.promise(), replicas=replicas)
 
     def promise(self) -> Answer:
         """The smallest size that keeps a throughput or a latency as surely as was asked for."""
-        needed = self._needed_cores()
-        chances = self._chances(self.counts)
+        chances = [size.chance_within(self.seconds) for size in self.offered]
         enough = self._sure_enough(chances)
-        spread = _cores(needed, self.draws, self.fit)
         if enough:
-            return self._answer_with_size(enough[0], spread, chances)
-        shared = self._all_threads()
-        if shared and shared.assurance is not None and self._sure_enough(np.array([shared.assurance])):
-            last = self._allocations([len(self.counts) - 1], chances)
-            return Answer(self.fit, self.question, Status.OK, shared, spread, last, range_reasons(self.fit))
-        never = round(float(self.draws.share[~np.isfinite(needed)].sum()), 12)
-        best = int(np.argmax(chances)) if len(chances) else 0
-        return self._answer_without_size(spread, never, self._allocations([best] if len(chances) else [], chances))
+            needed = self._needed_cores(self.offered[enough[0]].law)
+            return self._answer_with_size(enough[0], needed, chances)
+        best = [int(np.argmax(chances))] if chances else []
+        nearest = tuple(self._allocation(index, chances) for index in best)
+        law = self.offered[best[0]].law if best else self.laws[0]
+        never = min(self._never(law) for law in self.laws)
+        return self._answer_without_size(self._needed_cores(law), never, nearest)
 
     def efficiency(self) -> Answer:
-        """The largest size that keeps an efficiency."""
-        values = self._efficiency_limits()
-        spread = _cores(values, self.draws, self.fit)
-        counts = np.array(self.counts, dtype=np.float64)
-        share = self.draws.share
-        # Rounded, so that what is shown does not depend on the order of summing.
-        chances = np.round(share @ (values[:, None] >= counts[None, :] - 1e-9), 12)
+        """The largest size that keeps an efficiency, with the fewest threads that do."""
+        chances = self._efficiency_chances()
         enough = self._sure_enough(chances)
         if not enough:
-            return self._answer_without_size(spread, 0.0, ())
-        given = self._answer_with_size(enough[-1], spread, chances)
-        last = enough[-1] == len(self.counts) - 1
-        return (
-            replace(given, reasons=(*given.reasons, end_reason(self.fit, self.sizes, self.counts[-1])))
-            if last
-            else given
-        )
+            return self._answer_without_size(self._efficiency_limit(self.laws[0]), 0.0, ())
+        most = max(self.offered[index].cores for index in enough)
+        best = next(index for index in enough if self.offered[index].cores == most)
+        given = self._answer_with_size(best, self._efficiency_limit(self.offered[best].law), chances)
+        last = most == self.offered[-1].cores
+        return replace(given, reasons=(*given.reasons, end_reason(self.fit, self.sizes, most))) if last else given
 
     def budget(self) -> Answer:
         """The most throughput an hourly cost can buy."""
         price, target = self.question.price, self.question.target
-        affordable = [index for index, count in enumerate(self.counts) if price.hourly(count) <= target]
+        affordable = [index for index, size in enumerate(self.offered) if price.hourly(size.cores) <= target]
         if not affordable:
             reason = OverBudget(price.hourly(1), target)
             return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, None, (), (reason,))
-        rates = [self._rate(self.counts[index]).value for index in affordable]
+        rates = [_rate(self.offered[index]).value for index in affordable]
         best = affordable[int(np.argmax(rates))]
         return self._answer_with_size(best, None, None)
 
     def cheapest(self) -> Answer:
         """The size with the lowest price per unit of work, and the range of sizes that are as good."""
         price = self.question.price
-        prices = price.replica_hour, price.core_hour
-        needed = cheapest_cores(*prices, self.draws.contention, self.draws.coherency, self.draws.scale)
-        costs = [price.per_million(count, self._rate(count).value) for count in self.counts]
+        costs = [price.per_million(size.cores, _rate(size).value) for size in self.offered]
         best = int(np.argmin(costs))
         as_good = [
-            count for count, cost in zip(self.counts, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
+            size.cores for size, cost in zip(self.offered, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
         ]
-        given = self._answer_with_size(best, _cores(needed, self.draws, self.fit), None)
-        similar = (SimilarCost(as_good[0], as_good[-1], AS_CHEAP),) if len(as_good) > 1 else ()
+        given = self._answer_with_size(best, self._cheapest_cores(self.offered[best].law), None)
+        similar = (SimilarCost(as_good[0], as_good[-1], AS_CHEAP),) if as_good[0] < as_good[-1] else ()
         return replace(given, reasons=similar)
 
-    def only_size(self) -> Allocation:
-        """The one available size, which no promise is asked of."""
-        return self._allocation(0, None)
-
-    def _sure_enough(self, chances: Floats) -> list[int]:
+    def _sure_enough(self, chances: Sequence[float] | Floats) -> list[int]:
         """The indices of the sizes that are as sure as was asked for."""
-        return [int(index) for index in np.flatnonzero(chances >= self.question.assurance - ROUNDING)]
+        return [int(index) for index in np.flatnonzero(np.asarray(chances) >= self.question.assurance - ROUNDING)]
 
-    def _needed_cores(self) -> Floats:
+    def _needed_by_draw(self, law: LevelLaw) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
-        if self.draws.clock.governs == "nothing":
-            speedup = np.maximum(np.exp(self.draws.log_seconds) / self.seconds, 1.0)
-            return cores_for_speedup(speedup, self.draws.contention, self.draws.coherency, self.draws.scale)
-        grid = crossing_grid(self.fit)
-        return _first_crossing(grid, self.draws.log_time(grid) - np.log(self.seconds))
+        draws = law.draws
+        if draws.clock.governs == "nothing":
+            speedup = np.maximum(np.exp(draws.log_seconds) / self.seconds, 1.0)
+            return np.maximum(
+                cores_for_speedup(speedup, draws.contention, draws.coherency, draws.scale) / law.smt_yield, 1.0
+            )
+        grid = crossing_grid(law.fit)
+        return _first_crossing(grid, law.log_time(grid) - np.log(self.seconds))
 
-    def _efficiency_limits(self) -> Floats:
-        least = self.question.target
-        if self.draws.clock.governs == "nothing":
-            return cores_for_efficiency(least, self.draws.contention, self.draws.coherency, self.draws.scale)
-        grid = crossing_grid(self.fit)
-        efficiency = self._log_efficiency(grid)
-        return np.nan_to_num(_first_crossing(grid, efficiency - np.log(least)), nan=inf)
+    def _needed_cores(self, law: LevelLaw) -> Estimate:
+        return _cores(self._needed_by_draw(law), law)
 
-    def _log_efficiency(self, cores: Floats, siblings: float = 0.0) -> Floats:
-        efficiency: Floats = self.draws.log_time(np.ones(1)) - self.draws.log_time(cores, siblings) - np.log(cores)
-        return efficiency
+    def _never(self, law: LevelLaw) -> float:
+        """The share of the draws that need more cores than there can be."""
+        return round(float(law.draws.share[~np.isfinite(self._needed_by_draw(law))].sum()), 12)
 
-    def _all_threads(self) -> Allocation | None:
-        """All cores of the machine with all their threads, where a fit knows what a second thread yields."""
-        known = self.fit.chosen.figures.smt_yield is not None
-        if not (known and self.sizes and self.sizes.threads > 1 and self.counts[-1:] == self.sizes.counts[-1:]):
-            return None
-        siblings = float(self.counts[-1] * (self.sizes.threads - 1))
-        chances = chance_within(self.draws, self.seconds, np.array([float(self.counts[-1])]), siblings)
-        allocation = self._allocation(len(self.counts) - 1, None, siblings)
-        return replace(allocation, threads=self.sizes.threads, assurance=float(chances[0]))
+    def _efficiency_chances(self) -> Floats:
+        chances = np.zeros(len(self.offered))
+        for law in self.laws:
+            own = [index for index, size in enumerate(self.offered) if size.law is law]
+            kept = sustained_efficiencies(law, [self.offered[index].cores for index in own])
+            # Rounded, so that what is shown does not depend on the order of summing.
+            chances[own] = np.round(law.draws.share @ (kept >= self.question.target), 12)
+        return chances
 
-    def _chances(self, counts: tuple[int, ...]) -> Floats:
-        parts = [
-            np.array(counts[first : first + AT_A_TIME], dtype=np.float64) for first in range(0, len(counts), AT_A_TIME)
-        ]
-        return np.concatenate([np.empty(0), *(chance_within(self.draws, self.seconds, part) for part in parts)])
+    def _efficiency_limit(self, law: LevelLaw) -> Estimate:
+        """The most cores that keep the efficiency, by the law alone."""
+        least, draws = self.question.target, law.draws
+        if draws.clock.governs == "nothing" and law.counted == 1 and law.threads == self.laws[0].threads:
+            return _cores(cores_for_efficiency(least, draws.contention, draws.coherency, draws.scale), law)
+        grid = crossing_grid(law.fit)
+        crossing = _first_crossing(grid, law.log_efficiency(grid) - np.log(least))
+        return _cores(np.nan_to_num(crossing, nan=inf), law)
 
-    def _rate(self, count: int, siblings: float = 0.0) -> Estimate:
-        logs = self.draws.log_time(np.array([float(count)]), siblings)[:, 0]
-        return quantile_estimate(self.fit.series.work * np.exp(-logs), self.draws)
+    def _cheapest_cores(self, law: LevelLaw) -> Estimate:
+        """The whole number of cores that each draw has its lowest cost on."""
+        price, s, k, each = self.question.price, law.draws.contention, law.draws.coherency, law.smt_yield
 
-    def _allocations(self, indices: list[int], chances: Floats | None) -> tuple[Allocation, ...]:
-        return tuple(self._allocation(index, chances) for index in indices)
+        def cost(cores: Floats) -> Floats:
+            return np.asarray(price.hourly(cores) * relative_time(cores * each, s, k, scale=law.draws.scale))
 
-    def _allocation(self, index: int, chances: Floats | None, siblings: float = 0.0) -> Allocation:
-        count = self.counts[index]
-        rate = self._rate(count, siblings)
-        efficiency = np.exp(self._log_efficiency(np.array([float(count)]), siblings))[:, 0]
-        return Allocation(
-            cores=count,
-            threads=1,
-            assurance=None if chances is None else float(chances[index]),
-            rate=rate,
-            efficiency=quantile_estimate(efficiency, self.draws),
-            cpu_hours_per_million=float(cpu_hours_per_million(count, rate.value)),
-            cost_per_million=float(self.question.price.per_million(count, rate.value)),
-            extrapolated=count > self.fit.most_cores,
-            host=slowdown_at(self.fit.series.host, count + siblings),
-        )
+        fractional = cheapest_cores(price.replica_hour, price.core_hour / each, s, k, law.draws.scale) / each
+        return _cores(whole_optimum(fractional, cost), law)
 
-    def _answer_with_size(self, index: int, needed: Estimate | None, chances: Floats | None) -> Answer:
-        around = [other for other in (index - 1, index + 1) if 0 <= other < len(self.counts)]
+    def _allocation(self, index: int, chances: Sequence[float] | Floats | None) -> Allocation:
+        chance = None if chances is None else float(chances[index])
+        return size_allocation(self.offered[index], self.question.price, chance)
+
+    def _answer_with_size(
+        self, index: int, needed: Estimate | None, chances: Sequence[float] | Floats | None
+    ) -> Answer:
+        beside = [self.offered.index(one) for one in neighbours(self.offered[index], self.offered)]
         return Answer(
             self.fit,
             self.question,
             Status.OK,
             self._allocation(index, chances),
             needed,
-            self._allocations(around, chances),
+            tuple(self._allocation(other, chances) for other in beside),
             range_reasons(self.fit),
         )
 
     def _answer_without_size(self, needed: Estimate, never: float, nearest: tuple[Allocation, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         assurance = self.question.assurance
+        reason: SizingReason
         if never > 1.0 - assurance + ROUNDING:
             reason = NeverReached(assurance, never)
             return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, needed, nearest, (reason,))
@@ -342,7 +371,7 @@ def too_few(fit: SeriesFit, sizes: Sizes | None, assurance: float, needed: float
     measured = fit.most_cores
     if sizes and sizes.counts[-1] <= extrapolation_limit(fit):
         return MachineTooSmall(assurance, needed, sizes.counts[-1], sizes.machine)
-    if range_reasons(fit):
+    if OnlyMeasured() in range_reasons(fit):
         return MeasuredTooFew(assurance, needed, measured)
     return BeyondExtrapolation(assurance, needed, measured)
 
@@ -367,47 +396,44 @@ def _first_crossing(grid: Floats, above: Floats) -> Floats:
     return np.where(below.any(axis=1), np.where(first == 0, grid[0], cores), np.nan)
 
 
-def cheapest_replicas(
-    draws: Draws, seconds: float, counts: Sequence[int], price: Price, assurance: float
-) -> Replicas | None:
+def cheapest_replicas(offered: Sequence[Size], seconds: float, price: Price, assurance: float) -> Replicas | None:
     """The cheapest replicas that together do a work in so many seconds; of equal ones the fewest.
 
     None where no size is as sure as asked for.
     """
     best: Replicas | None = None
-    for count in counts:
-        too_few = _too_few_replicas(draws, seconds, count)
-        if best is not None and (too_few + 1) * price.hourly(count) > best.hourly_cost:
+    for size in offered:
+        too_few = _too_few_replicas(size, seconds)
+        if best is not None and (too_few + 1) * price.hourly(size.cores) > best.hourly_cost:
             continue
-        plan = _fewest_replicas(draws, seconds, count, price, assurance, too_few)
+        plan = _fewest_replicas(size, seconds, price, assurance, too_few)
         if plan and (best is None or (plan.hourly_cost, plan.replicas) < (best.hourly_cost, best.replicas)):
             best = plan
     return best
 
 
-def _too_few_replicas(draws: Draws, seconds: float, cores: int) -> int:
+def _too_few_replicas(size: Size, seconds: float) -> int:
     """One replica less than the middle of the laws asks for."""
-    log_time = quantiles(draws.log_time(np.array([float(cores)]))[:, 0], draws.share, [0.5])[0]
+    log_time = quantiles(size.log_time(), size.law.draws.share, [0.5])[0]
     return max(1, floor(exp(log_time) / seconds)) - 1
 
 
-def _fewest_replicas(
-    draws: Draws, seconds: float, cores: int, price: Price, assurance: float, most: int
-) -> Replicas | None:
+def _fewest_replicas(size: Size, seconds: float, price: Price, assurance: float, most: int) -> Replicas | None:
     """The fewest replicas of a size that are sure enough; `most` is a number that is too few."""
     step = 1
-    while most + step <= MOST_REPLICAS and _chance(draws, seconds, cores, most + step) < assurance:
+    while most + step <= MOST_REPLICAS and _chance(size, seconds, most + step) < assurance:
         most, step = most + step, 2 * step
     if most + step > MOST_REPLICAS:
         return None
     enough = most + step
     while enough - most > 1:
         middle = (most + enough) // 2
-        sure = _chance(draws, seconds, cores, middle) >= assurance
+        sure = _chance(size, seconds, middle) >= assurance
         most, enough = (most, middle) if sure else (middle, enough)
-    return Replicas(enough, cores, float(enough * price.hourly(cores)), _chance(draws, seconds, cores, enough))
+    cost = float(enough * price.hourly(size.cores))
+    return Replicas(enough, size.cores, size.threads, cost, _chance(size, seconds, enough))
 
 
-def _chance(draws: Draws, seconds: float, cores: int, replicas: int) -> float:
+def _chance(size: Size, seconds: float, replicas: int) -> float:
     """How likely the replicas together are fast enough: each has so many times as long for the work."""
-    return float(chance_within(draws, seconds * replicas, np.array([float(cores)]), launches=replicas)[0])
+    return size.chance_within(seconds * replicas, launches=replicas)

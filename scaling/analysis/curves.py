@@ -12,6 +12,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import Draws, draws, quantiles, turn_mixture
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fitting import LawFit, SeriesFit
+from scaling.analysis.sizing.levels import LevelLaw
 from scaling.analysis.speedup import ScalingPoint
 
 POINTS, POINTS_BEYOND = 33, 13
@@ -71,12 +72,14 @@ def predicted_speedup(fit: SeriesFit, one_core: ScalingPoint | None) -> Estimate
     return fit.held_out.predicted.seconds.map(lambda predicted: seconds / predicted)
 
 
-def launch_curve(fit: SeriesFit, sample: Draws, most_cores: float, assurance: float) -> Curve:
+def launch_curve(law: LevelLaw, most_cores: float, assurance: float, *, band: bool = True) -> Curve:
     """Units per second of a new turn: the median undisturbed, and the quantiles at 1 - assurance and at assurance."""
-    cores = curve_counts(fit, most_cores)[::2]
-    middle = np.array([np.exp(quantiles(logs, sample.share, [0.5])[0]) for logs in sample.log_time(cores).T])
-    slow, fast = (_turn_seconds(sample, cores, level) for level in (assurance, 1.0 - assurance))
-    return Curve(cores, *(fit.series.work / seconds for seconds in (middle, slow, fast)))
+    cores, work = curve_counts(law.fit, most_cores)[::2], law.fit.series.work
+    middle = np.array([np.exp(quantiles(logs, law.draws.share, [0.5])[0]) for logs in law.log_time(cores).T])
+    if not band:
+        return Curve(cores, work / middle)
+    slow, fast = (_turn_seconds(law, cores, level) for level in (assurance, 1.0 - assurance))
+    return Curve(cores, *(work / seconds for seconds in (middle, slow, fast)))
 
 
 def curve_counts(fit: SeriesFit, most_cores: float) -> Floats:
@@ -102,7 +105,7 @@ def _as_draw(law: LawFit, fit: SeriesFit) -> Draws:
         log_seconds=np.array([fitted.log_seconds]),
         contention=np.array([fitted.contention]),
         coherency=np.array([fitted.coherency]),
-        smt_yield=np.array([fitted.smt_yield or 0.0]),
+        smt_yields=np.array([fitted.smt_yields]),
         noise=np.zeros(1),
         slope=np.zeros(1),
         share=np.ones(1),
@@ -110,10 +113,12 @@ def _as_draw(law: LawFit, fit: SeriesFit) -> Draws:
         block=np.zeros(1),
         misfit=np.zeros(1),
         scale=fit.series.scale,
+        levels=fitted.problem.counts.levels,
     )
 
 
-def _turn_seconds(sample: Draws, cores: Floats, level: float) -> Floats:
+def _turn_seconds(law: LevelLaw, cores: Floats, level: float) -> Floats:
     """The seconds within which a new turn ends with this chance, at every count."""
-    seconds: Floats = np.exp([turn_mixture(sample, float(count)).quantile(level) for count in cores])
+    mixtures = (turn_mixture(law.draws, float(count), law.counted) for count in cores)
+    seconds: Floats = np.exp([mixture.quantile(level) for mixture in mixtures])
     return seconds

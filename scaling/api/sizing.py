@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import LawFigures, SeriesFit, fit_all
+from scaling.analysis.fitting import LawFigures, SeriesFit, fit_all, without_levels
 from scaling.analysis.laws import Law
-from scaling.analysis.series import without_parts
 from scaling.analysis.sizing.jobs import answer_job
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.services import RESPONSE_QUANTILE, answer_service
@@ -291,16 +290,16 @@ def limits_of_sources(sources: Sequence[Source]) -> Limits:
 
 
 def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit]], list[str]]:
-    """Every series that can be sized; where threads share cores, the series that has both stands for its parts."""
+    """Every series that can be sized; of several SMT levels, that of all of them stands for each."""
     notes: list[str] = []
 
     def read(source: Source) -> list[SeriesFit]:
         series, left_out = source.series()
-        fits, refusals = fit_all(without_parts(series), resamples=0)
+        fits, refusals = fit_all(series, resamples=0)
         if not fits and refusals:
             raise FitError("; ".join([*left_out, str(refusals[0])]))
         notes.extend([*left_out, *map(str, refusals)])
-        return fits
+        return without_levels(fits)
 
     fits, complaints = read_all(sources, read)
     return [(source, fit) for source, fitted in fits for fit in fitted], [*notes, *map(str, complaints)]

@@ -4,16 +4,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from math import floor, isfinite, isinf
 
-from scaling.analysis.capacity import extrapolation_limit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.host_level import slowdown_at
 from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.sizing.levels import extrapolation_limit
 from scaling.analysis.sizing.question import (
     Allocation,
     Answer,
+    Basis,
     BeyondExtrapolation,
     ExtrapolationEnds,
     Goal,
+    Grounds,
+    LevelsApart,
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
@@ -43,7 +46,17 @@ from scaling.reporting.promises import (
     step_reason_sentence,
 )
 from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
-from scaling.reporting.words import Table, count, duration, estimate_facts, figure, percent, with_interval
+from scaling.reporting.words import (
+    Table,
+    cores_words,
+    count,
+    duration,
+    estimate_facts,
+    figure,
+    percent,
+    short_size,
+    with_interval,
+)
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
 NO_LIMIT = "no limit"
@@ -62,23 +75,34 @@ def _replicas_words(answer: Answer) -> str:
     if replicas is None or (allocation is not None and replicas.hourly_cost >= price.hourly(allocation.cores)):
         return ""
     least = "cheapest" if allocation else "together"
-    size = f"{count(replicas.replicas, 'replica')} of {count(replicas.cores, 'core')}"
+    size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
 
 
 def _one_size(answer: Answer) -> str:
-    name, allocation = answer.fit.series.label, answer.allocation
+    name, allocation = answer.fit.series.sizing_label, answer.allocation
     if allocation is None:
         wanted = _target_words(answer.question, answer.fit.series.unit)
         word = "no answer" if answer.status is Status.REFUSED else "no"
         return f"{name}, {wanted}: {word}: {sizing_reasons_sentence(answer.reasons)}"
-    beyond = ", extrapolated" if allocation.extrapolated else ""
     reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
     most = "at most " if answer.question.goal is Goal.EFFICIENCY else ""
-    threads = f" with {allocation.threads} threads each" if allocation.threads > 1 else ""
-    size = replicas_words(answer) or f"{most}{count(allocation.cores, 'core')}{threads}"
-    return f"give {name} {size}: {_promise(answer, allocation)}{beyond}{reason}"
+    size = replicas_words(answer) or f"{most}{cores_words(allocation.cores, allocation.threads)}"
+    mark = basis_words(allocation.basis)
+    return f"give {name} {size}: {', '.join(filter(None, (_promise(answer, allocation), mark)))}{reason}"
+
+
+def basis_words(basis: Basis) -> str:
+    """How a size stands to those that were measured; nothing where it was."""
+    counts = [figure(cores) for cores in basis.beside]
+    words = {
+        Grounds.MEASURED: "",
+        Grounds.BETWEEN: f"interpolated between {' and '.join(counts)} cores",
+        Grounds.BELOW: f"extrapolated below the {counts[0] if counts else ''} cores measured",
+        Grounds.BEYOND: "extrapolated",
+    }[basis.grounds]
+    return f"{words}, as its own point was left out" if basis.own_left_out else words
 
 
 def _promise(answer: Answer, allocation: Allocation) -> str:
@@ -110,30 +134,32 @@ def level_sentence(answer: Answer) -> str | None:
     if levels is None:
         return None
     counts = "does not count" if answer.question.undisturbed else "includes"
-    return f"{fit.series.label} on {levels}" + (f", which the assurance {counts}" if answer.question.is_promise else "")
+    return f"{fit.series.sizing_label} on {levels}" + (
+        f", which the assurance {counts}" if answer.question.is_promise else ""
+    )
 
 
 def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) -> str | None:
     """The speedup of a size undisturbed, and how much longer turns take on this host; None where that is not known."""
-    host = slowdown_at(fit.series.host, float(cores * threads))
+    cpus = fit.series.host_cpus(cores, threads)
+    host = slowdown_at(fit.series.host, cpus)
     if host is None:
         return None
-    size = f"{count(cores, 'core')}{f' with {threads} threads each' if threads > 1 else ''}"
-    undisturbed = f"{size}: {_speedup_words(cores, efficiency)} undisturbed"
+    undisturbed = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)} undisturbed"
     if host.turns:
         return f"{undisturbed}, from {quiet_words(host)}; on this host a turn took {slower_words(host)}"
-    beside = _measured_beside(fit, cores * threads)
+    beside = _measured_beside(fit, cpus)
     return f"{undisturbed}; on this host, as measured {beside}, a turn takes {slower_words(host)}"
 
 
-def _speedup_words(cores: int, efficiency: Estimate) -> str:
-    if cores == 1:
+def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
+    if cpus == 1:
         return "the baseline"
     spread = "" if efficiency.half_width is None else f" (± {percent(efficiency.half_width)})"
     return f"{figure(cores * efficiency.value)} times one core{spread}"
 
 
-def _measured_beside(fit: SeriesFit, cpus: int) -> str:
+def _measured_beside(fit: SeriesFit, cpus: float) -> str:
     """The counts that were measured on either side of one that was not."""
     counts = [one.cpus for one in fit.series.host]
     beside = [*[count for count in counts if count < cpus][-1:], *[count for count in counts if count > cpus][:1]]
@@ -178,6 +204,8 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return ONLY_MEASURED
         case StepsGrow():
             return "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput"
+        case LevelsApart():
+            return "no law describes all SMT levels together, so each answers by its own"
         case OverBudget(cost, budget):
             return f"one core costs {cost:g} an hour, more than the {budget:g} there are"
         case NeverReached(assurance, never):
@@ -215,9 +243,11 @@ def answers_table(answers: Sequence[Answer]) -> Table:
             key=lambda allocation: (allocation.cores, allocation.threads),
         )
         for index, allocation in enumerate(allocations):
-            name = answer.fit.series.label if index == 0 else ""
+            name = answer.fit.series.sizing_label if index == 0 else ""
             rows.append((name, "*" if allocation is answer.allocation else "", *_allocation_cells(allocation, answer)))
-    figures = (">cores", ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
+    threads = any(answer.allocation and answer.allocation.threads > 1 for answer in answers)
+    size = ">cores × threads" if threads else ">cores"
+    figures = (size, ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
     table = Table(("series", "", *figures), rows)
     priced = any(answer.question.goal in (Goal.HOURLY_BUDGET, Goal.CHEAPEST) for answer in answers)
     return table if priced else Table(table.headers[:7] + table.headers[8:], [row[:7] + row[8:] for row in rows])
@@ -225,7 +255,7 @@ def answers_table(answers: Sequence[Answer]) -> Table:
 
 def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]:
     needed = answer.needed
-    remark = "extrapolated" if allocation.extrapolated else ""
+    remark = basis_words(allocation.basis)
     if allocation is answer.allocation and needed is not None and isfinite(needed.value) and allocation.cores > 1:
         words = with_interval(needed, figure, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
@@ -242,27 +272,29 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
 
 def size_words(allocation: Allocation) -> str:
     """How many cores a size has; times the threads that are used of each, where that is more than one."""
-    return str(allocation.cores) if allocation.threads == 1 else f"{allocation.cores}×{allocation.threads}"
+    return short_size(allocation.cores, allocation.threads)
 
 
 def limits_sentence(limits: ScalingLimits) -> str:
     """Where more cores stop paying."""
-    name = limits.fit.series.label
-    if not limits.fit.verdict.has_law:
+    name = limits.fit.series.sizing_label
+    if limits.knee is None:
         return f"{name}: no answer: {sizing_reasons_sentence(limits.reasons)}"
     caution = f" ({sizing_reasons_sentence(limits.reasons)})" if limits.reasons else ""
-    if limits.knee is None or isinf(limits.knee.value):
-        return f"{name}: speedup times efficiency still grows at {figure(limits.extrapolation_limit)} cores{caution}"
+    each = f" × {limits.threads} threads" if limits.threads > 1 else ""
+    if isinf(limits.knee.value):
+        most = figure(limits.extrapolation_limit)
+        return f"{name}: speedup times efficiency still grows at {most} cores{each}{caution}"
     knee = with_interval(limits.knee, figure, beyond=f"beyond {figure(limits.extrapolation_limit)}")
-    return f"{name}: speedup times efficiency is largest at {knee} cores{caution}"
+    return f"{name}: speedup times efficiency is largest at {knee} cores{each}{caution}"
 
 
 def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
     """The landmarks of every series."""
     rows = [
         (
-            limits.fit.series.label,
-            "-" if limits.recommended is None else str(limits.recommended),
+            limits.fit.series.sizing_label,
+            "-" if limits.recommended is None else short_size(limits.recommended, limits.threads),
             *_landmarks(limits),
             VERDICT_WORDS[limits.fit.verdict],
         )
@@ -274,7 +306,7 @@ def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
 
 
 def _landmarks(limits: ScalingLimits) -> tuple[str, ...]:
-    if not limits.fit.verdict.has_law:
+    if limits.knee is None:
         return ("-",) * 4
     beyond = f"beyond {figure(limits.extrapolation_limit)}"
     return (
@@ -300,6 +332,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "threads": None if answer.allocation is None else answer.allocation.threads,
         "assurance": None if answer.allocation is None else answer.allocation.assurance,
         "extrapolated": None if answer.allocation is None else answer.allocation.extrapolated,
+        "basis": None if answer.allocation is None else answer.allocation.basis.grounds.value,
         "needed": estimate_facts(answer.needed),
         "allocation": None if answer.allocation is None else _allocation(answer.allocation),
         "neighbours": [_allocation(neighbour) for neighbour in answer.neighbours],
@@ -321,6 +354,7 @@ def limits_facts(limits: ScalingLimits) -> dict[str, object]:
         "name": limits.fit.series.name,
         "unit": limits.fit.series.unit,
         "recommended_cores": limits.recommended,
+        "recommended_threads": None if limits.recommended is None else limits.threads,
         "knee_cores": estimate_facts(limits.knee),
         "speedup_limit": estimate_facts(limits.speedup_limit),
         "rate_limit": estimate_facts(limits.rate_limit),
@@ -342,6 +376,8 @@ def _allocation(allocation: Allocation) -> dict[str, object]:
         "cpu_hours_per_million": allocation.cpu_hours_per_million,
         "cost_per_million": allocation.cost_per_million,
         "extrapolated": allocation.extrapolated,
+        "basis": allocation.basis.grounds.value,
+        "own_point_left_out": allocation.basis.own_left_out,
         "host": None if allocation.host is None else asdict(allocation.host),
         "job_seconds": allocation.job_seconds and estimate_facts(allocation.job_seconds),
     }

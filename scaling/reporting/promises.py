@@ -15,12 +15,14 @@ from scaling.analysis.sizing.question import (
 )
 from scaling.reporting.words import (
     Table,
+    cores_words,
     count,
     duration,
     estimate_facts,
     figure,
     long_duration,
     percent,
+    short_size,
     with_interval,
 )
 
@@ -60,7 +62,7 @@ def replicas_words(answer: Answer) -> str | None:
     replicas = answer.replicas
     if answer.question.goal is not Goal.RESPONSE or replicas is None:
         return None
-    return f"{count(replicas.replicas, 'replica')} of {count(replicas.cores, 'core')}"
+    return f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
 
 
 def job_words(allocation: Allocation) -> str:
@@ -88,10 +90,10 @@ def jobs_table(answers: Sequence[Answer]) -> Table:
     for answer in answers:
         sizes = [one for one in (*answer.neighbours, answer.allocation) if one and one.job_seconds]
         for index, one in enumerate(sorted(sizes, key=lambda one: (one.cores, one.threads))):
-            name = answer.fit.series.label if index == 0 else ""
+            name = answer.fit.series.sizing_label if index == 0 else ""
             chance = "-" if one.assurance is None else f"{100 * one.assurance:.1f} %"
             mark = "*" if one is answer.allocation else ""
-            size = f"{one.cores}" if one.threads == 1 else f"{one.cores}×{one.threads}"
+            size = short_size(one.cores, one.threads)
             rows.append((name, mark, size, job_words(one), chance))
     return Table(("series", "", ">cores", ">time of the job", ">assurance"), rows)
 
@@ -108,9 +110,9 @@ def _queue_cells(answer: Answer, queue: Queue) -> tuple[str, ...]:
     replicas = answer.replicas
     assert replicas is not None
     return (
-        answer.fit.series.label,
+        answer.fit.series.sizing_label,
         str(replicas.replicas),
-        str(replicas.cores),
+        short_size(replicas.cores, replicas.threads),
         figure(replicas.hourly_cost),
         with_interval(queue.utilisation, percent),
         with_interval(queue.waiting, duration, beyond=TOO_LONG),

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from scaling.analysis.comparison import Change, Gate
 from scaling.analysis.fits.verdict import Verdict as FitVerdict
 from scaling.analysis.rules import Verdict
-from scaling.analysis.sizing.question import Replicas, Status
+from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.summary import HostSlowdown
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.cluster import Pilot
@@ -94,6 +94,7 @@ MEASURED_POINT = _record(
     {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "decomposition": LOSSES | None},
     _estimates(*QUANTILES),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
+    _estimates("common_speedup", "common_efficiency"),
     {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},
     _estimates("speedup_on_this_host"),
     ON_THIS_HOST,
@@ -117,6 +118,7 @@ LAW = _record(
     dict.fromkeys(("speedup_limit", "peak_cores"), OPTIONAL[PARAMETER]),
     rate_at_1=PARAMETER,
     bootstrap=OPTIONAL[_record("Bootstrap", low=NUMBER, high=NUMBER)],
+    smt_yields=OPTIONAL[MAP[str, ESTIMATE]],
 )
 AVERAGED = _record(
     "Averaged", serial_fraction=PARAMETER, rate_at_1=PARAMETER, speedup_limit=PARAMETER, peak_cores=PARAMETER | None
@@ -143,6 +145,7 @@ ALLOCATION = _record(
     "Allocation",
     {"cores": int, "threads": int, "assurance": float, "rate": ESTIMATE, "efficiency": ESTIMATE},
     {"cpu_hours_per_million": float, "cost_per_million": float, "extrapolated": bool, "host": HOST | None},
+    {"basis": Grounds, "own_point_left_out": bool},
     job_seconds=ESTIMATE | None,
 )
 QUEUE = _record("Queue", dict.fromkeys(("utilisation", "waiting", "response"), ESTIMATE))
@@ -150,7 +153,7 @@ ANSWER = _record(
     "Answer",
     {"name": str, "unit": str, "question": str, "target": NUMBER, "assurance_asked": float},
     {"status": str, "status_code": Status, "cores": int | None, "threads": int | None, "assurance": NUMBER},
-    {"extrapolated": bool | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
+    {"extrapolated": bool | None, "basis": Grounds | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
     {"neighbours": ARRAY[ALLOCATION], "replicas": _record("Replicas", _fields_of(Replicas)) | None},
     {"quantile": NUMBER, "items": NUMBER, "arrivals": NUMBER, "queue": QUEUE | None},
     {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
@@ -165,7 +168,7 @@ SIDE_BY_SIDE = _record(
 )
 LIMITS = _record(
     "Limits",
-    {"name": str, "unit": str, "recommended_cores": int | None},
+    {"name": str, "unit": str, "recommended_cores": int | None, "recommended_threads": int | None},
     dict.fromkeys(("knee_cores", "speedup_limit", "rate_limit", "peak_cores"), ESTIMATE),
     {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
 )

@@ -167,3 +167,13 @@ def _finite_facts(facts: object) -> object:
     if isinstance(facts, dict):
         return {name: _finite_facts(value) for name, value in facts.items()}
     return [_finite_facts(value) for value in facts] if isinstance(facts, list | tuple) else facts
+
+
+def cores_words(cores: int, threads: int = 1) -> str:
+    """A size in words: its cores, and the threads that are used of each where that is more than one."""
+    return count(cores, "core") + (f" × {threads} threads" if threads > 1 else "")
+
+
+def short_size(cores: int, threads: int) -> str:
+    """A size in a cell: '4', or '4×2'."""
+    return str(cores) if threads == 1 else f"{cores}×{threads}"

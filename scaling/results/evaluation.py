@@ -6,9 +6,10 @@ workloads are alike.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain, groupby
 
 from scaling.analysis.capacity import scaling_limits
-from scaling.analysis.fitting import SeriesFit, fit, fit_all
+from scaling.analysis.fitting import SeriesFit, fit_all, without_levels
 from scaling.analysis.operations import ModePair, Stationarity, Threading, mode_pairs, stationarity, threadings
 from scaling.analysis.ops.laws import (
     HeldOutStep,
@@ -23,7 +24,7 @@ from scaling.analysis.ops.laws import (
 from scaling.analysis.ops.profile import Profile, part_times, profiles, subject
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.traces import Trace
-from scaling.analysis.series import Series, SeriesKey, selected_series, series_key, table_launches, without_parts
+from scaling.analysis.series import Series, SeriesKey, selected_series, series_key, table_launches
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -71,9 +72,8 @@ def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
     keys = _keys_of_series(points)
     kept = set(keys[:most_series])
     series = [one for one in selected_series(selection) if _is_of(one.key, kept)]
-    whole = {one.key for one in without_parts(series)}
     sizes = folder.machine.sizes() if folder.machine else None
-    fits, limits, complaints = _fit_series(series, whole, sizes)
+    fits, limits, complaints = _fit_series(series, sizes)
     return Evaluation(
         folder=folder,
         points=points,
@@ -87,22 +87,19 @@ def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
 
 
 def _fit_series(
-    series: Sequence[Series], sized: set[SeriesKey], sizes: Sizes | None
+    series: Sequence[Series], sizes: Sizes | None
 ) -> tuple[list[SeriesFit], list[ScalingLimits], list[FitError]]:
     """The fits of series, the limits of those that are sized, and why others have no fit."""
 
-    def fit_and_size(one: Series) -> SeriesFit | ScalingLimits | FitError:
-        try:
-            fitted = fit(one)
-        except FitError as error:
-            return error
-        return scaling_limits(fitted, sizes) if one.key in sized else fitted
+    def fit_and_size(levels: Sequence[Series]) -> tuple[list[SeriesFit], list[ScalingLimits], list[FitError]]:
+        fits, complaints = fit_all(levels)
+        return fits, [scaling_limits(one, sizes) for one in without_levels(fits)], complaints
 
-    made = list(map_by_processes(fit_and_size, series, least=MANY_SERIES))
-    limits = [one for one in made if isinstance(one, ScalingLimits)]
-    complaints = [one for one in made if isinstance(one, FitError)]
-    fits = [one.fit if isinstance(one, ScalingLimits) else one for one in made if not isinstance(one, FitError)]
-    return fits, limits, complaints
+    # SMT levels of the same settings are fitted together, since those of one size answer for each other.
+    groups = [list(levels) for _, levels in groupby(series, key=lambda one: one.key.settings)]
+    made = list(map_by_processes(fit_and_size, groups, least=MANY_SERIES))
+    fits, limits, complaints = zip(*made, strict=True) if made else ((), (), ())
+    return [*chain(*fits)], [*chain(*limits)], [*chain(*complaints)]
 
 
 def evaluate_table(name: str, series: Sequence[Series], notes: Sequence[str]) -> Evaluation:
@@ -134,10 +131,19 @@ def _is_of(key: SeriesKey, kept: set[SeriesKey]) -> bool:
     return kept.issuperset(key.parts or (key,))
 
 
-def first_series(evaluation: Evaluation, most: int) -> Evaluation:
-    """The evaluation with the points, fits and limits of its first series only."""
-    kept = set(keys_of_series(evaluation)[:most])
+def split_series(evaluation: Evaluation, most: int) -> list[Evaluation]:
+    """The evaluation in parts of so many series each; SMT levels of the same settings stay together."""
+    parts: list[list[SeriesKey]] = [[]]
+    for _, levels in groupby(keys_of_series(evaluation), key=lambda key: key.settings):
+        own = list(levels)
+        if parts[-1] and len(parts[-1]) + len(own) > most:
+            parts.append([])
+        parts[-1] += own
+    return [_of_series(evaluation, set(part)) for part in parts] if len(parts) > 1 else [evaluation]
 
+
+def _of_series(evaluation: Evaluation, kept: set[SeriesKey]) -> Evaluation:
+    """The evaluation with the points, fits and limits of some of its series only."""
     return replace(
         evaluation,
         points=tuple(point for point in evaluation.points if series_key(point.summary.point) in kept),

@@ -47,7 +47,8 @@ class NodeTypeEvaluation:
         limits = self.limits_of(series)
         if limits is None or limits.recommended is None:
             return None
-        return allocation_of(limits.fit, limits.recommended, self.price, self.evaluation.sizes)
+        size = limits.recommended, self.price, self.evaluation.sizes
+        return allocation_of(limits.fit, *size, threads=limits.threads)
 
 
 @dataclass(frozen=True, slots=True)

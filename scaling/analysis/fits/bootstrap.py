@@ -110,8 +110,8 @@ class Draws:
     `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores. `block`
     is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
     shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch. `smt_yields` are draws ×
-    `levels`, which are threads per core. `noisier` are counts of cores and the variance there over the common one. Under weak
-    `scale` times are those of the items of one core.
+    `levels`, which are threads per core. `noisier` are counts of cores and the variance there over the common one.
+    Under weak `scale` times are those of the items of one core.
     """
 
     log_seconds: Floats

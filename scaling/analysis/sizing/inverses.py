@@ -101,9 +101,19 @@ def knee(contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scale = "stro
     return np.where((s <= 0.0) & (k <= 0.0), np.inf, np.maximum(cores, 1.0))
 
 
+def whole_optimum(cores: ArrayLike, cost: Callable[[Floats], Floats]) -> Floats:
+    """The whole number of cores with the lowest cost next to a fractional optimum; without limit where that is.
+
+    For costs with a single minimum, so that the best whole number is one of the two beside it.
+    """
+    (fractional,) = _floats(cores)
+    below = np.maximum(np.floor(np.where(np.isfinite(fractional), fractional, 1.0)), 1.0)
+    return np.where(np.isfinite(fractional), below + (cost(below + 1.0) < cost(below)), fractional)
+
+
 def cheapest_cores(
     per_replica: float,
-    per_core: float,
+    per_core: float | Floats,
     contention: ArrayLike,
     coherency: ArrayLike = 0.0,
     scale: Scale = "strong",

@@ -9,11 +9,10 @@ did varies less than that. Starting up is not part of it.
 from dataclasses import replace
 from math import exp
 
-from scaling.analysis.capacity import DRAWS, allocation_of, answer, available_sizes, refusal, scaling_limits
+from scaling.analysis.capacity import DRAWS, answer, scaling_limits, size_allocation
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import Draws, turn_mixture
 from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.promised_level import promised_level
+from scaling.analysis.sizing.levels import Size, level_laws, neighbours, offered_sizes, refusal
 from scaling.analysis.sizing.question import Allocation, Answer, Goal, Question, Status
 from scaling.analysis.sizing.sizes import Sizes
 
@@ -24,12 +23,11 @@ def answer_job(fit: SeriesFit, question: Question, sizes: Sizes | None = None, d
     sized = find(fit, question, sizes, draw_count)
     if refusal(fit):
         return sized
-    level = promised_level(fit, question)
-    assert level is not None
-    draws = replace(fit.draws(draw_count), host=level)
+    offered = {size.order: size for size in offered_sizes(level_laws(fit, draw_count, sizes, question), sizes)}
 
     def timed(allocation: Allocation) -> Allocation:
-        return replace(allocation, job_seconds=job_seconds(fit, draws, allocation, question.items or 0.0))
+        size = offered[allocation.cores, allocation.threads]
+        return replace(allocation, job_seconds=job_seconds(size, question.items or 0.0))
 
     return replace(
         sized,
@@ -38,25 +36,19 @@ def answer_job(fit: SeriesFit, question: Question, sizes: Sizes | None = None, d
     )
 
 
-def job_seconds(fit: SeriesFit, draws: Draws, size: Allocation, items: float) -> Estimate:
+def job_seconds(size: Size, items: float) -> Estimate:
     """The time of a job on a size: the median and the 95 % prediction interval."""
-    siblings = float(size.cores * (size.threads - 1))
-    mixture = turn_mixture(draws, float(size.cores), siblings)
-    value, low, high = (items / fit.series.work * exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975))
+    mixture, work = size.mixture(), size.law.fit.series.work
+    value, low, high = (items / work * exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975))
     return Estimate(value, low, high)
 
 
 def _recommended_size(fit: SeriesFit, question: Question, sizes: Sizes | None, draw_count: int) -> Answer:
-    """The largest size up to the knee, between its neighbours."""
+    """The size with the largest speedup times efficiency, between its neighbours."""
     limits = scaling_limits(fit, sizes, draw_count)
     if limits.recommended is None:
         return Answer(fit, question, Status.REFUSED, None, None, (), limits.reasons)
-    counts = available_sizes(fit, sizes)
-    index = counts.index(limits.recommended)
-    around = {
-        count: allocation_of(fit, count, question.price, sizes, draw_count)
-        for count in counts[max(index - 1, 0) : index + 2]
-    }
-    given = around.pop(limits.recommended)
-    neighbours = tuple(filter(None, around.values()))
-    return Answer(fit, question, Status.OK, given, limits.knee, neighbours, limits.reasons)
+    offered = offered_sizes(level_laws(fit, draw_count, sizes), sizes)
+    best = next(size for size in offered if size.order == (limits.recommended, limits.threads))
+    given, *beside = (size_allocation(size, question.price) for size in (best, *neighbours(best, offered)))
+    return Answer(fit, question, Status.OK, given, limits.knee, tuple(beside), limits.reasons)

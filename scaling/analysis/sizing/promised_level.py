@@ -1,8 +1,8 @@
 """What a promise is about, beyond the undisturbed time of a launch. Pure.
 
-By default it is a turn on this host; without others, a launch that nobody is seen to disturb. The promise of a quantile is about that quantile of all steps of a launch, quiet
-turns or not. A job and a service meet the mean of all steps. Each is a distribution over launches, count by count, of
-its logarithm over the undisturbed step time.
+By default it is a turn on this host; without others, a launch that nobody is seen to disturb. The promise of a quantile
+is about that quantile of all steps of a launch, quiet turns or not. A job and a service meet the mean of all steps.
+Each is a distribution over launches, count by count, of its logarithm over the undisturbed step time.
 """
 
 from scaling.analysis.fits.host_level import HostLevel, host_level, statistic_level, unexplained_level

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from scaling.analysis.capacity import crossing_grid
-from scaling.analysis.fits.bootstrap import Draws, Mixture, quantiles, turn_mixture
+from scaling.analysis.capacity import crossing_grid, sustained_efficiencies
+from scaling.analysis.fits.bootstrap import Mixture, quantiles
 from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.inverses import speedup_limit
+from scaling.analysis.sizing.levels import LevelLaw, Size
 
 ASSURANCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Levels of the predictive quantiles, as probits: evenly spaced, and one for every assurance.
@@ -50,8 +50,7 @@ class SizeTable:
     turns at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size.
     """
 
-    cores: int
-    threads: int
+    size: Size
     rate: tuple[float, ...]
     efficiency: tuple[float, ...]
     log_seconds: tuple[float, ...]
@@ -76,70 +75,42 @@ class Shape:
         return Shape(standard, standard - self.standard)
 
 
-def size_tables(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> tuple[SizeTable, ...]:
-    """The quantiles of every size, one thread per core; each size starts from the shape of the one before."""
-    efficiencies = sustained_efficiencies(fit, draws, counts)
+def size_tables(law: LevelLaw, counts: Sequence[int]) -> tuple[SizeTable, ...]:
+    """The quantiles of every size of a law; each size starts from the shape of the one before."""
+    efficiencies = sustained_efficiencies(law, counts)
     shape, tables = Shape(PROBITS), []
     for column, cores in enumerate(counts):
-        mixture = turn_mixture(draws, cores)
+        size = Size(cores, law)
+        mixture = size.mixture()
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
-        replicas = _replicas(draws, cores, log_seconds[list(ASSURANCE_PROBITS)])
-        tables.append(_size_table(fit, draws, cores, 1, log_seconds, efficiencies[:, column], replicas))
+        replicas = _replicas(size, log_seconds[list(ASSURANCE_PROBITS)])
+        tables.append(_size_table(size, log_seconds, efficiencies[:, column], replicas))
     return tuple(tables)
 
 
-def all_threads_table(fit: SeriesFit, draws: Draws, cores: int, threads: int) -> SizeTable:
-    """The quantiles of a size of which every hardware thread is used."""
-    log_seconds = mixture_quantiles(turn_mixture(draws, cores, float(cores * (threads - 1))), PROBITS)
-    return _size_table(fit, draws, cores, threads, log_seconds, sustained_efficiencies(fit, draws, (cores,))[:, 0], ())
-
-
 def _size_table(
-    fit: SeriesFit,
-    draws: Draws,
-    cores: int,
-    threads: int,
-    log_seconds: Floats,
-    efficiencies: Floats,
-    replicas: tuple[tuple[float, ...], ...],
+    size: Size, log_seconds: Floats, efficiencies: Floats, replicas: tuple[tuple[float, ...], ...]
 ) -> SizeTable:
-    logs = draws.log_time(np.array([float(cores)]), float(cores * (threads - 1)))[:, 0]
-    efficiency = np.exp(draws.log_time(np.ones(1))[:, 0] - logs - np.log(cores))
+    work, share = size.law.fit.series.work, size.law.draws.share
     return SizeTable(
-        cores=cores,
-        threads=threads,
-        rate=quantiles(fit.series.work * np.exp(-logs), draws.share, INTERVAL),
-        efficiency=quantiles(efficiency, draws.share, INTERVAL),
+        size=size,
+        rate=quantiles(work * np.exp(-size.log_time()), share, INTERVAL),
+        efficiency=quantiles(np.exp(size.log_efficiency()), share, INTERVAL),
         log_seconds=tuple(log_seconds.tolist()),
         replicas=replicas,
-        efficiencies=_step_table(efficiencies, draws.share),
+        efficiencies=_step_table(efficiencies, share),
     )
 
 
-def fastest_table(fit: SeriesFit, draws: Draws) -> StepTable:
+def fastest_table(law: LevelLaw) -> StepTable:
     """Log seconds below which no number of cores gets: the share of draws that never reach a time."""
+    draws = law.draws
     if draws.clock.governs == "nothing":
         fastest = draws.log_seconds - np.log(speedup_limit(draws.contention, draws.coherency, draws.scale))
     else:
-        fastest = draws.log_time(crossing_grid(fit)).min(axis=1)
+        fastest = law.log_time(crossing_grid(law.fit)).min(axis=1)
     return _step_table(np.maximum(fastest, NO_TIME), draws.share, unmet=True)
-
-
-def sustained_efficiencies(fit: SeriesFit, draws: Draws, counts: Sequence[int]) -> Floats:
-    """The largest efficiency that each draw keeps from one core up to each count, draws × counts."""
-    at = np.maximum(np.array(counts) - 1e-9, 1.0)
-    one = draws.log_time(np.ones(1))
-    if draws.clock.governs == "nothing":
-        efficiencies: Floats = np.exp(one - draws.log_time(at) - np.log(at))
-        return efficiencies
-    grid = crossing_grid(fit)
-    logs = one - draws.log_time(grid) - np.log(grid)
-    after = np.clip(np.searchsorted(grid, at), 1, len(grid) - 1)
-    part = np.log(at / grid[after - 1]) / np.log(grid[after] / grid[after - 1])
-    there = (1.0 - part) * logs[:, after - 1] + part * logs[:, after]
-    lowest: Floats = np.exp(np.minimum(np.minimum.accumulate(logs, axis=1)[:, after - 1], there))
-    return lowest
 
 
 def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = None) -> Floats:
@@ -187,12 +158,12 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
         return reached, slope, reached + sums[2] / height / slope**2
 
 
-def _replicas(draws: Draws, cores: int, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
+def _replicas(size: Size, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
     """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
     probits, columns = ndtri(ASSURANCES), [one_launch]
-    shape = Shape(probits).after(turn_mixture(draws, cores), one_launch)
+    shape = Shape(probits).after(size.mixture(), one_launch)
     for doubling in range(1, DOUBLINGS + 1):
-        mean_of_launches = turn_mixture(draws, cores, launches=2**doubling)
+        mean_of_launches = size.mixture(2**doubling)
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
         shape = shape.after(mean_of_launches, columns[-1])
     return tuple(map(tuple, np.array(columns).T.tolist()))

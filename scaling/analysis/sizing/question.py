@@ -45,6 +45,13 @@ class StepsGrow:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelsApart:
+    """No law describes all SMT levels together, so that each answers by its own."""
+
+    code: ClassVar[str] = "levels-apart"
+
+
+@dataclass(frozen=True, slots=True)
 class OverBudget:
     """One core costs more per hour than may be spent."""
 
@@ -152,6 +159,7 @@ SizingReason = (
     Refusal
     | OnlyMeasured
     | StepsGrow
+    | LevelsApart
     | OverBudget
     | NeverReached
     | TooFew
@@ -219,13 +227,31 @@ class Question:
         return self.target if self.goal is Goal.LATENCY else work / self.target
 
 
+class Grounds(StrEnum):
+    """What is known of a size: it was measured, or it lies between, below or beyond the counts that were."""
+
+    MEASURED = "measured"
+    BETWEEN = "between"
+    BELOW = "below"
+    BEYOND = "beyond"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a size rests on: the counts beside it that were taken in, and whether its own point was left out."""
+
+    grounds: Grounds
+    beside: tuple[float, ...] = ()
+    own_left_out: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """An allocation of cores and what it would do undisturbed: the median and 95 % of the draws.
+    """An allocation of cores with so many threads each, and what it would do undisturbed: median and 95 % of the draws.
 
-    `assurance` is of the question's promise, None where it has none to keep. `threads` are used of each core; more than
-    one only where there is no further core. `host` is how much longer turns take on this host, None where it is
-    unknown. `job_seconds` is what the question's job takes there, None where it has none.
+    `assurance` is of the question's promise, None where it has none to keep. Speedup and efficiency are against one
+    core with one thread. `host` is how much longer turns take on this host, None where it is unknown. `job_seconds` is
+    what the question's job takes there, None where it has none.
     """
 
     cores: int
@@ -235,9 +261,14 @@ class Allocation:
     efficiency: Estimate
     cpu_hours_per_million: float
     cost_per_million: float
-    extrapolated: bool
+    basis: Basis
     host: HostSlowdown | None = None
     job_seconds: Estimate | None = None
+
+    @property
+    def extrapolated(self) -> bool:
+        """Whether it is beyond the most cores measured."""
+        return self.basis.grounds is Grounds.BEYOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +282,11 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """So many replicas of so many cores each, what they cost an hour, and how sure their sum keeps the promise."""
+    """Replicas of so many cores with so many threads each, their cost an hour, and how sure their sum is."""
 
     replicas: int
     cores: int
+    threads: int
     hourly_cost: float
     assurance: float
 
@@ -282,7 +314,8 @@ class Answer:
 class ScalingLimits:
     """The landmarks of a series: where more cores stop paying, and where they stop helping, up to so many cores.
 
-    `recommended` is the largest available size that is not past the knee, None where nothing is said.
+    `recommended` is the available size with the largest speedup times efficiency, with `threads` per core; None where
+    nothing is said. Knee and peak are whole numbers of cores with as many threads.
     """
 
     fit: SeriesFit
@@ -293,3 +326,4 @@ class ScalingLimits:
     rate_limit: Estimate | None
     peak_cores: Estimate | None
     reasons: tuple[SizingReason, ...]
+    threads: int = 1

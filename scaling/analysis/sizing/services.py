@@ -8,16 +8,15 @@ taken not to disturb each other.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, exp
 
-import numpy as np
-
-from scaling.analysis.capacity import DRAWS, allocation_of, available_sizes, range_reasons, refusal
+from scaling.analysis.capacity import DRAWS, size_allocation
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import Draws, chance_within, quantiles, turn_mixture
+from scaling.analysis.fits.bootstrap import quantiles
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.queueing import MOST_BUSY, ResponseCurve, ServiceShape, response_curve, service_shape
+from scaling.analysis.sizing.levels import Size, answering_fits, level_laws, offered_sizes, range_reasons, refusal
 from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import Answer, NoReplicasEnough, Question, Queue, Replicas, Status
 from scaling.analysis.sizing.sizes import Sizes
@@ -28,28 +27,25 @@ RESPONSE_QUANTILE = 0.95
 
 def answer_service(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
     """The cheapest replicas of one size that answer requests in time, and what requests meet there."""
-    why_not, level = refusal(fit), promised_level(fit, question)
-    if why_not or level is None:
-        reason = why_not or step_refusal(fit, None)
-        return Answer(fit, question, Status.REFUSED, None, None, (), (reason,))
-    service = Service(fit, question, replace(fit.draws(draw_count), host=level))
-    best = service.cheapest(available_sizes(fit, sizes))
+    why_not = refusal(fit)
+    if why_not or any(promised_level(one, question) is None for one in answering_fits(fit)):
+        return Answer(fit, question, Status.REFUSED, None, None, (), (why_not or step_refusal(fit, None),))
+    service = Service(question)
+    best = service.cheapest(offered_sizes(level_laws(fit, draw_count, sizes, question), sizes))
     if best is None:
         reasons = (NoReplicasEnough(question.assurance),)
         return Answer(fit, question, Status.NOT_REACHABLE, None, None, (), reasons)
-    allocation = allocation_of(fit, best.cores, question.price, sizes, draw_count)
-    given = replace(allocation, assurance=best.assurance) if allocation else None
-    queue = service.queue(best.cores, best.replicas)
-    return Answer(fit, question, Status.OK, given, None, (), range_reasons(fit), best, queue)
+    size, plan = best
+    given = size_allocation(size, question.price, plan.assurance)
+    queue = service.queue(size, plan.replicas)
+    return Answer(fit, question, Status.OK, given, None, (), range_reasons(fit), plan, queue)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A question about requests, and the draws of the mean service time."""
+    """A question about requests, put to sizes whose laws are at the level of the mean service time."""
 
-    fit: SeriesFit
     question: Question
-    draws: Draws
 
     @property
     def arrivals(self) -> float:
@@ -62,25 +58,24 @@ class Service:
         """The share of requests that are to be answered in time."""
         return self.question.quantile or RESPONSE_QUANTILE
 
-    def curve(self, cores: int, replicas: int) -> ResponseCurve:
+    def curve(self, size: Size, replicas: int) -> ResponseCurve:
         """Responses of so many replicas of a size."""
-        return response_curve(self._shape(cores), replicas, self.quantile)
+        return response_curve(_shape(size), replicas, self.quantile)
 
-    def cheapest(self, counts: tuple[int, ...]) -> Replicas | None:
-        """The replicas with the lowest cost per hour; of equal ones the fewest. None where none are enough."""
-        best: Replicas | None = None
-        for fewest, cores in sorted(self._by_least_cost(counts)):
-            if best is not None and fewest > best.hourly_cost:
+    def cheapest(self, offered: Sequence[Size]) -> tuple[Size, Replicas] | None:
+        """The replicas with the lowest cost per hour and their size; of equal ones the fewest. None if none suffice."""
+        best: tuple[Size, Replicas] | None = None
+        for fewest, size in sorted(self._by_least_cost(offered), key=lambda one: (one[0], one[1].order)):
+            if best is not None and fewest > best[1].hourly_cost:
                 break
-            plan = self._fewest_replicas(cores)
-            if plan and (best is None or (plan.hourly_cost, plan.replicas) < (best.hourly_cost, best.replicas)):
-                best = plan
+            plan = self._fewest_replicas(size)
+            if plan and (best is None or _rank(plan) < _rank(best[1])):
+                best = size, plan
         return best
 
-    def queue(self, cores: int, replicas: int) -> Queue:
+    def queue(self, size: Size, replicas: int) -> Queue:
         """What requests meet, with the 95 % interval over service times that may be."""
-        curve = self.curve(cores, replicas)
-        mixture = turn_mixture(self.draws, float(cores), launches=replicas)
+        curve, mixture = self.curve(size, replicas), size.mixture(replicas)
         services = [exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975)]
         utilisation, waiting, response = (
             [of(self.arrivals, service) for service in services]
@@ -88,52 +83,51 @@ class Service:
         )
         return Queue(_estimate(utilisation), _estimate(waiting), _estimate(response))
 
-    def _shape(self, cores: int) -> ServiceShape:
-        shape = service_shape(self.fit.series.host, float(cores))
-        assert shape is not None
-        return shape
-
-    def _by_least_cost(self, counts: tuple[int, ...]) -> Iterator[tuple[float, int]]:
+    def _by_least_cost(self, offered: Sequence[Size]) -> Iterator[tuple[float, Size]]:
         """What each size costs at least, as its replicas may be busy all the time that is allowed."""
-        for cores in counts:
-            yield self._fewest_possible(cores) * self.question.price.hourly(cores), cores
+        for size in offered:
+            yield self._fewest_possible(size) * self.question.price.hourly(size.cores), size
 
-    def _fewest_possible(self, cores: int) -> int:
+    def _fewest_possible(self, size: Size) -> int:
         """Replicas that are as busy as may be in the middle of the draws."""
-        mixture = turn_mixture(self.draws, float(cores))
-        service = exp(quantiles(mixture.means, self.draws.share, [0.5])[0])
+        service = exp(quantiles(size.mixture().means, size.law.draws.share, [0.5])[0])
         return max(1, ceil(self.arrivals * service / MOST_BUSY))
 
-    def _fewest_replicas(self, cores: int) -> Replicas | None:
+    def _fewest_replicas(self, size: Size) -> Replicas | None:
         """The fewest replicas of a size that are sure enough; None where no number of them is."""
-        if self._chance_without_waiting(cores) < self.question.assurance:
+        if self._chance_without_waiting(size) < self.question.assurance:
             return None
-        enough = self._fewest_possible(cores)
+        enough = self._fewest_possible(size)
         too_few = enough - 1
-        while enough <= MOST_REPLICAS and self._chance(cores, enough) < self.question.assurance:
+        while enough <= MOST_REPLICAS and self._chance(size, enough) < self.question.assurance:
             too_few, enough = enough, 2 * enough
         if enough > MOST_REPLICAS:
             return None
         while enough - too_few > 1:
             middle = (too_few + enough) // 2
-            sure = self._chance(cores, middle) >= self.question.assurance
+            sure = self._chance(size, middle) >= self.question.assurance
             too_few, enough = (too_few, middle) if sure else (middle, enough)
-        cost = float(enough * self.question.price.hourly(cores))
-        return Replicas(enough, cores, cost, self._chance(cores, enough))
+        cost = float(enough * self.question.price.hourly(size.cores))
+        return Replicas(enough, *size.order, cost, self._chance(size, enough))
 
-    def _chance(self, cores: int, replicas: int) -> float:
+    def _chance(self, size: Size, replicas: int) -> float:
         """How likely requests are answered in time."""
-        longest = self.curve(cores, replicas).longest_service(self.arrivals, self.question.target)
-        return self._chance_within(longest, cores, replicas)
+        longest = self.curve(size, replicas).longest_service(self.arrivals, self.question.target)
+        return size.chance_within(longest, replicas)
 
-    def _chance_without_waiting(self, cores: int) -> float:
+    def _chance_without_waiting(self, size: Size) -> float:
         """How likely they would be if there were replicas for all of them."""
-        return self._chance_within(
-            self.question.target / self._shape(cores).quantile(self.quantile), cores, MOST_REPLICAS
-        )
+        return size.chance_within(self.question.target / _shape(size).quantile(self.quantile), MOST_REPLICAS)
 
-    def _chance_within(self, service: float, cores: int, replicas: int) -> float:
-        return float(chance_within(self.draws, service, np.array([float(cores)]), launches=replicas)[0])
+
+def _shape(size: Size) -> ServiceShape:
+    shape = service_shape(size.law.fit.series.host, float(size.cores * size.law.counted))
+    assert shape is not None
+    return shape
+
+
+def _rank(plan: Replicas) -> tuple[float, int]:
+    return plan.hourly_cost, plan.replicas
 
 
 def _estimate(ends: Sequence[float]) -> Estimate:

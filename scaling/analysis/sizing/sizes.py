@@ -1,8 +1,8 @@
 """The core counts a machine can give, and what they cost. Pure.
 
-Within one last-level cache any number of cores can be given, beyond it whole caches. Physical cores come first; a
-second thread of each only when there is no further core. Where nothing is known of the machine, whole numbers are
-offered. The price is per hour of a core and of a replica, and so per million units of work.
+Within one last-level cache any number of cores can be given, beyond it whole caches. Where nothing is known of the
+machine, whole numbers are offered. The price is per hour of a core, with whatever threads it has, and of a replica, and
+so per million units of work.
 """
 
 from collections.abc import Iterable, Sequence

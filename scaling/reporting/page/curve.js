@@ -29,17 +29,21 @@ function curve(series, { goal, target }, allocation, room) {
   const [right, bottom] = [width - EDGE.right, HEIGHT - EDGE.bottom];
   const name = series.words.axis[goal];
   const words = goal === "efficiency" ? percent : figure;
-  const points = series.sizes.map((size) => ({ cores: size.cores, ...estimate(goal, series.work, size) }));
+  const shown = allocation ? allocation.threads : series.recommended_threads;
+  const all = series.sizes.map((size) => ({ cores: size.cores, threads: size.threads, basis: size.basis, ...estimate(goal, series.work, size) }));
+  const points = all.filter(({ threads }) => threads === shown);
+  const others = [...new Set(all.map(({ threads }) => threads))].filter((threads) => threads !== shown);
   const wanted = goal === "hourly-budget" || goal === "cheapest" ? Infinity : target;
-  const tallest = Math.max(...points.map((point) => point.high));
+  const tallest = Math.max(...points.map((point) => point.high), ...all.map((point) => point.value));
   const top = 1.05 * (wanted < 2 * tallest ? Math.max(tallest, wanted) : tallest);
-  const last = points[points.length - 1].cores;
+  const last = all[all.length - 1].cores;
   const x = (cores) => EDGE.left + ((cores - 1) / Math.max(1, last - 1)) * (right - EDGE.left);
   const y = (value) => bottom - (value / top) * (bottom - EDGE.top);
   const line = (some, bound) => some.map((point) => `${x(point.cores).toFixed(1)},${y(point[bound]).toFixed(1)}`);
   const across = (value, className) => svg("line", { class: className, x1: EDGE.left, x2: right, y1: y(value), y2: y(value) });
 
-  const label = `${series.label}: ${name} over cores, with its 95 % band`;
+  const each = others.length ? `, ${shown} thread${shown > 1 ? "s" : ""} per core` : "";
+  const label = `${series.label}: ${name} over cores${each}, with its 95 % band`;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
   for (const tick of ticks(top, 4)) {
     picture.append(across(tick, "axis"), svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, words(tick)));
@@ -47,16 +51,22 @@ function curve(series, { goal, target }, allocation, room) {
   for (const tick of [1, ...ticks(last, width / 80).filter((cores) => cores > 1 && Number.isInteger(cores))]) {
     picture.append(svg("text", { x: x(tick), y: bottom + 18, "text-anchor": "middle" }, String(tick)));
   }
-  const inside = points.filter((point) => point.cores <= series.most_measured);
+  const inside = points.filter((point) => point.basis !== "beyond");
+  for (const other of others) {
+    const own = all.filter(({ threads }) => threads === other);
+    const end = own[own.length - 1];
+    const mark = { x: Math.min(x(end.cores), right - 2), y: y(end.value) - 3, "text-anchor": "end", class: "other" };
+    picture.append(svg("polyline", { class: "middle other", points: line(own, "value").join(" ") }), svg("text", mark, `× ${other}`));
+  }
   picture.append(
-    svg("text", { x: 4, y: 12 }, name),
+    svg("text", { x: 4, y: 12 }, name + each),
     svg("text", { x: right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"),
     svg("polygon", { class: "band", points: [...line(points, "high"), ...line(points, "low").reverse()].join(" ") }),
     svg("polyline", { class: "middle", points: line(inside, "value").join(" ") }),
     svg("polyline", { class: "middle beyond", points: line(points.slice(Math.max(0, inside.length - 1)), "value").join(" ") }),
   );
   if (wanted <= top) picture.append(across(wanted, "goal"));
-  const given = allocation && allocation.threads === 1 && points.find((point) => point.cores === allocation.cores);
+  const given = allocation && points.find((point) => point.cores === allocation.cores);
   if (given) picture.append(svg("circle", { class: "given", cx: x(given.cores), cy: y(given.value), r: 6 }));
   return picture;
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Allocation, Answer
-from scaling.reporting.capacity import NO_LIMIT, limits_facts, size_words, sizing_reasons_sentence
+from scaling.reporting.capacity import NO_LIMIT, basis_words, limits_facts, size_words, sizing_reasons_sentence
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.page import provenance
@@ -152,8 +152,8 @@ def _cells(allocation: Allocation) -> tuple[str, ...]:
 
 
 def _reason(answer: Answer) -> str:
-    beyond = "extrapolated" if answer.allocation and answer.allocation.extrapolated else ""
-    return "; ".join(filter(None, (beyond, sizing_reasons_sentence(answer.reasons))))
+    mark = basis_words(answer.allocation.basis) if answer.allocation else ""
+    return "; ".join(filter(None, (mark, sizing_reasons_sentence(answer.reasons))))
 
 
 def _does(allocation: Allocation) -> Words:

@@ -2,10 +2,15 @@
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const MARK = "ask?";
+const SHORT_MARKS = { between: "interpolated", below: "extrapolated", beyond: "extrapolated" };
 
 function targetWords({ goal, target }, words) {
   const write = { latency: duration, efficiency: percent }[goal] ?? figure;
   return words.target[goal].replace("{}", write(target));
+}
+
+function sizeWords({ cores, threads }) {
+  return count(cores, "core") + (threads > 1 ? ` × ${threads} threads` : "");
 }
 
 function sureness(chance) {
@@ -21,13 +26,12 @@ function promiseWords(question, allocation, { unit, words }) {
 function sentence(series, question, { status, allocation, reason, replicas }) {
   const { label, words } = series;
   const most = question.goal === "efficiency" ? "at most " : "";
-  const threads = allocation && allocation.threads > 1 ? ` with ${allocation.threads} threads each` : "";
   const one = allocation
-    ? `give ${label} ${most}${count(allocation.cores, "core")}${threads}: ${promiseWords(question, allocation, series)}` +
-      `${allocation.extrapolated ? ", extrapolated" : ""}${reason ? ` (${reason})` : ""}`
+    ? `give ${label} ${most}${sizeWords(allocation)}: ${promiseWords(question, allocation, series)}` +
+      `${allocation.mark ? `, ${allocation.mark}` : ""}${reason ? ` (${reason})` : ""}`
     : `${label}, ${targetWords(question, words)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
   if (!replicas || (allocation && replicas.hourly_cost >= hourly(question.price, allocation.cores))) return one;
-  const size = `${count(replicas.replicas, "replica")} of ${count(replicas.cores, "core")} (${figure(replicas.hourly_cost)} an hour)`;
+  const size = `${count(replicas.replicas, "replica")} of ${sizeWords(replicas)} (${figure(replicas.hourly_cost)} an hour)`;
   return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
 }
 
@@ -61,9 +65,9 @@ function seriesNamed(name) {
   }
 
   // A target that the series can reach: what a reader would ask first.
-  function usualTarget({ sizes, recommended, work }, goal, price) {
+  function usualTarget({ sizes, recommended, recommended_threads, work }, goal, price) {
     if (goal === "efficiency") return 0.5;
-    const size = sizes.find(({ cores }) => cores === recommended) ?? sizes[Math.floor(sizes.length / 2)];
+    const size = sizes.find(({ cores, threads }) => cores === recommended && threads === recommended_threads) ?? sizes[Math.floor(sizes.length / 2)];
     if (goal === "hourly-budget") return Number(hourly(price, size.cores).toPrecision(3));
     const rate = 0.7 * size.rate.value;
     return Number((goal === "latency" ? work / rate : rate).toPrecision(2));
@@ -94,11 +98,10 @@ function seriesNamed(name) {
 
   function render(series, question, { allocation, neighbours, replicas, levels, sentence }, withCurve) {
     const most = question.goal === "efficiency" ? "at most " : "";
-    const threads = allocation && allocation.threads > 1 ? ` × ${allocation.threads} threads` : "";
-    const marks = [allocation && allocation.assurance !== null && `${sureness(allocation.assurance)} sure`, allocation && allocation.extrapolated && "extrapolated"];
-    reply("size").textContent = allocation ? most + count(allocation.cores, "core") + threads : replicas ? "no single size" : "no size";
+    const marks = [allocation && allocation.assurance !== null && `${sureness(allocation.assurance)} sure`, allocation && SHORT_MARKS[allocation.basis]];
+    reply("size").textContent = allocation ? most + sizeWords(allocation) : replicas ? "no single size" : "no size";
     reply("mark").textContent = marks.filter(Boolean).join(", ");
-    reply("mark").classList.toggle("unsure", !allocation || allocation.extrapolated);
+    reply("mark").classList.toggle("unsure", !allocation || ["below", "beyond"].includes(allocation.basis) || allocation.own_point_left_out);
     reply("sentence").textContent = sentence;
     reply("levels").textContent = levels ?? "";
     reply("facts").replaceChildren(...factPairs(series, question, allocation, replicas));
@@ -112,10 +115,10 @@ function seriesNamed(name) {
       ["efficiency", withInterval(allocation.efficiency, percent)],
       ["cost per hour", figure(hourly(price, allocation.cores))],
       [`cost per million ${series.unit}`, figure(allocation.cost_per_million)],
-      ["range", `${allocation.extrapolated ? "extrapolated beyond" : "within"} the ${general(series.most_measured)} cores measured`],
+      ["range", allocation.mark || "measured"],
     ];
     const ofReplicas = replicas && [
-      ["cheapest replicas", `${replicas.replicas} × ${count(replicas.cores, "core")}`],
+      ["cheapest replicas", `${replicas.replicas} × ${sizeWords(replicas)}`],
       ["their cost per hour", figure(replicas.hourly_cost)],
     ];
     return [...(ofAllocation || []), ...(ofReplicas || [])].map(([name, value]) => element("div", [element("dt", name), element("dd", value)]));

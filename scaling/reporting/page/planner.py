@@ -4,38 +4,36 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from scaling.analysis.capacity import (
-    DRAWS,
-    available_sizes,
-    end_reason,
-    range_reasons,
-    refusal,
-    too_few,
-)
+from scaling.analysis.capacity import DRAWS, end_reason, too_few
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.host_level import slowdown_at
 from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.sizing.levels import LevelLaw, level_laws, range_reasons, refusal
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,
     PROBITS,
     SizeTable,
     StepTable,
-    all_threads_table,
     fastest_table,
     size_tables,
 )
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.capacity import STATUS_WORDS, size_levels, sizing_reason_sentence, sizing_reasons_sentence
+from scaling.reporting.capacity import (
+    STATUS_WORDS,
+    basis_words,
+    size_levels,
+    sizing_reason_sentence,
+    sizing_reasons_sentence,
+)
 from scaling.reporting.fits import VERDICT_WORDS
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
-MOST_CHARACTERS = 1_000_000
+MOST_CHARACTERS = 3_000_000
 # A size takes at least so many of them, by which it is known beforehand that there is no room for a series.
 LEAST_PER_SIZE = 1_500
 # Digits after the point of log seconds and efficiencies that are interpolated or rounded to a percent.
-DIGITS = 8
+DIGITS = 7
 _BELOW_ALL = -1e9
 
 
@@ -44,8 +42,9 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
     series, characters = [], 0
     for limits in series_limits:
         # Nothing is computed that there is no room for: a series of many sizes takes seconds.
-        least = characters + LEAST_PER_SIZE * len(available_sizes(limits.fit, sizes))
-        facts = series_facts(limits, sizes) if least <= MOST_CHARACTERS else _without_sizes(limits.fit)
+        laws = () if refusal(limits.fit) else level_laws(limits.fit, DRAWS, sizes)
+        least = characters + LEAST_PER_SIZE * sum(len(law.sizes(sizes)) for law in laws)
+        facts = series_facts(limits, laws, sizes) if least <= MOST_CHARACTERS else _without_sizes(limits.fit)
         characters += len(json.dumps(facts))
         series.append(facts if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
     return {
@@ -56,25 +55,34 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
     }
 
 
-def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
+def series_facts(limits: ScalingLimits, laws: Sequence[LevelLaw], sizes: Sizes | None) -> dict[str, object]:
     """All that a question to a series needs; where none is answered, only why."""
     fit = limits.fit
-    if refusal(fit):
+    if not laws:
         return _without_sizes(fit)
-    draws, counts = fit.draws(DRAWS), available_sizes(fit, sizes)
-    shared = _threads_of_all_cores(fit, sizes, counts)
+    tables = [table for law in laws for table in size_tables(law, law.sizes(sizes))]
+    tables.sort(key=lambda table: table.size.order)
     return _identity(fit) | {
         "refusal": None,
         "work": fit.series.work,
         "recommended": limits.recommended,
+        "recommended_threads": limits.threads,
         "most_measured": fit.most_cores,
         "only_measured": sizing_reasons_sentence(range_reasons(fit)),
         "too_few": _too_few(fit, sizes),
-        "all_keep": sizing_reasons_sentence((*range_reasons(fit), end_reason(fit, sizes, counts[-1]))),
-        "sizes": [_size(fit, table) for table in size_tables(fit, draws, counts)],
-        "all_threads": _size(fit, all_threads_table(fit, draws, counts[-1], shared)) if shared else None,
-        "fastest": _steps(fastest_table(fit, draws)),
+        "all_keep": sizing_reasons_sentence((*range_reasons(fit), end_reason(fit, sizes, tables[-1].size.cores))),
+        "sizes": [_size(fit, table) for table in tables],
+        "fastest": [_steps(fastest_table(law)) for law in _distinct(laws)],
     }
+
+
+def _distinct(laws: Sequence[LevelLaw]) -> list[LevelLaw]:
+    """The laws without those that get as far as another of the same draws: all levels of one law without a clock."""
+    first: dict[object, LevelLaw] = {}
+    for law in laws:
+        own = id(law.draws), law.draws.clock.governs == "nothing" or law.counted
+        first.setdefault(own, law)
+    return list(first.values())
 
 
 def _without_sizes(fit: SeriesFit) -> dict[str, object]:
@@ -88,7 +96,7 @@ def _identity(fit: SeriesFit) -> dict[str, object]:
     series = fit.series
     return {
         "name": series.name,
-        "label": series.label,
+        "label": series.sizing_label,
         "unit": series.unit,
         "words": _words(series.unit),
         "verdict": VERDICT_WORDS[fit.verdict],
@@ -125,19 +133,15 @@ def _words(unit: str) -> dict[str, dict[Goal, str]]:
     }
 
 
-def _threads_of_all_cores(fit: SeriesFit, sizes: Sizes | None, counts: Sequence[int]) -> int | None:
-    """How many threads each core has, where the fit knows what they yield and the whole machine is available."""
-    known = fit.chosen.figures.smt_yield is not None
-    whole = sizes is not None and sizes.threads > 1 and counts[-1:] == sizes.counts[-1:]
-    return sizes.threads if known and whole and sizes is not None else None
-
-
 def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
-    host = slowdown_at(fit.series.host, float(table.cores * table.threads))
+    host, basis = table.size.host(), table.size.basis()
     value, low, high = table.efficiency
     return {
-        "cores": table.cores,
-        "threads": table.threads,
+        "cores": table.size.cores,
+        "threads": table.size.threads,
+        "basis": basis.grounds.value,
+        "own_point_left_out": basis.own_left_out,
+        "mark": basis_words(basis),
         "rate": _interval(table.rate),
         "efficiency": _interval(table.efficiency),
         "log_seconds": [
@@ -147,7 +151,7 @@ def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
         "replicas": [[round(value, DIGITS) for value in row] for row in table.replicas],
         "efficiencies": _steps(table.efficiencies),
         "host": None if host is None else asdict(host),
-        "levels": size_levels(fit, table.cores, table.threads, Estimate(value, low, high)),
+        "levels": size_levels(fit, *table.size.order, Estimate(value, low, high)),
     }
 
 

@@ -53,14 +53,22 @@ function sizing(series, question) {
   const keeping = (size) => size.efficiencies.percents.filter((least) => least >= target).length / 100;
 
   function allocation(size, chance = () => null) {
-    const { cores, threads, rate, efficiency, host, levels } = size;
+    const { cores, threads, rate, efficiency, host, levels, basis, own_point_left_out, mark } = size;
     const [cpuHours, cost] = [{ core_hour: 1, replica_hour: 0 }, price].map((one) => perMillion(one, cores, rate.value));
     const costs = { cpu_hours_per_million: cpuHours, cost_per_million: cost };
-    return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, extrapolated: cores > series.most_measured, host, levels };
+    const where = { extrapolated: basis === "beyond", basis, own_point_left_out, mark };
+    return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, ...where, host, levels };
+  }
+
+  // The sizes next to one: fewer and more cores with as many threads, fewer and more threads on as many cores.
+  function beside(size) {
+    const groups = [sizes.filter(({ threads }) => threads === size.threads), sizes.filter(({ cores }) => cores === size.cores)];
+    const found = groups.flatMap((group) => [-1, 1].map((step) => group[group.indexOf(size) + step]).filter(Boolean));
+    return sizes.filter((other) => found.includes(other));
   }
 
   function give(index, chance, reason = series.only_measured) {
-    const neighbours = [index - 1, index + 1].filter((other) => sizes[other]).map((other) => allocation(sizes[other], chance));
+    const neighbours = beside(sizes[index]).map((other) => allocation(other, chance));
     return { status: "ok", allocation: allocation(sizes[index], chance), neighbours, reason };
   }
 
@@ -76,19 +84,17 @@ function sizing(series, question) {
   function promise() {
     const index = sizes.findIndex(enough);
     if (index >= 0) return give(index, within);
-    const all = series.all_threads;
-    if (all && enough(all)) {
-      return { status: "ok", allocation: allocation(all, within), neighbours: [allocation(sizes[last], within)], reason: series.only_measured };
-    }
-    const never = series.fastest.percents.filter((fastest) => fastest > logSeconds).length;
-    const nearest = sizes[largest(sizes.map(probit))];
-    return giveNone(never, logSeconds < series.fastest.assurances[level], [allocation(nearest, within)]);
+    const never = Math.min(...series.fastest.map(({ percents }) => percents.filter((fastest) => fastest > logSeconds).length));
+    const lost = series.fastest.every(({ assurances }) => logSeconds < assurances[level]);
+    return giveNone(never, lost, [allocation(sizes[largest(sizes.map(probit))], within)]);
   }
 
   function efficiency() {
-    const index = sizes.findLastIndex((size) => target <= size.efficiencies.assurances[level]);
-    if (index < 0) return giveNone(0, false, []);
-    return give(index, keeping, index === last ? series.all_keep : series.only_measured);
+    const keep = sizes.filter((size) => target <= size.efficiencies.assurances[level]);
+    if (!keep.length) return giveNone(0, false, []);
+    const { cores: most } = keep[keep.length - 1];
+    const index = sizes.indexOf(keep.find(({ cores }) => cores === most));
+    return give(index, keeping, most === sizes[last].cores ? series.all_keep : series.only_measured);
   }
 
   function budget() {
@@ -103,7 +109,7 @@ function sizing(series, question) {
     const best = largest(costs.map((cost) => -cost));
     const good = sizes.filter((_, index) => costs[index] <= costs[best] * (1 + AS_CHEAP)).map((size) => size.cores);
     const range = `${good[0]} to ${good[good.length - 1]} cores cost at most ${100 * AS_CHEAP} % more`;
-    return give(best, undefined, good.length > 1 ? range : null);
+    return give(best, undefined, good[0] < good[good.length - 1] ? range : null);
   }
 
   // The fewest replicas of a size that are enough together: each has as many times as long as there are replicas.
@@ -118,7 +124,7 @@ function sizing(series, question) {
       if (suffice(middle)) many = middle;
       else few = middle;
     }
-    return { replicas: many, cores: size.cores, hourly_cost: many * hourly(price, size.cores) };
+    return { replicas: many, cores: size.cores, threads: size.threads, hourly_cost: many * hourly(price, size.cores) };
   }
 
   function cheapestReplicas() {

@@ -14,7 +14,7 @@ from scaling.reporting.capacity import sizing_reasons_sentence
 from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
 from scaling.reporting.points import points_table
 from scaling.reporting.verdicts import doubt_words
-from scaling.reporting.words import count, figure, percent, with_interval
+from scaling.reporting.words import cores_words, count, figure, percent, with_interval
 
 VERDICTS = {
     Verdict.OK: "the law fits",
@@ -60,7 +60,7 @@ def answer_line(limits: ScalingLimits) -> AnswerLine:
     """What is said of one series."""
     fit = limits.fit
     return AnswerLine(
-        name=fit.series.label,
+        name=fit.series.sizing_label,
         give=_give(limits),
         serial=_serial(fit),
         ceiling=_ceiling(fit),
@@ -73,7 +73,8 @@ def answer_line(limits: ScalingLimits) -> AnswerLine:
 def _give(limits: ScalingLimits) -> Words:
     if limits.recommended is None:
         return Words("–", "no size is named")
-    return Words(*count(limits.recommended, "core").split(" "))
+    cores, words = cores_words(limits.recommended, limits.threads).split(" ", 1)
+    return Words(cores, words)
 
 
 def _serial(fit: SeriesFit) -> Words:

@@ -1,10 +1,13 @@
 """How many cores to give: throughput of new launches over cores, a target, and the recommended size."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from scaling.analysis.capacity import answer, refusal
-from scaling.analysis.curves import Curve, launch_curve
+from scaling.analysis.capacity import answer
+from scaling.analysis.curves import launch_curve
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.sizing.levels import LevelLaw, level_laws, refusal
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.fits import VERDICT_WORDS
@@ -18,11 +21,12 @@ from scaling.reporting.plots.specification import (
     Line,
     Panel,
     Series,
+    distinct_names,
     series_lines,
     y_limits,
 )
 from scaling.reporting.plots.style import COLOURS, colour, marker
-from scaling.reporting.words import count
+from scaling.reporting.words import cores_words, count
 from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
@@ -59,45 +63,66 @@ def _caption(target: float | None) -> str:
 
 def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
     fit = limits.fit
-    own = [line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)]
-    line = min(own, key=lambda line: line.point.smt, default=None)
-    index = line.index if line else 0
-    curve, measured_to = _curve(limits), fit.most_cores
-    laws = [LawLine("law", curve, measured_to, colour(index), band=NEW_TURNS)] if curve else []
-    name = line.name if line else fit.series.label
-    series = Series(name, THROUGHPUT.marks(line) if line else [], colour(index), marker(index), laws)
-    size, remark = _size(limits, evaluation, target)
+    own = sorted(
+        (line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)), key=lambda line: line.point.smt
+    )
+    size, threads, remark = _size(limits, evaluation, target)
+    laws = () if refusal(fit) else level_laws(fit, DRAWS, evaluation.sizes)
+    curves = {law.threads: _law_line(law, limits, band=law.threads == threads or len(laws) == 1) for law in laws}
+    series = [_series(line, curves, several=len(own) > 1) for line in own] or [_unmeasured(fit, curves)]
+    measured_to = max((law.measured[-1] for law in laws), default=fit.most_cores)
     return Panel(
-        [series],
-        reach_target(y_limits([series], 0.0, bands=True), target),
-        name,
+        series,
+        reach_target(y_limits(series, 0.0, bands=True), target),
+        _title(own, lines) if own else fit.series.label,
         remark,
         target=target_level(target),
         size=size,
         extrapolated=(measured_to, limits.extrapolation_limit)
-        if curve and limits.extrapolation_limit > measured_to
+        if curves and limits.extrapolation_limit > measured_to
         else None,
     )
 
 
-def _curve(limits: ScalingLimits) -> Curve | None:
-    """The throughput of new launches; None where no law can answer."""
-    fit = limits.fit
-    if refusal(fit):
-        return None
-    return launch_curve(fit, fit.draws(DRAWS), limits.extrapolation_limit, ASSURANCE)
+def _title(own: Sequence[Line], lines: Sequence[Line]) -> str:
+    """The name of the only line of a panel; of several SMT levels what they have in common."""
+    if len(own) == 1:
+        return own[0].name
+    settings = list(dict.fromkeys(line.settings for line in lines))
+    return distinct_names(settings)[settings.index(own[0].settings)]
 
 
-def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, str]:
-    """The recommended size, and a remark about it."""
+def _series(line: Line, curves: Mapping[int, LawLine], *, several: bool) -> Series:
+    """The marks of one SMT level with the law that answers for it; several levels of a panel are told by colour."""
+    look = sorted(curves).index(line.point.smt) if several and line.point.smt in curves else line.index
+    law = curves.get(line.point.smt)
+    laws = [replace(law, colour=colour(look))] if law else []
+    name = f"{count(line.point.smt, 'thread')} per core" if several else line.name
+    return Series(name, THROUGHPUT.marks(line), colour(look), marker(look), laws, in_legend=several)
+
+
+def _unmeasured(fit: SeriesFit, curves: Mapping[int, LawLine]) -> Series:
+    """The laws of a series that is drawn without points of its own."""
+    return Series(fit.series.label, [], colour(0), marker(0), list(curves.values()))
+
+
+def _law_line(law: LevelLaw, limits: ScalingLimits, *, band: bool) -> LawLine:
+    """The throughput of new launches; the band of the level that is recommended."""
+    curve = launch_curve(law, limits.extrapolation_limit, ASSURANCE, band=band)
+    return LawLine("law", curve, law.measured[-1], colour(0), band=NEW_TURNS)
+
+
+def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, int, str]:
+    """The recommended size with its threads, and a remark about it."""
     if target is None:
         size = limits.recommended
-        return size, f"no size: {VERDICT_WORDS[limits.fit.verdict]}" if size is None else f"give {count(size, 'core')}"
+        no_size = f"no size: {VERDICT_WORDS[limits.fit.verdict]}"
+        return size, limits.threads, no_size if size is None else f"give {cores_words(size, limits.threads)}"
     reply = answer(limits.fit, Question(Goal.THROUGHPUT, target), evaluation.sizes)
     if reply.allocation is None:
-        return None, f"no size: {STATUS_WORDS[reply.status]}"
-    threads = f" × {reply.allocation.threads} threads" if reply.allocation.threads > 1 else ""
-    return reply.allocation.cores, f"give {count(reply.allocation.cores, 'core')}{threads}"
+        return None, limits.threads, f"no size: {STATUS_WORDS[reply.status]}"
+    given = reply.allocation.cores, reply.allocation.threads
+    return *given, f"give {cores_words(*given)}"
 
 
 def reach_target(limits: tuple[float, float], target: float | None) -> tuple[float, float]:

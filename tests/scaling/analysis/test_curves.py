@@ -5,6 +5,7 @@ from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.curves import Curve, curve_counts, launch_curve, predicted_speedup, speedup_curve
 from scaling.analysis.fitting import fit
 from scaling.analysis.series import series_of
+from scaling.analysis.sizing.levels import level_laws
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.results.rows import launch_of
@@ -68,7 +69,8 @@ def test_the_largest_count_is_predicted_from_the_smaller_ones(sweep):
 
 def test_quantiles_of_a_new_launch_enclose_its_median(sweep):
     fitted, _ = sweep
-    curve = launch_curve(fitted, fitted.draws(400), 32.0, 0.95)
+    (law,) = level_laws(fitted, 400)
+    curve = launch_curve(law, 32.0, 0.95)
     assert (curve.low < curve.middle).all()
     assert (curve.middle < curve.high).all()
     assert curve.middle / curve.middle[0] == pytest.approx(amdahl(curve.cores), rel=0.02)

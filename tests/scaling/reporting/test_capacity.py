@@ -10,9 +10,12 @@ from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.fits.verdict import TooFewCores, Verdict
 from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import (
+    Basis,
     BeyondExtrapolation,
     ExtrapolationEnds,
     Goal,
+    Grounds,
+    LevelsApart,
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
@@ -36,13 +39,14 @@ from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,
+    basis_words,
     limits_facts,
     limits_sentence,
     limits_table,
     sizing_reason_sentence,
     sureness,
 )
-from scaling.reporting.words import text_lines
+from scaling.reporting.words import cores_words, text_lines
 from tests.published import NO_SINGLE, rates
 
 FIT = fit(series(Truth(0.05, noise=0.005, grid=TO_16), np.random.default_rng(1)), resamples=0)
@@ -70,6 +74,29 @@ ODD = fit(rates("odd", NO_SINGLE), resamples=0)
 )
 def test_the_answer_comes_first_in_words(question, words):
     assert re.match(words, answer_sentence(answer(FIT, question)))
+
+
+def test_a_size_that_was_not_measured_says_how_it_stands_to_those_that_were():
+    words = [
+        basis_words(basis)
+        for basis in (
+            Basis(Grounds.MEASURED),
+            Basis(Grounds.BETWEEN, (2.0, 4.0)),
+            Basis(Grounds.BELOW, (2.0,), own_left_out=True),
+            Basis(Grounds.BEYOND, (16.0,)),
+        )
+    ]
+    assert words == [
+        "",
+        "interpolated between 2 and 4 cores",
+        "extrapolated below the 2 cores measured, as its own point was left out",
+        "extrapolated",
+    ]
+    assert ", interpolated between 8 and 16 cores" in answer_sentence(answer(FIT, Question(Goal.THROUGHPUT, 6.0)))
+
+
+def test_a_size_names_its_threads_where_there_are_several():
+    assert [cores_words(1), cores_words(7, 4)] == ["1 core", "7 cores × 4 threads"]
 
 
 def test_where_no_law_fits_there_is_no_number():
@@ -131,6 +158,7 @@ REASONS = [
         "steps-grow",
         "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput",
     ),
+    (LevelsApart(), "levels-apart", "no law describes all SMT levels together, so each answers by its own"),
     (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the 0.01 there are"),
     (
         NeverReached(0.95, 0.2),

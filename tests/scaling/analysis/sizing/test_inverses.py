@@ -15,6 +15,7 @@ from scaling.analysis.sizing.inverses import (
     knee,
     peak_cores,
     speedup_limit,
+    whole_optimum,
 )
 
 LAWS = [(0.05, 0.0), (0.02, 1e-4), (0.0, 1e-3), (0.3, 0.0), (0.001, 1e-7), (0.01, 0.02)]
@@ -127,3 +128,17 @@ def test_without_coherency_it_is_amdahls_inverse(s, speedup):
     if speedup * s < 0.999:
         assert usl(cores, s) == pytest.approx(speedup)
         assert cores == pytest.approx(speedup * (1 - s) / (1 - s * speedup))
+
+
+@given(fractions, coherencies)
+def test_the_whole_number_beside_a_fractional_optimum_is_the_best_of_all(s, k):
+    def cost(cores):
+        return cores / usl(cores, s, k) ** 2
+
+    best = float(whole_optimum(knee(s, k), cost))
+    counts = np.arange(1.0, 3.0 * best + 5.0) if best < 1e4 else np.array([best - 1.0, best, best + 1.0])
+    assert cost(best) == pytest.approx(cost(counts).min(), rel=1e-12)
+
+
+def test_an_optimum_without_limit_stays_so():
+    assert whole_optimum(np.array([np.inf, 1.67]), lambda cores: abs(cores - 1.67)).tolist() == [np.inf, 2.0]

@@ -13,21 +13,20 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.fitting import fit_all
-from scaling.analysis.series import without_parts
+from scaling.analysis.fitting import fit_all, without_levels
 from scaling.analysis.sizing.quantile_tables import ASSURANCES
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts, sureness
 from scaling.reporting.page.page import page
-from scaling.reporting.words import duration, figure, percent, share
+from scaling.reporting.words import cores_words, duration, figure, percent, share, short_size
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import laws, shared, write_folder
 
-GOALS = tuple(Goal)
+GOALS = (Goal.THROUGHPUT, Goal.LATENCY, Goal.EFFICIENCY, Goal.HOURLY_BUDGET, Goal.CHEAPEST)
 FOLDERS = {
     "sixteen cores": lambda path: write_folder(laws(), path),
     "second threads": lambda path: write_folder(shared(), path, 8, 2),
@@ -62,7 +61,7 @@ def plain(folder_named):
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
-    return fit_all(without_parts(Source(folder).series()[0]), resamples=0)[0]
+    return without_levels(fit_all(Source(folder).series()[0], resamples=0)[0])
 
 
 def random_question(chance):
@@ -95,7 +94,9 @@ def as_shown(text):
 def expected(fit, question, sizes):
     """What the command says, without the cores a law asks for and the chance of the replicas."""
     facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
-    replicas = facts["replicas"] and {name: facts["replicas"][name] for name in ("replicas", "cores", "hourly_cost")}
+    replicas = facts["replicas"] and {
+        name: facts["replicas"][name] for name in ("replicas", "cores", "threads", "hourly_cost")
+    }
     answered = {name: facts[name] for name in ("status", "allocation", "neighbours")}
     return {
         **answered,
@@ -126,7 +127,8 @@ def assert_shown_alike(ours, theirs, question, where):
             words = sureness if question.goal is Goal.EFFICIENCY else share
             assert words(chances[0]) == words(chances[1]), where
         for name in one:
-            assert other[name] == pytest.approx(one[name], rel=1e-9), f"{where}: {name}"
+            same = one[name] if isinstance(one[name], str | None) else pytest.approx(one[name], rel=1e-9)
+            assert other.get(name) == same, f"{where}: {name}"
 
 
 def test_random_questions_are_answered_as_the_command_answers_them(browser, folder):
@@ -171,9 +173,10 @@ def test_the_form_shows_what_the_program_prints(browser, folder):
         wait(browser, lambda sentence=sentence: browser.texts("#reply-sentence") == [sentence])
         (size,) = browser.texts("#reply-size")
         none = "no single size" if facts["replicas"] else "no size"
-        assert size == (none if facts["cores"] is None else f"{facts['cores']} core{'s' * (facts['cores'] > 1)}")
+        given = None if facts["cores"] is None else (facts["cores"], facts["threads"])
+        assert size == (none if given is None else cores_words(*given))
         assert browser.texts("#reply-allocations tr.given td:first-child") == (
-            [] if facts["cores"] is None else [str(facts["cores"])]
+            [] if given is None else [short_size(*given)]
         )
         if facts["replicas"]:
             assert (
