@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from scaling.analysis.speedup import ScalingPoint
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
@@ -29,7 +30,7 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import evaluation_notes, host_sentence, host_table, point_facts
+from scaling.reporting.points import QUANTILES, evaluation_notes, host_sentence, host_table, point_facts
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
@@ -96,11 +97,17 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
 def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
-        "points": [point_facts(point) for point in result.points],
+        "points": [_point_facts(point) for point in result.points],
         "series": [fit_facts(fit) for fit in result.fits],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
     }
+
+
+def _point_facts(point: ScalingPoint) -> dict[str, object]:
+    """What `show --json` prints of a point, without the quantiles of its steps, which the page has no room for."""
+    left_out = tuple(QUANTILES)
+    return {name: value for name, value in point_facts(point).items() if not name.startswith(left_out)}
 
 
 def _meta(result: Evaluation) -> list[str]:

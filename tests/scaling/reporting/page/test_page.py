@@ -58,7 +58,8 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     folder, evaluation = understood
     facts = facts_of(shown)
     printed = json.loads(json.dumps([point_facts(point) for point in evaluation.points]))
-    assert facts["points"] == printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
+    assert printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
+    assert facts["points"] == [{key: one[key] for key in one if "_seconds_p" not in key} for one in printed]
     fitted = [fit_facts(fit) for fit in evaluation.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))
     assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
