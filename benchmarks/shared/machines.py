@@ -125,7 +125,7 @@ class SmtMachine:
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         for run in runs:
-            chance = random.Random(f"{self.seed} {run.key} {run.seed}").gauss(0, self.noise)
+            chance = launch_chance(run, f"{self.seed} ").gauss(0, self.noise)
             seconds = self.seconds(run.point.workload, run.point.cores, run.point.smt) * exp(chance)
             yield row(run, step_seconds=(seconds,) * 20, items_per_step=NETWORKS[run.point.workload].items)
 

@@ -31,8 +31,8 @@ COMMANDS = {
     "Read": {
         "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
         "fit": "Fit Amdahl's law and the universal scalability law, with intervals and a verdict on whether they fit.",
-        "capacity": "Say how many cores each series needs for a throughput, latency, efficiency or cost, and how sure "
-        "that is.",
+        "capacity": "Say how many cores each series needs for a throughput, latency, deadline, response or cost, and "
+        "how sure that is.",
         "compare": "Say which points differ, by how much, and with what certainty; status 1 when any does.",
         "plot": "Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.",
         "report": "Write one page with the answers, a planner, the figures, every point and the machine; it opens "

@@ -105,9 +105,10 @@ def page_facts(result: Evaluation) -> dict[str, object]:
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:
-    """What `show --json` prints of a point, without the quantiles of its steps, which the page has no room for."""
+    """What `show --json` prints of a point, without quantiles of steps and what is not known: a page has to open."""
     left_out = tuple(QUANTILES)
-    return {name: value for name, value in point_facts(point).items() if not name.startswith(left_out)}
+    facts = point_facts(point).items()
+    return {name: value for name, value in facts if value is not None and not name.startswith(left_out)}
 
 
 def _meta(result: Evaluation) -> list[str]:

@@ -59,7 +59,9 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     facts = facts_of(shown)
     printed = json.loads(json.dumps([point_facts(point) for point in evaluation.points]))
     assert printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
-    assert facts["points"] == [{key: one[key] for key in one if "_seconds_p" not in key} for one in printed]
+    assert facts["points"] == [
+        {key: value for key, value in one.items() if value is not None and "_seconds_p" not in key} for one in printed
+    ]
     fitted = [fit_facts(fit) for fit in evaluation.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))
     assert facts["series"] == json.loads(scaling("fit", folder, "--json").stdout)["series"]
@@ -114,12 +116,12 @@ def test_the_policy_lets_nothing_in_but_the_page_s_own_script_and_style(shown):
     assert {link[0] for link in re.findall(r'href="([^"]*)"', shown)} == {"#"}
 
 
-def test_a_page_of_two_hundred_points_is_about_two_megabytes(tmp_path):
+def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
     toml = f'workloads = {list(EIGHT)}\ncores = "1-25"\nlaunches = 5'
     text = page(result(toml, tmp_path, 25))
     assert len(cells_of(text, "points-table")) == 200
     assert all("sizes" in series_facts for series_facts in facts_of(text)["planner"]["series"])
-    assert len(text.encode()) < 2_100_000
+    assert len(text.encode()) < 2_000_000
 
 
 def test_a_study_of_very_many_series_says_which_the_planner_leaves_out_and_computes_nothing_for_them(
