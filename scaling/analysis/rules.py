@@ -160,6 +160,14 @@ SLOW_LAUNCH = Rule(
     "launches of a process differ by 2 to 4 %, while a neighbour on the same cores that nothing reports costs 30 % and "
     "more; compared with the second fastest launch",
 )
+SLOW_CORE = Rule(
+    "slow-core",
+    "slow core",
+    0.15,
+    Effect.IMPRECISE,
+    "a core on which every launch alone was slow, at least two of them, slows all that use it; the interval reaches to "
+    "where it would be as fast as the others",
+)
 UNSTEADY = Rule(
     "no-steady-state",
     "no steady state",

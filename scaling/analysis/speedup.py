@@ -99,7 +99,7 @@ class ScalingPoint:
 
     @property
     def _is_baseline(self) -> bool:
-        return self.summary.point == self.summary.point.baseline
+        return self.summary.point.is_baseline
 
     @property
     def efficiency(self) -> Estimate | None:

@@ -8,6 +8,7 @@ say nothing of quantiles beyond n / (n + 1).
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 from struct import Struct
 
@@ -56,16 +57,15 @@ def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes 
     if not steps:
         return None
     ordered, count = sorted(steps), len(steps)
-    quantiles = [_weibull_quantile(ordered, share) for share in LEVELS]
+    quantiles = [ordered[k] + part * (ordered[after] - ordered[k]) for k, after, part in _places(count)]
     undisturbed = quantiles[LEVELS.index(0.5)] if level is None else level
     mean = sum(seconds / count for seconds in ordered)  # a sum of steps may be more than a number holds
     return StepTimes(count, mean, undisturbed, _PACKED.pack(*quantiles))
 
 
-def _weibull_quantile(ordered: Sequence[float], share: float) -> float:
-    """Between the steps that a share of all lies between; beyond the first and the last there is nothing."""
-    last = len(ordered) - 1
-    position = min(max(share * (len(ordered) + 1) - 1.0, 0.0), float(last))
-    before = int(position)
-    after = min(before + 1, last)
-    return ordered[before] + (position - before) * (ordered[after] - ordered[before])
+@lru_cache(4096)
+def _places(count: int) -> list[tuple[int, int, float]]:
+    """For every level, the steps of so many that it lies between and how far; none beyond the first and the last."""
+    last = count - 1
+    positions = [min(max(share * (count + 1) - 1.0, 0.0), float(last)) for share in LEVELS]
+    return [(int(position), min(int(position) + 1, last), position - int(position)) for position in positions]

@@ -23,6 +23,7 @@ from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
+from scaling.machine.cpulist import CpuSet
 from scaling.study.planning import Point
 
 # A time that may be anything has no interval worth the name, but one that has ends.
@@ -30,6 +31,9 @@ LARGEST_REACH = 0.99
 
 # A drift is a doubt only where it is also more than chance.
 DRIFT_SIGNIFICANCE = 0.05
+
+# A core is slow where so many launches on it were, and none was not.
+LEAST_ON_SLOW_CORE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Launch:
     may be a `whole_process`, from start to exit. One that is not `witnessed` is of another tool's file, which says
     nothing but its time. `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc`
     its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it.
+    `slow_core` is by how much one of the cores it ran on was slower than others whenever it was used alone.
     """
 
     point: Point
@@ -66,6 +71,8 @@ class Launch:
     peak_memory_bytes: int | None = None
     step_times: StepTimes | None = None
     throttled_share: float | None = None
+    cpus: CpuSet = frozenset()
+    slow_core: float = 0.0
 
     @property
     def spoiled(self) -> bool:
@@ -103,9 +110,8 @@ class Summary:
 
     The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
     were left out for what happened beside them, or for being slower than the others, are `disturbed`. `turn_ratios` are
-    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up. `step_times` are all
-    counted steps of these launches. `reach` is by how much the step time may be off for reasons that the launches
-    cannot know.
+    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up. `reach` is by how
+    much the step time may be off for reasons that the launches cannot know.
     """
 
     point: Point
@@ -120,7 +126,6 @@ class Summary:
     disturbed: tuple[Launch, ...] = ()
     turn_ratios: tuple[tuple[float, ...], ...] = ()
     reach: Reach = NO_REACH
-    step_times: tuple[StepTimes, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -138,6 +143,14 @@ class Summary:
         return (*self.used, *(launch for launch in self.disturbed if launch.only_slow))
 
     @cached_property
+    def step_times(self) -> tuple[StepTimes, ...]:
+        """All counted steps of its launches, those of disturbed ones over the undisturbed level of the point."""
+        if self.step is None:
+            return ()
+        known = [one for one in (*self.used, *self.disturbed) if one.witnessed and one.step_times]
+        return tuple(replace(one.step_times, level=_level(one, self.step.value)) for one in known if one.step_times)
+
+    @cached_property
     def drift(self) -> float | None:
         """By how much it moved from its first launch to its last, where that is more than chance and the limit.
 
@@ -148,6 +161,16 @@ class Summary:
             return None
         amount, chance = moved[0].value - 1, moved[1]
         return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None
+
+    @cached_property
+    def slow_cores(self) -> dict[CpuSet, float]:
+        """Of a point on one core: those on which every launch was slow for no reason that is known, and by how much."""
+        fast = {launch.cpus for launch in self.used}
+        by_core: dict[CpuSet, list[float]] = defaultdict(list)
+        for launch in self.disturbed:
+            if launch.only_slow and launch.seconds and self.step and launch.cpus not in fast:
+                by_core[launch.cpus].append(launch.seconds / self.step.value - 1)
+        return {cpus: min(slower) for cpus, slower in by_core.items() if len(slower) >= LEAST_ON_SLOW_CORE}
 
     @property
     def unexplained_ratios(self) -> tuple[tuple[float, ...], ...]:
@@ -185,9 +208,21 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
     by_point: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         by_point[launch.point].append(launch)
+    summaries: dict[Point, Summary] = {}
+    for point in sorted(by_point, key=table_order):
+        launches = sorted(by_point[point], key=lambda launch: launch.number)
+        summaries[point] = _summary(point, _with_slow_cores(launches, summaries.get(point.baseline)))
+    return list(summaries.values())
+
+
+def _with_slow_cores(launches: Sequence[Launch], one_core: Summary | None) -> Sequence[Launch]:
+    """The launches of a point on several cores, each with how slow one of its cores is alone."""
+    slow = one_core.slow_cores.items() if one_core and one_core.point.quota is None else ()
+    if not slow:
+        return launches
     return [
-        _summary(point, sorted(by_point[point], key=lambda launch: launch.number))
-        for point in sorted(by_point, key=table_order)
+        replace(launch, slow_core=max((slower for cpus, slower in slow if cpus <= launch.cpus), default=0.0))
+        for launch in launches
     ]
 
 
@@ -216,9 +251,6 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         disturbed=tuple(launch for launch in measured if launch.spoiled and not launch.misplaced),
         turn_ratios=tuple(tuple(ratio for ratio, _ in launch) for launch in turns),
         reach=reach,
-        step_times=tuple(replace(one.step_times, level=_level(one, step.value)) for one in observed if one.step_times)
-        if step
-        else (),
     )
 
 
@@ -229,6 +261,7 @@ def _seconds(launches: Iterable[Launch]) -> list[float]:
 def reach_of(launches: Sequence[Launch]) -> Reach:
     """By how much launches that count may all be off: slowed by others, or adjusted by too much or too little."""
     taken = share_taken(turn for launch in launches for turn in launch.turns)
+    taken = max(taken, 1 - 1 / (1 + _slow_core(launches)))
     match sorted(_seconds(launches)):
         case [fastest, second, *_] if second > fastest * (1 + rules.SLOW_LAUNCH.limit):
             taken = max(taken, 1 - fastest / second)
@@ -237,12 +270,19 @@ def reach_of(launches: Sequence[Launch]) -> Reach:
     return Reach(min(LARGEST_REACH, 1 - (1 - taken) * (1 - either_way)), min(LARGEST_REACH, either_way))
 
 
+def _slow_core(launches: Sequence[Launch]) -> float:
+    """How slow a core of every launch is alone; 0 where one of them had none."""
+    return min((launch.slow_core for launch in launches), default=0.0)
+
+
 def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:
     """What speaks against a point as a whole."""
     half_width = mean.half_width if mean else None
     adjusted = [launch.adjusted.correction for launch in used if launch.adjusted]
     if adjusted:
         yield Doubt(rules.ADJUSTED, 1 - exp(-max(adjusted)), launches=len(adjusted), of=len(used))
+    if slower := _slow_core(used):
+        yield Doubt(rules.SLOW_CORE, slower)
     if len(used) < rules.FEW_LAUNCHES.limit:
         yield Doubt(rules.FEW_LAUNCHES, len(used))
     elif half_width is None:

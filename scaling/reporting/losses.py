@@ -59,10 +59,16 @@ def loss_sentences(points: Iterable[ScalingPoint]) -> list[str]:
     """For every series, what efficiency is lost to on the most cores for which it is known, and its peak memory."""
     sentences = []
     for series, members in groupby(points, key=lambda point: point.summary.point.baseline):
-        known = [point for point in members if point.decomposition]
-        if known and known[-1].summary.point.cores > 1:
-            sentences.append(f"{series_words(series)}: {loss_words(known[-1])}{_memory_words(known[0], known[-1])}")
+        by_cores = list(members)
+        most, fewest = _first_known(reversed(by_cores)), _first_known(by_cores)
+        if most and fewest and most.summary.point.cores > 1:
+            sentences.append(f"{series_words(series)}: {loss_words(most)}{_memory_words(fewest, most)}")
     return sentences
+
+
+def _first_known(points: Iterable[ScalingPoint]) -> ScalingPoint | None:
+    """The first point whose decomposition is known: not all are taken apart, which takes a while of very many."""
+    return next((point for point in points if point.decomposition), None)
 
 
 def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:

@@ -37,6 +37,7 @@ RULE_WORDS = {
     "fixed-time": "it takes as long as on one core while its CPU time grows with the cores, as a program does that "
     "runs for a fixed time or spins; where it prints what it achieved, have that found by `throughput`",
     "adjusted": "others used its CPUs in every turn, and up to {amount:.0%} of its time was taken off for that",
+    "slow-core": "one of its cores was {amount:.0%} slower than others whenever it was used alone",
     "slow-launch": "it was {amount:.0%} slower than the second fastest launch, for reasons nothing reports",
     "no-steady-state": "the second half of its steps lies {amount:.0%} from the first",
     "few-steps": "too few steady steps in a launch: {amount:.0f}",

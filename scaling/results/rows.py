@@ -478,6 +478,7 @@ def launch_of(row: Row) -> Launch:
         peak_memory_bytes=witness.max_rss_bytes,
         step_times=step_times(steps),
         throttled_share=_throttled_share(row),
+        cpus=_cpu_set(row.run.cpus),
     )
 
 

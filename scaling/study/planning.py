@@ -95,6 +95,11 @@ class Point:
         return replace(self, cores=1, quota=None)
 
     @property
+    def is_baseline(self) -> bool:
+        """Whether it is the point that others' speedup is against."""
+        return self.cores == 1 and self.quota is None
+
+    @property
     def without_quota(self) -> "Point":
         """The same point without a CPU quota."""
         return replace(self, quota=None)
@@ -181,7 +186,7 @@ def plan(study: Study, topology: Topology) -> Plan:
         points = list(_points(study, topology, notes))
         blocks = [block(study, topology, points, launch) for launch in range(1, study.launches + 1)]
         if study.design == "apart":
-            one_core = [point for point in points if point == point.baseline]
+            one_core = [point for point in points if point.is_baseline]
             blocks.append(block(study, topology, one_core, study.launches + 1))
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error

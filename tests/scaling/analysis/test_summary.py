@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -6,10 +7,11 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.speedup import speedups
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize
 from scaling.analysis.turns import TurnTimes
-from scaling.study.planning import plan
+from scaling.study.planning import Point, plan
 
 POINT = next(run.point for run in plan(study(), machine(1)).runs)
 LOAD = Doubt(rules.FOREIGN_LOAD, 0.3)
@@ -200,3 +202,26 @@ def test_launches_under_a_quota_are_not_adjusted_to_the_cpu_time_that_it_left_th
     (summary,) = summarize(made)
     assert (summary.verdict is Verdict.DISTURBED) == (quota is not None)
     assert any(doubt.rule is rules.ADJUSTED for doubt in summary.doubts) == (quota is None)
+
+
+def on_cpus(point: Point, cpus: Sequence[Sequence[int]], seconds: Sequence[float]) -> list[Launch]:
+    return [
+        Launch(point, number, one, 2, 1.0, cpus=frozenset(used))
+        for number, (used, one) in enumerate(zip(cpus, seconds, strict=True), 1)
+    ]
+
+
+def test_a_core_that_is_always_slow_alone_may_have_slowed_every_launch_that_contains_it():
+    alone = on_cpus(POINT, [[0], [1], [0], [1], [0]], [1.00, 1.41, 1.01, 1.40, 0.99])
+    both = on_cpus(replace(POINT, cores=2), [[0, 1]] * 5, [1.15, 1.16, 1.14, 1.15, 1.16])
+    one, two = speedups(summarize([*alone, *both]))
+    assert (one.verdict, names(one.summary)) == (Verdict.OK, ["slow launch"])
+    assert (two.verdict, names(two.summary)) == (Verdict.IMPRECISE, ["slow core", "wide interval"])
+    assert two.speedup.low < 0.88 < 1.2 < two.speedup.high < 1.3
+
+
+@pytest.mark.parametrize("cpus", [[[0], [1], [0], [0], [0]], [[0], [1], [1], [1], [0]]], ids=["once", "not-always"])
+def test_a_core_that_was_slow_once_or_not_always_slows_nothing_else(cpus):
+    alone = on_cpus(POINT, cpus, [1.00, 1.41, 1.01, 1.40 if cpus[2] == [1] else 1.0, 0.99])
+    both = on_cpus(replace(POINT, cores=2), [[0, 1]] * 5, [0.55, 0.56, 0.54, 0.55, 0.56])
+    assert "slow core" not in names(summarize([*alone, *both])[1])

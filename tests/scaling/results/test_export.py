@@ -57,7 +57,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 
 def as_exported(row):
     """A row without what a table has no room for."""
-    return replace(row, environment=(), outcome=replace(row.outcome, stdout_tail=None, stderr_tail=None))
+    return replace(row, environment=(), left_out=(), outcome=replace(row.outcome, stdout_tail=None, stderr_tail=None))
 
 
 def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
