@@ -269,13 +269,16 @@ def series_key(point: Point) -> SeriesKey:
     return SeriesKey(_settings(point), (point.smt,))
 
 
-@lru_cache(4096)
+@lru_cache(2**16)
 def _settings(point: Point) -> Point:
     return replace(point, cores=1, smt=1)
 
 
-def selected_series(selection: PointSelection) -> list[Series]:
-    """The series of the points taken, which remember those left out and what all of them took on this host."""
+def selected_series(selection: PointSelection, of: Collection[Point] | None = None) -> list[Series]:
+    """The series of the points taken, which remember those left out and what all of them took on this host.
+
+    Only those `of` some settings, if any are given.
+    """
     excluded = _left_out_by_key(selection.left_out)
     disturbed = (out for out in selection.left_out if out.verdict is Verdict.DISTURBED)
     measured: dict[SeriesKey, list[Summary]] = defaultdict(list)
@@ -287,14 +290,22 @@ def selected_series(selection: PointSelection) -> list[Series]:
             left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ())),
             host=_host_turns(series.key, measured),
         )
-        for series in series_of(selection.launches)
+        for series in series_of(selection.launches, of)
     ]
 
 
-def series_of(launches: Iterable[Launch]) -> list[Series]:
+def settings_with_few_counts(selection: PointSelection, least: int) -> set[Point]:
+    """The settings with fewer than so many core counts of points taken, at any number of threads per core."""
+    cores: dict[SeriesKey, set[int]] = defaultdict(set)
+    for summary in selection.taken:
+        cores[series_key(summary.point)].add(summary.point.cores)
+    return {key.settings for key, counts in cores.items() if key.settings and len(counts) < least}
+
+
+def series_of(launches: Iterable[Launch], of: Collection[Point] | None = None) -> list[Series]:
     """A series for every workload, placement and other setting; where threads share cores, one more with both.
 
-    Launches under a CPU quota are in none: the laws are about cores.
+    Launches under a CPU quota are in none: the laws are about cores. Only series `of` some settings, if any are given.
     """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
@@ -304,6 +315,7 @@ def series_of(launches: Iterable[Launch]) -> list[Series]:
     return [
         series
         for settings, measured in by_settings.items()
+        if of is None or settings in of
         for series in _with_smt(settings, _settings_name(settings, varied), measured)
     ]
 

@@ -8,7 +8,7 @@ A run that had the machine to itself from its first step to its last (`design = 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import sqrt
 from statistics import fmean, median
 
@@ -184,13 +184,18 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
 
 def _windows(steps: Sequence[float]) -> list[float]:
     """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
-    ends = list(accumulate(steps))
-    total = ends[-1]
+    total = sum(steps)
     if min(steps) >= 2 * WINDOW_SECONDS or total > LONGEST_SECONDS:
         return list(steps)
     per_second = max(1, round(total / WINDOW_SECONDS)) / total
-    windows = [int((end - seconds / 2) * per_second) for end, seconds in zip(ends, steps, strict=True)]
-    cuts = [0, *(step for step in range(1, len(steps)) if windows[step] != windows[step - 1]), len(steps)]
+    cuts, elapsed, window = [0], 0.0, 0
+    for step, seconds in enumerate(steps):
+        ours = int((elapsed + seconds / 2) * per_second)
+        if ours != window and step:
+            cuts.append(step)
+        window = ours
+        elapsed += seconds
+    cuts.append(len(steps))
     return [steps[start] if end - start == 1 else median(steps[start:end]) for start, end in pairwise(cuts)]
 
 

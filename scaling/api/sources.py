@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.analysis.between_machines import Between, several_machines
-from scaling.analysis.fits.verdict import is_short
+from scaling.analysis.fits.verdict import LEAST_COUNTS, is_short
 from scaling.analysis.fitting import SeriesFit, fit_all
-from scaling.analysis.series import Series, selected_series, table_launches, threads_on
+from scaling.analysis.series import Series, selected_series, settings_with_few_counts, table_launches, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
@@ -141,9 +141,13 @@ class Source:
 
         Of a table with many series only the first `most`.
         """
-        series = self.table.series if self.table else selected_series(select_points(self.summaries))
+        series = self.table.series if self.table else self._series_with_few_counts()
         short = [one for one in series if is_short(one)]
         return fit_all(short[:most], resamples=0)
+
+    def _series_with_few_counts(self) -> list[Series]:
+        selection = select_points(self.summaries)
+        return selected_series(selection, settings_with_few_counts(selection, LEAST_COUNTS))
 
     def series(self) -> tuple[list[Series], list[str]]:
         """The series that laws are fitted to, under the name of their node type, and what was left out."""

@@ -71,7 +71,8 @@ def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
     selection = select_points(point.summary for point in points)
     keys = _keys_of_series(points)
     kept = set(keys[:most_series])
-    series = [one for one in selected_series(selection) if _is_of(one.key, kept)]
+    settings = {key.settings for key in kept if key.settings}
+    series = [one for one in selected_series(selection, settings) if _is_of(one.key, kept)]
     sizes = folder.machine.sizes() if folder.machine else None
     fits, limits, complaints = _fit_series(series, sizes)
     return Evaluation(

@@ -434,7 +434,7 @@ def first_wrong(error: ValidationError) -> str:
 
 def launch_seconds(row: Row) -> float | None:
     """The undisturbed step time of a row; None where it has none."""
-    return _level(row, _timed_turns(row, _turns(row)))
+    return _level(row, _timed_turns(row, _turns(row), len(_cpu_set(row.run.cpus))))
 
 
 def _level(row: Row, timed: Sequence[TurnTimes]) -> float | None:
@@ -448,15 +448,15 @@ def steady_steps(row: Row) -> list[float]:
 
 def quiet_steps(row: Row) -> list[float]:
     """Those of quiet turns, where there are any."""
-    turns, cpus = counted_steps(row.outcome.step_seconds, _turns(row)), sum(map(len, row.run.cpus))
+    turns, cpus = counted_steps(row.outcome.step_seconds, _turns(row)), len(_cpu_set(row.run.cpus))
     quiet = [seconds for turn, steps in turns if was_quiet(turn, cpus) for seconds in steps]
     return quiet or steady_steps(row)
 
 
 def launch_of(row: Row) -> Launch:
     """A row as the analysis sees it."""
-    outcome, witness, turns = row.outcome, row.witness, _turns(row)
-    steps, timed = _steps(row, turns), _timed_turns(row, turns)
+    outcome, witness, turns, cpus = row.outcome, row.witness, _turns(row), _cpu_set(row.run.cpus)
+    steps, timed = _steps(row, turns), _timed_turns(row, turns, len(cpus))
     return Launch(
         point=row.run.point,
         number=row.run.launch,
@@ -468,7 +468,7 @@ def launch_of(row: Row) -> Launch:
         run_seconds=outcome.sections.run,
         mhz=witness.mhz,
         truth=outcome.truth,
-        doubts=tuple(_doubts(row, steps, timed)) if steps else (),
+        doubts=tuple(_doubts(row, cpus, steps, timed)) if steps else (),
         turns=tuple(replace(turn, windows=()) for turn in timed),
         cohort=row.run.cohort.name if row.run.cohort else None,
         whole_process=_is_whole_process(row),
@@ -478,7 +478,7 @@ def launch_of(row: Row) -> Launch:
         peak_memory_bytes=witness.max_rss_bytes,
         step_times=step_times(steps),
         throttled_share=_throttled_share(row),
-        cpus=_cpu_set(row.run.cpus),
+        cpus=cpus,
     )
 
 
@@ -520,9 +520,8 @@ def _steps(row: Row, turns: Sequence[Turn]) -> list[float]:
     return [seconds for _, steps in counted_steps(row.outcome.step_seconds, turns) for seconds in steps]
 
 
-def _timed_turns(row: Row, turns: Sequence[Turn]) -> tuple[TurnTimes, ...]:
-    throttled = row.run.point.quota is not None
-    return turn_times(row.outcome.step_seconds, turns, sum(map(len, row.run.cpus)), throttled=throttled)
+def _timed_turns(row: Row, turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:
+    return turn_times(row.outcome.step_seconds, turns, cpus, throttled=row.run.point.quota is not None)
 
 
 def _whole_run(row: Row) -> Turn:
@@ -565,7 +564,7 @@ def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
     return judged
 
 
-def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
+def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
     against = []
@@ -574,7 +573,7 @@ def _doubts(row: Row, counted: Sequence[float], timed: Sequence[TurnTimes]) -> l
     if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
     circumstances = Circumstances(
-        cpus=_cpu_set(row.run.cpus),
+        cpus=cpus,
         run_seconds=outcome.sections.run or 0.0,
         intra=point.threads(point.intra),
         inter=point.threads(point.inter),
