@@ -37,6 +37,7 @@ from scaling.analysis.sizing.levels import (
     LevelLaw,
     Size,
     answering_fits,
+    end_of_range,
     extrapolation_limit,
     level_laws,
     neighbours,
@@ -50,12 +51,12 @@ from scaling.analysis.sizing.question import (
     Allocation,
     Answer,
     BeyondExtrapolation,
+    CountsAnswer,
     ExtrapolationEnds,
     Goal,
     MachineTooSmall,
     MeasuredTooFew,
     NeverReached,
-    OnlyMeasured,
     OverBudget,
     Question,
     Replicas,
@@ -102,6 +103,8 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
     if why_not:
         return ScalingLimits(fit, extrapolation_limit(fit), None, None, None, None, None, (why_not,))
     laws = level_laws(fit, draw_count, sizes)
+    if isinstance(end_of_range(fit), CountsAnswer):
+        return _best_count(fit, laws, sizes)
     best = max((one for law in laws for one in _around_knee(law, sizes)), key=_benefit, default=None)
     law = best.law if best else laws[0]
     limit = speedup_limit(law.draws.contention, law.draws.coherency, law.draws.scale)
@@ -115,6 +118,22 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
         peak_cores=_cores(_whole_peak(law), law),
         reasons=range_reasons(fit),
         threads=law.threads,
+    )
+
+
+def _best_count(fit: SeriesFit, laws: Sequence[LevelLaw], sizes: Sizes | None) -> ScalingLimits:
+    """The size on offer with the largest speedup times efficiency, and no landmark of a law."""
+    best = max(offered_sizes(laws, sizes), key=_benefit, default=None)
+    return ScalingLimits(
+        fit,
+        extrapolation_limit(fit),
+        recommended=best.cores if best else None,
+        knee=None,
+        speedup_limit=None,
+        rate_limit=None,
+        peak_cores=None,
+        reasons=range_reasons(fit),
+        threads=best.threads if best else 1,
     )
 
 
@@ -181,7 +200,7 @@ def crossing_grid(fit: SeriesFit) -> Floats:
 def sustained_efficiencies(law: LevelLaw, counts: Sequence[int]) -> Floats:
     """The largest efficiency that each draw keeps from one core up to each count, draws × counts."""
     at = np.maximum(np.array(counts) - 1e-9, 1.0)
-    if law.draws.clock.governs == "nothing":
+    if law.draws.has_formula:
         efficiencies: Floats = np.exp(law.log_efficiency(at))
         return efficiencies
     grid = crossing_grid(law.fit)
@@ -293,7 +312,7 @@ class _Sizing:
     def _needed_by_draw(self, law: LevelLaw) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
         draws = law.draws
-        if draws.clock.governs == "nothing":
+        if draws.has_formula:
             speedup = np.maximum(np.exp(draws.log_seconds) / self.seconds, 1.0)
             return np.maximum(
                 cores_for_speedup(speedup, draws.contention, draws.coherency, draws.scale) / law.smt_yield, 1.0
@@ -301,11 +320,14 @@ class _Sizing:
         grid = crossing_grid(law.fit)
         return _first_crossing(grid, law.log_time(grid) - np.log(self.seconds))
 
-    def _needed_cores(self, law: LevelLaw) -> Estimate:
-        return _cores(self._needed_by_draw(law), law)
+    def _needed_cores(self, law: LevelLaw) -> Estimate | None:
+        """The cores that the law alone asks for; None where there is none."""
+        return None if law.fit.counts_answer else _cores(self._needed_by_draw(law), law)
 
     def _never(self, law: LevelLaw) -> float:
-        """The share of the draws that need more cores than there can be."""
+        """The share of the draws that need more cores than there can be; of cores not measured nothing is known."""
+        if law.fit.counts_answer:
+            return 0.0
         return round(float(law.draws.share[~np.isfinite(self._needed_by_draw(law))].sum()), 12)
 
     def _efficiency_chances(self) -> Floats:
@@ -317,17 +339,21 @@ class _Sizing:
             chances[own] = np.round(law.draws.share @ (kept >= self.question.target), 12)
         return chances
 
-    def _efficiency_limit(self, law: LevelLaw) -> Estimate:
-        """The most cores that keep the efficiency, by the law alone."""
+    def _efficiency_limit(self, law: LevelLaw) -> Estimate | None:
+        """The most cores that keep the efficiency, by the law alone; None where there is none."""
         least, draws = self.question.target, law.draws
-        if draws.clock.governs == "nothing" and law.counted == 1 and law.threads == self.laws[0].threads:
+        if law.fit.counts_answer:
+            return None
+        if draws.has_formula and law.counted == 1 and law.threads == self.laws[0].threads:
             return _cores(cores_for_efficiency(least, draws.contention, draws.coherency, draws.scale), law)
         grid = crossing_grid(law.fit)
         crossing = _first_crossing(grid, law.log_efficiency(grid) - np.log(least))
         return _cores(np.nan_to_num(crossing, nan=inf), law)
 
-    def _cheapest_cores(self, law: LevelLaw) -> Estimate:
-        """The whole number of cores that each draw has its lowest cost on."""
+    def _cheapest_cores(self, law: LevelLaw) -> Estimate | None:
+        """The whole number of cores that each draw has its lowest cost on; None without a law."""
+        if law.fit.counts_answer:
+            return None
         price, s, k, each = self.question.price, law.draws.contention, law.draws.coherency, law.smt_yield
 
         def cost(cores: Floats) -> Floats:
@@ -354,14 +380,14 @@ class _Sizing:
             range_reasons(self.fit),
         )
 
-    def _answer_without_size(self, needed: Estimate, never: float, nearest: tuple[Allocation, ...]) -> Answer:
+    def _answer_without_size(self, needed: Estimate | None, never: float, nearest: tuple[Allocation, ...]) -> Answer:
         """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
         assurance = self.question.assurance
         reason: SizingReason
         if never > 1.0 - assurance + ROUNDING:
             reason = NeverReached(assurance, never)
             return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, needed, nearest, (reason,))
-        limit = too_few(self.fit, self.sizes, assurance, needed.value)
+        limit = too_few(self.fit, self.sizes, assurance, needed.value if needed else inf)
         status = Status.NOT_REACHABLE if isinstance(limit, MachineTooSmall) else Status.REFUSED
         return Answer(self.fit, self.question, status, None, needed, nearest, (limit,))
 
@@ -371,8 +397,9 @@ def too_few(fit: SeriesFit, sizes: Sizes | None, assurance: float, needed: float
     measured = fit.most_cores
     if sizes and sizes.counts[-1] <= extrapolation_limit(fit):
         return MachineTooSmall(assurance, needed, sizes.counts[-1], sizes.machine)
-    if OnlyMeasured() in range_reasons(fit):
-        return MeasuredTooFew(assurance, needed, measured)
+    ends = end_of_range(fit)
+    if ends is not None:
+        return MeasuredTooFew(assurance, needed, measured, ends)
     return BeyondExtrapolation(assurance, needed, measured)
 
 

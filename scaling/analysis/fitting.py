@@ -25,6 +25,7 @@ from scaling.analysis.fits.bootstrap import (
     RESAMPLES,
     Draws,
     HeldOut,
+    around_means,
     draws,
     expanded_interval,
     fit_resamples,
@@ -37,7 +38,7 @@ from scaling.analysis.fits.host_level import host_level
 from scaling.analysis.fits.karp_flatt import KarpFlatt, KarpFlattSeries, Noise, karp_flatt_series
 from scaling.analysis.fits.lack_of_fit import Misfit, misfit
 from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
+from scaling.analysis.fits.least_squares import LEAST_PURE_DF, FittedLaw, fit_law, fit_problem, has_replicates
 from scaling.analysis.fits.model_averaging import AveragedFigures, average
 from scaling.analysis.fits.observations import Counts, counts
 from scaling.analysis.fits.profile_likelihood import (
@@ -196,9 +197,21 @@ class SeriesFit:
         """One of the laws fitted."""
         return next(fitted for fitted in self.laws if fitted.law == law)
 
+    @property
+    def counts_answer(self) -> bool:
+        """Whether no law describes it, but its counts can answer for themselves: their launches tell the noise."""
+        seen = self.chosen.fitted.problem.counts
+        known = has_replicates(seen) and seen.pure_df >= LEAST_PURE_DF
+        return known and not self.verdict.has_law and not seen.levels and min(self.series.cores) == 1.0
+
     def draws(self, size: int = DRAWS) -> Draws:
-        """The laws as they might have been, mixed by how far each is believed, and what the host adds to them."""
+        """The laws as they might have been, mixed by how far each is believed, and what the host adds to them.
+
+        Where the counts answer for themselves, their means as they might have been.
+        """
         mixed = _mix_laws(tuple(law.fitted for law in self.laws), self.choice, self.clock, size)
+        if self.counts_answer:
+            mixed = around_means(mixed, self.chosen.fitted.problem.counts)
         return replace(mixed, host=host_level(self.series.host))
 
 

@@ -13,6 +13,7 @@ from scaling.analysis.sizing.question import (
     Answer,
     Basis,
     BeyondExtrapolation,
+    CountsAnswer,
     ExtrapolationEnds,
     Goal,
     Grounds,
@@ -200,8 +201,8 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return f"{VERDICT_WORDS[verdict]}: {reasons_sentence(reasons)}"
         case NoiseUnknown():
             return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
-        case OnlyMeasured():
-            return ONLY_MEASURED
+        case OnlyMeasured() | CountsAnswer():
+            return _end_words(reason)
         case StepsGrow():
             return "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput"
         case LevelsApart():
@@ -224,12 +225,19 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return step_reason_sentence(reason)
 
 
+def _end_words(reason: OnlyMeasured | CountsAnswer) -> str:
+    """Why answers end with the cores measured."""
+    if isinstance(reason, CountsAnswer):
+        return f"{VERDICT_WORDS[reason.verdict]}, so only the counts measured answer"
+    return ONLY_MEASURED
+
+
 def _too_few_words(reason: TooFew) -> str:
     match reason:
         case MachineTooSmall():
             return f"the {reason.cores} cores of {reason.machine} are too few"
         case MeasuredTooFew():
-            return f"{ONLY_MEASURED}, and the {reason.measured:g} cores measured are too few"
+            return f"{_end_words(reason.reason)}, and the {reason.measured:g} cores measured are too few"
         case BeyondExtrapolation():
             return f"even twice the {reason.measured:g} cores measured, as far as the law is extrapolated, are too few"
 
@@ -278,10 +286,13 @@ def size_words(allocation: Allocation) -> str:
 def limits_sentence(limits: ScalingLimits) -> str:
     """Where more cores stop paying."""
     name = limits.fit.series.sizing_label
-    if limits.knee is None:
-        return f"{name}: no answer: {sizing_reasons_sentence(limits.reasons)}"
     caution = f" ({sizing_reasons_sentence(limits.reasons)})" if limits.reasons else ""
     each = f" × {limits.threads} threads" if limits.threads > 1 else ""
+    if limits.knee is None and limits.recommended is not None:
+        size = cores_words(limits.recommended, limits.threads)
+        return f"{name}: speedup times efficiency is largest at {size}{caution}"
+    if limits.knee is None:
+        return f"{name}: no answer: {sizing_reasons_sentence(limits.reasons)}"
     if isinf(limits.knee.value):
         most = figure(limits.extrapolation_limit)
         return f"{name}: speedup times efficiency still grows at {most} cores{each}{caution}"

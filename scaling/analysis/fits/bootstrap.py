@@ -104,6 +104,22 @@ def expanded_interval(values: Floats, counts: Counts) -> tuple[float, float] | N
 
 
 @dataclass(frozen=True, slots=True)
+class CountTimes:
+    """Log seconds on the counts measured, draws × counts, of a series that no law describes."""
+
+    cores: Floats
+    logs: Floats
+
+    def at(self, cores: Floats) -> Floats:
+        """Log seconds on other counts: between two in proportion to the logarithms, beyond them those of the last."""
+        known, wanted = np.log(self.cores), np.log(cores)
+        after = np.clip(np.searchsorted(known, wanted), 1, len(known) - 1)
+        part = np.clip((wanted - known[after - 1]) / (known[after] - known[after - 1]), 0.0, 1.0)
+        logs: Floats = (1.0 - part) * self.logs[:, after - 1] + part * self.logs[:, after]
+        return logs
+
+
+@dataclass(frozen=True, slots=True)
 class Draws:
     """Bootstrap draws of the parameters, one entry per draw, each with its share of the whole.
 
@@ -111,7 +127,7 @@ class Draws:
     is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
     shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch. `smt_yields` are draws ×
     `levels`, which are threads per core. `noisier` are counts of cores and the variance there over the common one.
-    Under weak `scale` times are those of the items of one core.
+    Under weak `scale` times are those of the items of one core. With `counts` times are theirs, and no law's.
     """
 
     log_seconds: Floats
@@ -129,6 +145,12 @@ class Draws:
     scale: Scale = "strong"
     levels: tuple[int, ...] = ()
     noisier: tuple[tuple[float, float], ...] = ()
+    counts: CountTimes | None = None
+
+    @property
+    def has_formula(self) -> bool:
+        """Whether times follow from the parameters alone, so that they can be solved for cores."""
+        return self.counts is None and self.clock.governs == "nothing"
 
     def smt_yield(self, threads: int) -> Floats:
         """What a core does with so many threads over what it does with one, by draw; NaN where nothing is known."""
@@ -143,6 +165,8 @@ class Draws:
     def log_time(self, cores: Floats, threads: int = 1) -> Floats:
         """Log seconds on so many cores with so many threads each, draws × cores."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
+        if self.counts is not None:
+            return self.counts.at(cores)
         effective = cores[None, :] * self.smt_yield(threads)[:, None]
         shared, whole = self.clock.stretches(cores)
         s, k = self.contention[:, None], self.coherency[:, None]
@@ -153,9 +177,14 @@ class Draws:
     def launch_noise(self, cores: Floats, launches: int | float = 1) -> Floats:
         """Relative noise of the mean of new launches on so many cores, and how far off the law it may be."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-        own = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores)) * self._noisier_at(cores)
+        own = self.own_variance(cores)
         noise: Floats = np.sqrt((own + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
         return noise
+
+    def own_variance(self, cores: Floats) -> Floats:
+        """The variance of a launch on so many cores, without what it shares with others of its block."""
+        own: Floats = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores)) * self._noisier_at(cores)
+        return own
 
     def _noisier_at(self, cores: Floats) -> Floats | float:
         """The variance at each count over the common one, between counts in proportion."""
@@ -200,6 +229,19 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
         levels=counts.levels,
         noisier=_noisier(counts),
     )
+
+
+def around_means(drawn: Draws, counts: Counts, seed: int = SEED) -> Draws:
+    """Draws of the same noise around the means of the counts measured, as far as their launches know them.
+
+    What launches of a block share moves all counts alike.
+    """
+    chance, size = np.random.default_rng(seed), len(drawn.share)
+    scatter = chance.standard_normal((size, counts.size)) * np.sqrt(drawn.own_variance(counts.cores) / counts.launches)
+    blocks = counts.effects.blocks if counts.effects else 1
+    level = chance.standard_normal(size) * drawn.block / np.sqrt(blocks)
+    logs = counts.means + scatter + level[:, None]
+    return replace(drawn, counts=CountTimes(counts.cores, logs), misfit=np.zeros(size))
 
 
 def _noisier(counts: Counts) -> tuple[tuple[float, float], ...]:

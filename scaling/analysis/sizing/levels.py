@@ -3,7 +3,7 @@
 Where one law with a yield per SMT level describes all levels, its draws answer for each of them; where it does not, the
 laws of single levels do. Speedup and efficiency are against one core with one thread in either case, so that levels can
 be compared. A law answers up to twice the cores measured at its level, and no further than those where only what was
-measured can be known.
+measured can be known. Where no law describes a level, its counts answer for themselves and no other does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,6 +20,7 @@ from scaling.analysis.series import UNEVEN, Observation
 from scaling.analysis.sizing.promised_level import promised_level
 from scaling.analysis.sizing.question import (
     Basis,
+    CountsAnswer,
     Grounds,
     LevelsApart,
     NoiseUnknown,
@@ -49,17 +50,28 @@ def answering_fits(fit: SeriesFit) -> tuple[SeriesFit, ...]:
 
 
 def _own_refusal(fit: SeriesFit) -> Refusal | None:
+    if fit.counts_answer:
+        return None
     if not fit.verdict.has_law:
         return NoLaw(fit.verdict, fit.reasons)
     return NoiseUnknown() if all(law.fitted.problem.df <= 0 for law in fit.laws) else None
 
 
-def range_reasons(fit: SeriesFit) -> tuple[OnlyMeasured | LevelsApart, ...]:
+def range_reasons(fit: SeriesFit) -> tuple[OnlyMeasured | CountsAnswer | LevelsApart, ...]:
     """Why answers end with the cores measured, and that levels answer for themselves; nothing where neither is so."""
     answering = answering_fits(fit)
-    apart = answering and answering[0] is not fit
-    ends = any(one.verdict is Verdict.NOT_IDENTIFIABLE for one in answering)
-    return (*([LevelsApart()] if apart else []), *([OnlyMeasured()] if ends else []))
+    apart = [LevelsApart()] if answering and answering[0] is not fit else []
+    ends = end_of_range(fit)
+    return (*apart, *([ends] if ends else []))
+
+
+def end_of_range(fit: SeriesFit) -> OnlyMeasured | CountsAnswer | None:
+    """Why answers end with the cores measured; None where laws carry them further."""
+    answering = answering_fits(fit)
+    alone = next((one for one in answering if one.counts_answer), None)
+    if alone is not None:
+        return CountsAnswer(alone.verdict)
+    return OnlyMeasured() if any(one.verdict is Verdict.NOT_IDENTIFIABLE for one in answering) else None
 
 
 def extrapolation_limit(fit: SeriesFit) -> float:
@@ -68,7 +80,7 @@ def extrapolation_limit(fit: SeriesFit) -> float:
 
 
 def _limit(fit: SeriesFit, measured: float) -> float:
-    ends = fit.verdict is Verdict.NOT_IDENTIFIABLE
+    ends = fit.verdict is Verdict.NOT_IDENTIFIABLE or fit.counts_answer
     return min(measured * (1.0 if ends else EXTRAPOLATION_LIMIT), LARGEST_COUNT)
 
 
@@ -111,7 +123,9 @@ class LevelLaw:
         return efficiency
 
     def sizes(self, sizes: Sizes | None) -> tuple[int, ...]:
-        """Counts the machine has, or whole numbers, as far as the law reaches."""
+        """Counts the machine has, or whole numbers, as far as the law reaches; without a law those measured."""
+        if self.fit.counts_answer:
+            return tuple(int(count) for count in self.measured if count.is_integer())
         most = int(self.limit + 1e-9)
         return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
 

@@ -106,7 +106,7 @@ def _size_table(
 def fastest_table(law: LevelLaw) -> StepTable:
     """Log seconds below which no number of cores gets: the share of draws that never reach a time."""
     draws = law.draws
-    if draws.clock.governs == "nothing":
+    if draws.has_formula:
         fastest = draws.log_seconds - np.log(speedup_limit(draws.contention, draws.coherency, draws.scale))
     else:
         fastest = law.log_time(crossing_grid(law.fit)).min(axis=1)

@@ -38,6 +38,14 @@ class OnlyMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class CountsAnswer:
+    """No law describes the series, so that the counts measured answer for themselves, and no other."""
+
+    code: ClassVar[str] = "counts-answer"
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class StepsGrow:
     """Under weak scaling a step has more items on more cores, so that no number of them makes it shorter."""
 
@@ -82,12 +90,13 @@ class MachineTooSmall:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTooFew:
-    """The law is not identifiable and the cores measured are not enough."""
+    """Answers end with the cores measured, for a `reason`, and these are not enough."""
 
     code: ClassVar[str] = "measured-too-few"
     assurance: float
     needed: float
     measured: float
+    reason: OnlyMeasured | CountsAnswer = OnlyMeasured()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,7 @@ TooFew = MachineTooSmall | MeasuredTooFew | BeyondExtrapolation
 SizingReason = (
     Refusal
     | OnlyMeasured
+    | CountsAnswer
     | StepsGrow
     | LevelsApart
     | OverBudget

@@ -80,7 +80,7 @@ def _distinct(laws: Sequence[LevelLaw]) -> list[LevelLaw]:
     """The laws without those that get as far as another of the same draws: all levels of one law without a clock."""
     first: dict[object, LevelLaw] = {}
     for law in laws:
-        own = id(law.draws), law.draws.clock.governs == "nothing" or law.counted
+        own = id(law.draws), law.draws.has_formula or law.counted
         first.setdefault(own, law)
     return list(first.values())
 

@@ -67,7 +67,7 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
         (line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)), key=lambda line: line.point.smt
     )
     size, threads, remark = _size(limits, evaluation, target)
-    laws = () if refusal(fit) else level_laws(fit, DRAWS, evaluation.sizes)
+    laws = [] if refusal(fit) else [law for law in level_laws(fit, DRAWS, evaluation.sizes) if law.fit.verdict.has_law]
     curves = {law.threads: _law_line(law, limits, band=law.threads == threads or len(laws) == 1) for law in laws}
     series = [_series(line, curves, several=len(own) > 1) for line in own] or [_unmeasured(fit, curves)]
     measured_to = max((law.measured[-1] for law in laws), default=fit.most_cores)

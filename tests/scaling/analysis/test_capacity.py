@@ -161,6 +161,59 @@ def test_no_number_is_given_where_no_law_fits():
     assert scaling_limits(sized.fit).knee is None
 
 
+def off_the_law(factors=(1.0, 1.2, 1.0, 1.2, 1.0)):
+    """Five launches on 1 to 16 cores of Amdahl's law, some counts slower or faster by a factor."""
+    chance = np.random.default_rng(1)
+    times = [(0.05 + 0.95 / 2**power) * factor for power, factor in enumerate(factors)]
+    return Series(
+        "odd",
+        tuple(
+            Observation(2.0**power, tuple(time * np.exp(chance.normal(0.0, 0.005, 5))))
+            for power, time in enumerate(times)
+        ),
+    )
+
+
+def test_where_no_law_fits_the_counts_measured_answer_for_themselves_and_no_other():
+    odd = fit(off_the_law(), resamples=0)
+    measured = {one.cores: float(np.exp(-np.mean(np.log(one.launch_seconds)))) for one in odd.series.observations}
+    assert odd.verdict is Verdict.NO_LAW_FITS
+    sized = answer(odd, Question(Goal.THROUGHPUT, 4.0))
+    assert (sized.allocation.cores, sized.needed) == (8, None)
+    assert [one.cores for one in sized.neighbours] == [4, 16]
+    for one in (sized.allocation, *sized.neighbours):
+        assert one.rate.value == pytest.approx(measured[one.cores], rel=0.01)
+        assert one.efficiency.value == pytest.approx(measured[one.cores] / measured[1.0] / one.cores, rel=0.01)
+        assert one.rate.low < measured[one.cores] < one.rate.high
+    assert [(reason.code, reason.verdict) for reason in sized.reasons] == [("counts-answer", Verdict.NO_LAW_FITS)]
+    assert answer(odd, Question(Goal.EFFICIENCY, 0.6)).allocation.cores == 8
+    refused = answer(odd, Question(Goal.THROUGHPUT, 30.0))
+    assert (refused.status, [reason.code for reason in refused.reasons]) == (Status.REFUSED, ["measured-too-few"])
+
+
+def test_where_no_law_fits_the_best_count_measured_is_recommended_without_landmarks():
+    limits = scaling_limits(fit(off_the_law(), resamples=0), Sizes(tuple(range(1, 65)), "big"))
+    assert (limits.recommended, limits.extrapolation_limit) == (16, 16.0)
+    assert [limits.knee, limits.speedup_limit, limits.rate_limit, limits.peak_cores] == [None] * 4
+
+
+def test_more_than_its_share_is_answered_by_the_counts_measured():
+    fast = fit(off_the_law((1.0, 0.9, 0.8, 0.7, 0.6)), resamples=0)
+    assert fast.verdict is Verdict.SUPERLINEAR
+    assert answer(fast, Question(Goal.THROUGHPUT, 4.1)).allocation.cores == 4
+
+
+def test_counts_whose_noise_is_not_known_or_without_one_core_do_not_answer():
+    once = replace(
+        off_the_law(),
+        observations=tuple(replace(one, launch_seconds=one.launch_seconds[:1]) for one in off_the_law().observations),
+    )
+    from_two = replace(off_the_law(), observations=off_the_law((1.0, 1.0, 1.2, 1.0, 1.2)).observations[1:])
+    for refused in (once, from_two):
+        fitted = fit(refused, resamples=0)
+        assert not fitted.counts_answer
+
+
 def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_further():
     two = fit(Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552)))), resamples=0)
     assert answer(two, Question(Goal.THROUGHPUT, 1.6)).allocation.cores == 2

@@ -12,6 +12,7 @@ from scaling.analysis.fitting import fit
 from scaling.analysis.sizing.question import (
     Basis,
     BeyondExtrapolation,
+    CountsAnswer,
     ExtrapolationEnds,
     Goal,
     Grounds,
@@ -153,6 +154,7 @@ REASONS = [
         "there are as many parameters as launches, so nothing is known of the noise; measure more launches",
     ),
     (OnlyMeasured(), "only-measured", "not identifiable, so answers end at the cores measured"),
+    (CountsAnswer(Verdict.NO_LAW_FITS), "counts-answer", "no law fits, so only the counts measured answer"),
     (
         StepsGrow(),
         "steps-grow",
