@@ -88,8 +88,8 @@ def build(setting: Setting) -> Network:
     items = setting.item_count(ITEMS)
     model = autoencoder(setting.seed)
 
-    def data() -> tuple[np.ndarray, np.ndarray]:
-        images = stroke_images(items, setting.seed)
+    def data(seed: int = setting.seed) -> tuple[np.ndarray, np.ndarray]:
+        images = stroke_images(items, seed)
         return images, images
 
     def reconstruction(images: Any) -> Any:

@@ -21,6 +21,8 @@ class Setting(NamedTuple):
     intra: int
     inter: int
     seed: int
+    data: str = "fixed"
+    pipeline_threads: int = 0
 
     def item_count(self, default: int) -> int:
         """Items a step should handle, from the workload's own default; weak scaling multiplies them."""
@@ -30,17 +32,20 @@ class Setting(NamedTuple):
 class Network(NamedTuple):
     """A Keras model and what it learns from; both modes use the same weights.
 
-    `data` is called once, before the clock starts, and makes NumPy arrays (or nests of them): what the model is
-    called on, and what its loss is held against. Training minimises `loss(model(inputs, training=True), targets)`
+    `data` makes a batch of NumPy arrays (or nests of them), an entry per item: what the model is called on, and what
+    its loss is held against. It is called before the clock starts, without an argument for the one batch of `data =
+    "fixed"`, and with one seed after another where steps have different batches. The inputs may be `photographs`, which
+    a pipeline decodes, crops and mirrors. Training minimises `loss(model(inputs, training=True), targets)`
     with the optimizer; inference is `infer(inputs)`, or the model's forward pass where that is None.
     """
 
     model: Any
-    data: Callable[[], tuple[Any, Any]]
+    data: Callable[..., tuple[Any, Any]]
     loss: Callable[[Any, Any], Any]
     optimizer: Any
     items_per_step: int
     infer: Callable[[Any], Any] | None = None
+    photographs: bool = False
 
 
 class Workload(Protocol):

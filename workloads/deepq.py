@@ -95,9 +95,9 @@ def build(setting: Setting, game: str = "auto") -> Network:
     items = setting.item_count(ITEMS)
     model = action_values(setting.seed)
 
-    def data() -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        rng = np.random.default_rng(setting.seed)
-        memory = replay_memory(model, games.begin(game, setting.seed), rng)
+    def data(seed: int = setting.seed) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        rng = np.random.default_rng(seed)
+        memory = replay_memory(model, games.begin(game, seed), rng)
         target = action_values(setting.seed)
         target.set_weights(model.get_weights())
         return learnt_from([memory[number] for number in rng.integers(len(memory), size=items)], target)

@@ -129,8 +129,8 @@ def build(setting: Setting) -> Network:
     """The memory network and a batch of stories; both sizes are the published one."""
     items = setting.item_count(ITEMS)
 
-    def data() -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        rng = np.random.default_rng(setting.seed)
+    def data(seed: int = setting.seed) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        rng = np.random.default_rng(seed)
         made = [made_story(rng) for _ in range(items)]
         stories = np.stack([encode_story(story.sentences) for story in made])
         queries = np.stack([encode_words(story.query) for story in made])

@@ -37,10 +37,11 @@ def build(setting: Setting) -> Network:
     items = setting.item_count(size.items)
     return Network(
         model=network(size),
-        data=lambda: images.batch(items, size.pixels, size.classes, setting.seed),
+        data=lambda seed=setting.seed: images.batch(items, size.pixels, size.classes, seed),
         loss=images.cross_entropy,
         optimizer=keras.optimizers.SGD(LEARNING_RATE, MOMENTUM),
         items_per_step=items,
+        photographs=True,
     )
 
 

@@ -192,7 +192,7 @@ def build(setting: Setting) -> Network:
     sampled = SampledSoftmax(model.projection, model.projection_bias, SAMPLES, setting.seed)
     return Network(
         model=model,
-        data=lambda: sentence_pairs(items, vocabulary, bucket, setting.seed),
+        data=lambda seed=setting.seed: sentence_pairs(items, vocabulary, bucket, seed),
         loss=lambda outputs, targets: over_sentences(sampled(outputs, targets), targets),
         optimizer=keras.optimizers.SGD(0.5, global_clipnorm=5.0),
         items_per_step=items,

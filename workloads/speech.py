@@ -146,7 +146,7 @@ def build(setting: Setting) -> Network:
     model((np.zeros((1, 2, FEATURES), "float32"), np.ones(1, "int32")))
     return Network(
         model=model,
-        data=lambda: utterances(items, frames, setting.seed),
+        data=lambda seed=setting.seed: utterances(items, frames, seed),
         loss=mean_ctc,
         optimizer=keras.optimizers.SGD(1e-3, momentum=0.99, nesterov=True, global_clipnorm=10.0),
         items_per_step=items,
