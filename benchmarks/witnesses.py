@@ -134,7 +134,11 @@ def _launch(workload: str, cores: str, seconds: float) -> Floats:
     """A fresh process that prints one line per stretch: log time, share of time of the canaries, each canary."""
     command = [sys.executable, "-m", "benchmarks.witnesses", "canaries", workload, "--cores", cores]
     made = subprocess.run(
-        [*command, "--seconds", str(seconds), "--inside"], check=True, stdout=subprocess.PIPE, text=True
+        [*command, "--seconds", str(seconds), "--inside"],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # canaries on all CPUs must not share a pool of threads
     )
     return np.array([[float(word) for word in line.split()] for line in made.stdout.splitlines()])
 
