@@ -2,18 +2,24 @@
 
 As in the paper: the layers of both of its GPUs, side by side, with their groups, response normalisation, overlapping
 pools and dropout. Otherwise than there:
-- The groups are a split, two convolutions and a join, since TensorFlow trains no grouped convolution on a CPU.
+- A step has 32 images, the paper's 128 and Fathom's 64; the key `items` of a study sets it.
 - The paper's 224 pixels do not give its 55 places for the first filters; zeros around the image make them 227.
 - Weights begin as He (2015) proposed and biases at 0: with the paper's deviation of 0.01 little is learnt at first.
 - No weight decay and no schedule of the learning rate: the steps measured are the first few.
+Fathom's network has no groups (64, 192, 384, 256 and 256 filters), normalises after its pools, has 1001 classes and
+no dropout, and learns with Adam.
+
+Groups and normalisation are TensorFlow's own kernels (`kernels=fused`) with oneDNN on x86-64. Elsewhere they are
+composed of other operations (`kernels=composed`): without oneDNN TensorFlow has no gradients of grouped convolutions on
+a CPU, and on 64-bit Arm its kernels take longer than what they are composed of.
 """
 
 from typing import NamedTuple
 
 import keras
-from keras import layers, ops
+from keras import layers
 
-from scaling.workloads import images
+from scaling.workloads import images, kernels
 from scaling.workloads.base import Network, Setting
 
 
@@ -29,16 +35,18 @@ class Size(NamedTuple):
 SIZES = {"published": Size(224, 4096, 1000, 32), "small": Size(128, 1024, 100, 16)}
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
 DROPOUT = 0.5
-# Local response normalisation; in the paper's letters k, n and alpha. Its beta is 3/4.
-BIAS, NEIGHBOURS, SCALE = 2.0, 5, 1e-4
+GROUPS = 2
+# Local response normalisation; in the paper's letters n is 5, the channel itself and two on either side, then k and
+# alpha. Its beta is 3/4.
+REACH, BIAS, SCALE = 2, 2.0, 1e-4
 
 
-def build(setting: Setting) -> Network:
-    """AlexNet on a batch of made-up images."""
+def build(setting: Setting, kernels: str = "auto") -> Network:
+    """AlexNet on a batch of made-up images, its groups and normalisation by "fused" kernels, "composed", or "auto"."""
     size = SIZES[setting.size]
     items = setting.item_count(size.items)
     return Network(
-        model=network(size),
+        model=network(size, fused=are_fused(kernels)),
         data=lambda seed=setting.seed: images.batch(items, size.pixels, size.classes, seed),
         loss=images.cross_entropy,
         optimizer=keras.optimizers.SGD(LEARNING_RATE, MOMENTUM),
@@ -47,17 +55,29 @@ def build(setting: Setting) -> Network:
     )
 
 
-def network(size: Size) -> keras.Model:
+def are_fused(choice: str) -> bool:
+    """Whether groups and normalisation are to be TensorFlow's own kernels."""
+    if choice not in ("auto", "fused", "composed"):
+        raise ValueError(f"no kernels {choice!r}; there are auto, fused and composed")
+    if choice == "fused" and kernels.on_tensorflow() and not kernels.onednn_is_on():
+        raise ValueError(
+            "kernels=fused needs oneDNN, without which TensorFlow trains no grouped convolution on a CPU: set "
+            "TF_ENABLE_ONEDNN_OPTS=1, or choose auto"
+        )
+    return choice == "fused" or (choice == "auto" and kernels.onednn_has_groups())
+
+
+def network(size: Size, fused: bool) -> keras.Model:
     """The whole network, from images to logits; shapes are those of the published size."""
     inputs = keras.Input((size.pixels, size.pixels, images.CHANNELS))
     x = layers.ZeroPadding2D(((1, 2), (1, 2)))(inputs)  # 227 × 227 × 3
     x = convolution(x, 96, 11, strides=4, padding="valid")  # 55 × 55 × 96
-    x = pool(normalise_locally(x))  # 27 × 27 × 96
-    x = convolution_in_groups(x, 256, 5)
-    x = pool(normalise_locally(x))  # 13 × 13 × 256
+    x = pool(LocalResponseNormalisation(fused)(x))  # 27 × 27 × 96
+    x = GroupedConvolution(256, 5, fused)(x)
+    x = pool(LocalResponseNormalisation(fused)(x))  # 13 × 13 × 256
     x = convolution(x, 384, 3)
-    x = convolution_in_groups(x, 384, 3)
-    x = convolution_in_groups(x, 256, 3)
+    x = GroupedConvolution(384, 3, fused)(x)
+    x = GroupedConvolution(256, 3, fused)(x)
     x = layers.Flatten()(pool(x))  # 6 × 6 × 256 = 9216
     x = hidden(x, size.dense)
     x = hidden(x, size.dense)
@@ -69,32 +89,34 @@ def convolution(x, filters, width, strides=1, padding="same"):
     return layers.Conv2D(filters, width, strides, padding, activation="relu", kernel_initializer="he_normal")(x)
 
 
-def convolution_in_groups(x, filters, width):
+class GroupedConvolution(layers.Layer):
     """Two convolutions, each of half the filters on half the channels: those of one GPU of the paper."""
-    halves = ops.split(x, 2, axis=-1)
-    return layers.Concatenate()([convolution(half, filters // 2, width) for half in halves])
+
+    def __init__(self, filters: int, width: int, fused: bool) -> None:
+        super().__init__()
+        self.filters, self.width, self.fused = filters, width, fused
+
+    def build(self, shape) -> None:
+        """Make the weights of both groups."""
+        channels = shape[-1] // GROUPS
+        self.kernel = self.add_weight((self.width, self.width, channels, self.filters), "he_normal", name="kernel")
+        self.bias = self.add_weight((self.filters,), "zeros", name="bias")
+
+    def call(self, x):
+        """Images of as many pixels, with a channel for each filter."""
+        return kernels.convolve_in_groups(x, self.kernel, self.bias, GROUPS, self.fused)
 
 
-def normalise_locally(x):
-    """Local response normalisation: a value shrinks as the squares of its neighbours among the channels grow.
+class LocalResponseNormalisation(layers.Layer):
+    """The paper's normalisation of each channel by those around it."""
 
-    b_i = a_i / (k + alpha sum of a_j^2)^(3/4), over the n channels j around i; the power is made of square roots.
-    """
-    squares = ops.square(x)
-    total = squares + sum(
-        shift_channels(squares, by) for reach in range(1, NEIGHBOURS // 2 + 1) for by in (-reach, reach)
-    )
-    root = ops.rsqrt(BIAS + SCALE * total)
-    return x * root * ops.sqrt(root)
+    def __init__(self, fused: bool) -> None:
+        super().__init__()
+        self.fused = fused
 
-
-def shift_channels(x, by):
-    """Every channel's values moved so many channels up, zeros where there are none to move.
-
-    Split and joined rather than sliced: the gradients of slices took half of a training step.
-    """
-    first, last = ops.split(x, [abs(by) if by < 0 else x.shape[-1] - by], axis=-1)
-    return ops.concatenate([last, ops.zeros_like(first)] if by < 0 else [ops.zeros_like(last), first], axis=-1)
+    def call(self, x):
+        """Images of the same shape."""
+        return kernels.normalise_locally(x, REACH, BIAS, SCALE, self.fused)
 
 
 def pool(x):

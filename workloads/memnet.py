@@ -3,6 +3,7 @@
 Three hops of width 20 over a memory of 50 sentences of 6 words, with position and temporal encoding and adjacent
 weight tying: A1 = B, A(k+1) = C(k), W transposed = C3, and temporal matrices in the same way. So K hops have K + 1
 tables of V words and K + 1 of M times, and (K+1)·d·(V+M) = 4·20·(20+50) = 5,600 parameters.
+Words are looked up in all tables at once, which stand side by side.
 Reading the memory is written as multiplications, sums and transpositions, not as batched matrix products.
 
 Differs from the paper: empty memories get no attention (there they share in it), and the nil word's row stays zero in
@@ -19,6 +20,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from scaling.workloads import kernels
 from scaling.workloads.base import Network, Setting
 
 ITEMS = 32
@@ -58,18 +60,19 @@ class Memory(layers.Layer):
         self.real = (np.arange(VOCABULARY) != NIL).astype("float32")[:, None]
 
     def call(self, stories, queries):
-        tables = [table * self.real for table in self.words]
+        table = ops.concatenate(self.words, axis=1) * self.real
         filled = ops.any(ops.not_equal(stories, NIL), axis=2)
         # What one hop reads out is what the next compares with: one memory more than hops.
-        memories = [self.embed(stories, table) + time for table, time in zip(tables, self.times, strict=True)]
-        state = self.embed(queries, tables[0])
-        for keys, values in pairwise(memories):
+        sentences = self.embed(stories, table) + ops.concatenate(self.times, axis=1)
+        state = self.embed(queries, table[:, :WIDTH])
+        for keys, values in pairwise(ops.split(sentences, HOPS + 1, axis=-1)):
             state = state + read(state, keys, values, filled)
-        return ops.matmul(state, ops.transpose(tables[-1]))
+        return ops.matmul(state, ops.transpose(table[:, -WIDTH:]))
 
     def embed(self, sentences, table):
-        """Sentences as the weighted sums of their words' rows: (…, 6) to (…, 20)."""
-        return ops.sum(ops.take(table, sentences, axis=0) * self.positions, axis=-2)
+        """Sentences as the weighted sums of their words' rows in tables side by side: (…, 6) to (…, tables · 20)."""
+        positions = np.tile(self.positions, (1, table.shape[1] // WIDTH))
+        return ops.sum(kernels.look_up(table, sentences) * positions, axis=-2)
 
 
 def read(state: Any, keys: Any, values: Any, filled: Any) -> Any:

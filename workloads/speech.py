@@ -18,6 +18,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from scaling.workloads import kernels
 from scaling.workloads.base import Network, Setting
 
 FEATURES = 26
@@ -88,22 +89,7 @@ def dense(width: int) -> keras.layers.Layer:
 def mean_ctc(scores: Any, targets: Any) -> Any:
     """The mean of the utterances' CTC losses; frames and labels [B, L] have their numbers apart."""
     labels, label_lengths, frame_lengths = targets
-    if keras.backend.backend() == "tensorflow":
-        return ops.mean(_fused_ctc(scores, labels, label_lengths, frame_lengths))
-    return ops.mean(ops.ctc_loss(labels, scores, label_lengths, frame_lengths, mask_index=BLANK))
-
-
-def _fused_ctc(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any) -> Any:
-    """CTC losses [B] by TensorFlow's CTCLoss kernel, as in Fathom.
-
-    It is only to be had with sparse labels: with dense ones, as keras.ops.ctc_loss gives them, TensorFlow runs a loop
-    of many small operations over the frames. XLA has no such kernel.
-    """
-    import tensorflow as tf
-
-    where = tf.where(tf.sequence_mask(label_lengths, labels.shape[1]))
-    sparse = tf.SparseTensor(where, tf.gather_nd(labels, where), tf.shape(labels, tf.int64))
-    return tf.nn.ctc_loss(sparse, scores, None, frame_lengths, logits_time_major=False, blank_index=BLANK)
+    return ops.mean(kernels.ctc_losses(scores, labels, label_lengths, frame_lengths, BLANK))
 
 
 def utterances(items: int, frames: int, seed: int) -> Any:

@@ -1,5 +1,9 @@
+from itertools import pairwise
+
+import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from scaling.workloads import memnet
 from scaling.workloads.base import Setting
@@ -101,3 +105,38 @@ def test_words_are_nineteen_and_nil():
 
 def test_the_loss_is_summed_over_the_items():
     assert float(memnet.cross_entropy(np.zeros((7, 20), "float32"), np.arange(7))) == pytest.approx(7 * np.log(20))
+
+
+class LookUpForEachTable(memnet.Memory):
+    """The same hops, with words looked up in one table after another by Keras."""
+
+    def call(self, stories, queries):
+        tables = [table * self.real for table in self.words]
+        filled = ops.any(ops.not_equal(stories, memnet.NIL), axis=2)
+        memories = [self.of(stories, table) + time for table, time in zip(tables, self.times, strict=True)]
+        state = self.of(queries, tables[0])
+        for keys, values in pairwise(memories):
+            state = state + memnet.read(state, keys, values, filled)
+        return ops.matmul(state, ops.transpose(tables[-1]))
+
+    def of(self, sentences, table):
+        return ops.sum(ops.take(table, sentences, axis=0) * self.positions, axis=-2)
+
+
+def test_one_look_up_learns_what_one_for_each_table_does(monkeypatch):
+    from scaling.running.frameworks.tensorflow import CompiledStep
+
+    def losses() -> list[float]:
+        keras.utils.set_random_seed(1)
+        step = CompiledStep(memnet.build(SETTING), "train", jit=False)
+        step.prepare()
+        taken = []
+        for _ in range(20):
+            step.step()
+            taken.append(step.losses[-1])
+        return taken
+
+    ours = losses()
+    monkeypatch.setattr(memnet, "Memory", LookUpForEachTable)
+    assert ours == pytest.approx(losses(), rel=1e-5)
+    assert ours[-1] < ours[0]
