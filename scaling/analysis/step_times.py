@@ -59,7 +59,7 @@ def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes 
     ordered, count = sorted(steps), len(steps)
     quantiles = [ordered[k] + part * (ordered[after] - ordered[k]) for k, after, part in _places(count)]
     undisturbed = quantiles[LEVELS.index(0.5)] if level is None else level
-    mean = sum(seconds / count for seconds in ordered)  # a sum of steps may be more than a number holds
+    mean = sum([seconds / count for seconds in ordered])  # a sum of steps may be more than a number holds
     return StepTimes(count, mean, undisturbed, _PACKED.pack(*quantiles))
 
 

@@ -8,7 +8,6 @@ A run that had the machine to itself from its first step to its last (`design = 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import sqrt
 from statistics import fmean, median
 
@@ -112,6 +111,11 @@ class TurnTimes:
         """Whether nobody is known to have taken CPU time from it."""
         return _is_quiet(self.disturbance)
 
+    def without_windows(self) -> "TurnTimes":
+        """The same turn, in less memory."""
+        shares = self.disturbance, self.stolen, self.foreign, self.waited, self.elsewhere, self.cpus_busy
+        return TurnTimes(self.round, self.seconds, (), *shares)
+
 
 def was_quiet(turn: Turn, cpus: int) -> bool:
     """Whether nobody is known to have taken CPU time from a turn on so many CPUs."""
@@ -188,15 +192,14 @@ def _windows(steps: Sequence[float]) -> list[float]:
     if min(steps) >= 2 * WINDOW_SECONDS or total > LONGEST_SECONDS:
         return list(steps)
     per_second = max(1, round(total / WINDOW_SECONDS)) / total
-    cuts, elapsed, window = [0], 0.0, 0
+    medians, elapsed, window, start = [], 0.0, int(steps[0] / 2 * per_second), 0
     for step, seconds in enumerate(steps):
         ours = int((elapsed + seconds / 2) * per_second)
-        if ours != window and step:
-            cuts.append(step)
-        window = ours
+        if ours != window:
+            medians.append(steps[start] if step - start == 1 else median(steps[start:step]))
+            window, start = ours, step
         elapsed += seconds
-    cuts.append(len(steps))
-    return [steps[start] if end - start == 1 else median(steps[start:end]) for start, end in pairwise(cuts)]
+    return [*medians, median(steps[start:])]
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:

@@ -86,27 +86,25 @@ def _about_cpus(witness: Witness, circumstances: Circumstances) -> Iterator[Doub
         yield Doubt(rules.THREADS_UNUSED, unused)
 
 
-def _beyond_limits(witness: Witness, circumstances: Circumstances) -> Iterator[Doubt]:
-    for rule, amount in _amounts(witness, circumstances):
-        if amount is not None and amount > rule.limit:
-            yield Doubt(rule, amount)
+def _beyond_limits(witness: Witness, circumstances: Circumstances) -> list[Doubt]:
+    amounts = _amounts(witness, circumstances)
+    return [Doubt(rule, amount) for rule, amount in amounts if amount is not None and amount > rule.limit]
 
 
-def _amounts(witness: Witness, circumstances: Circumstances) -> Iterator[tuple[Rule, float | None]]:
+def _amounts(witness: Witness, circumstances: Circumstances) -> tuple[tuple[Rule, float | None], ...]:
     """Every rule with a limit, and how much of it there was; None where the machine did not report it."""
-    seconds = circumstances.run_seconds
+    seconds, waited = circumstances.run_seconds, witness.run_queue_wait_seconds or 0
     slack = SLACK_SECONDS * sqrt(len(circumstances.cpus))
-    yield rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), seconds)
-    yield rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), seconds)
-    yield rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), seconds)
-    yield rules.STEAL, _over(_less(witness.steal_seconds, slack), seconds)
-    yield rules.THROTTLED, _over(witness.throttled_periods, 1)
-    yield rules.WAITING, _waiting(witness, circumstances)
-    yield (
-        rules.PRESSURE,
-        _over(_less(witness.pressure_seconds, witness.run_queue_wait_seconds or 0), circumstances.run_seconds),
+    return (
+        (rules.FOREIGN_LOAD, _over(_foreign_seconds(witness, slack), seconds)),
+        (rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), seconds)),
+        (rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), seconds)),
+        (rules.STEAL, _over(_less(witness.steal_seconds, slack), seconds)),
+        (rules.THROTTLED, _over(witness.throttled_periods, 1)),
+        (rules.WAITING, _waiting(witness, circumstances)),
+        (rules.PRESSURE, _over(_less(witness.pressure_seconds, waited), seconds)),
+        (rules.THREADS_EXCEEDED, _excess_cpu_time(witness, circumstances)),
     )
-    yield rules.THREADS_EXCEEDED, _excess_cpu_time(witness, circumstances)
 
 
 def _foreign_seconds(witness: Witness, slack: float) -> float | None:

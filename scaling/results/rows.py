@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
+import msgspec
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -385,8 +386,183 @@ def run_from_json(text: str | bytes) -> Run:
         raise StoreError(first_wrong(error)) from error
 
 
+class _Part(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A part of a line with the keys and types that this version writes, which is decoded several times as fast.
+
+    What is decoded so is a row by the contract too; any other line is left to the contract.
+    """
+
+
+class _SectionsPart(_Part, kw_only=True):
+    spawn: float | None
+    imports: float | None = msgspec.field(name="import")
+    init: float | None
+    setup: float | None
+    first_step: float | None
+    run: float | None
+    main: float | None
+    wall: float | None
+
+
+class _OutcomePart(_Part, kw_only=True):
+    status: Status
+    reason: str | None
+    step_seconds: tuple[Annotated[float, msgspec.Meta(gt=0)], ...]
+    turns: tuple[Turn, ...] = ()
+    warmup_steps: Annotated[int, msgspec.Meta(ge=0)]
+    ended_by: str | None
+    items_per_step: Annotated[int, msgspec.Meta(ge=1, le=2**53)] | None
+    first_loss: float | None = None
+    last_loss: float | None = None
+    cautions: tuple[str, ...] = ()
+    sections: _SectionsPart
+    truth: StatedTruth | None = None
+    stdout_tail: str | None
+    stderr_tail: str | None
+
+
+class _RequestedPart(_Part):
+    items: Any = MISSING
+    intra: Any = MISSING
+    inter: Any = MISSING
+    steps: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    traced: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class _RunPart(_Part, kw_only=True):
+    workload: Any = MISSING
+    mode: Any = MISSING
+    size: Any = MISSING
+    items: Any = MISSING
+    scale: Any = MISSING
+    framework: Any = MISSING
+    device: Any = MISSING
+    jit: Any = MISSING
+    cores: Any = MISSING
+    smt: Any = MISSING
+    placement: Any = MISSING
+    memory: Any = MISSING
+    intra: Any = MISSING
+    inter: Any = MISSING
+    quota: Any = MISSING
+    cpus: msgspec.Raw
+    launch: Annotated[int, msgspec.Meta(ge=1)]
+    seed: int
+    start: Start = "spawn"
+    cohort: msgspec.Raw = msgspec.Raw(b"null")
+    asked: _RequestedPart | None = None
+
+
+class _LineParts(_Part):
+    schema: Literal[1]
+    run: _RunPart
+    outcome: _OutcomePart
+    witness: Witness
+    machine: msgspec.Raw
+    versions: msgspec.Raw
+    started_at: str
+    environment: msgspec.Raw
+    left_out: tuple[str, ...] = ()
+
+
+class _SubjectRequested(msgspec.Struct):
+    items: Any = MISSING
+
+
+class _SubjectRun(msgspec.Struct):
+    workload: Any
+    mode: Any
+    size: Any
+    placement: Any
+    items: Any = MISSING
+    asked: _SubjectRequested | None = None
+
+
+class _SubjectLine(msgspec.Struct):
+    run: _SubjectRun
+
+
+_decode_subject = msgspec.json.Decoder(_SubjectLine).decode
+
+
+def subject_of_line(line: bytes) -> tuple[Any, ...]:
+    """What a line is about; lines of which this differs have no series in common. ValueError where it does not say.
+
+    Points of one subject stand together in a table.
+    """
+    run = _decode_subject(line).run
+    items = run.items if run.asked is None or run.asked.items is MISSING else run.asked.items
+    return run.workload, run.mode, run.size, items, run.placement
+
+
+def _read_once(part_type: Any) -> Callable[[bytes], Any]:
+    """What reads a part that most lines of a folder have in common: once."""
+    return lru_cache(4096)(TypeAdapter(part_type).validate_json)
+
+
+_decode_line = msgspec.json.Decoder(_LineParts).decode
+_read_cpus, _read_cohort, _read_machine = _read_once(RunCpus), _read_once(Cohort | None), _read_once(Machine)
+_read_pairs = _read_once(Annotated[dict[str, str], AfterValidator(lambda pairs: tuple(pairs.items()))])
+
+
+def _row_of_parts(line: _LineParts) -> Row:
+    return Row(
+        run=_run_of_part(line.run),
+        outcome=_outcome_of_part(line.outcome),
+        witness=line.witness,
+        machine=_read_machine(bytes(line.machine)),
+        versions=_read_pairs(bytes(line.versions)),
+        started_at=line.started_at,
+        environment=_read_pairs(bytes(line.environment)),
+        left_out=line.left_out,
+    )
+
+
+def _run_of_part(run: _RunPart) -> Run:
+    asked = run.asked or _RequestedPart()
+    items = run.items if asked.items is MISSING else asked.items
+    intra = run.intra if asked.intra is MISSING else asked.intra
+    inter = run.inter if asked.inter is MISSING else asked.inter
+    point = _point(
+        *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
+        *(run.placement, run.memory, intra, inter, run.quota),
+    )
+    cpus, cohort = _read_cpus(bytes(run.cpus)), _read_cohort(bytes(run.cohort))
+    return Run(point, cpus, run.launch, run.seed, run.start, asked.steps, asked.traced, cohort)
+
+
+def _outcome_of_part(part: _OutcomePart) -> Outcome:
+    spent = part.sections
+    return Outcome(
+        part.status,
+        part.reason,
+        part.step_seconds,
+        part.turns,
+        part.warmup_steps,
+        part.ended_by,
+        part.items_per_step,
+        part.first_loss,
+        part.last_loss,
+        part.cautions,
+        Sections(
+            *(spent.spawn, spent.imports, spent.init, spent.setup, spent.first_step, spent.run, spent.main, spent.wall)
+        ),
+        part.truth,
+        part.stdout_tail,
+        part.stderr_tail,
+    )
+
+
 def row_from_json(line: str | bytes) -> Row:
     """The row a line of JSON describes."""
+    try:
+        return _row_of_parts(_decode_line(line))
+    except (ValueError, TypeError, RecursionError):
+        return row_from_any_json(line)
+
+
+def row_from_any_json(line: str | bytes) -> Row:
+    """The same by the contract alone, which takes longer and says what is wrong with a line: StoreError."""
     try:
         return _row(_LINE.validate_json(line))
     except ValidationError as error:
@@ -469,7 +645,7 @@ def launch_of(row: Row) -> Launch:
         mhz=witness.mhz,
         truth=outcome.truth,
         doubts=tuple(_doubts(row, cpus, steps, timed)) if steps else (),
-        turns=tuple(replace(turn, windows=()) for turn in timed),
+        turns=tuple([turn.without_windows() for turn in timed]),
         cohort=row.run.cohort.name if row.run.cohort else None,
         whole_process=_is_whole_process(row),
         cpus_busy=launch_cpus_busy(timed),
@@ -579,5 +755,8 @@ def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[Tu
         inter=point.threads(point.inter),
         cautions=outcome.cautions,
     )
+    against += doubts(row.witness, circumstances)
+    if not against:
+        return []
     judged = _judged_by_turns(row, timed) | _made_by_quota(row)
-    return [doubt for doubt in (*against, *doubts(row.witness, circumstances)) if doubt.rule not in judged]
+    return [doubt for doubt in against if doubt.rule not in judged]

@@ -12,6 +12,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError
+from scaling.results import rows
 from scaling.results.rows import (
     Sections,
     launch_of,
@@ -133,6 +134,70 @@ def test_a_line_that_is_no_row_is_refused_in_one_sentence(line):
     with pytest.raises(StoreError) as refused:
         row_from_json(line)
     assert "\n" not in str(refused.value)
+
+
+ODD = (None, True, 0, -1, 1, 1.0, 2.5, -0.0, 2**64, 10**400, "", "1", "ok", [], [1], [[0]], [0.5, "x"], {}, {"a": 1})
+RUN_KEYS = ("workload", "items", "jit", "cores", "quota", "cpus", "launch", "seed", "start", "cohort", "asked", "new")
+OUTCOME_KEYS = ("status", "step_seconds", "turns", "warmup_steps", "items_per_step", "sections", "truth", "cautions")
+KEYS = [
+    *((part,) for part in ("schema", "run", "outcome", "witness", "machine", "versions", "started_at", "environment")),
+    *(("run", key) for key in RUN_KEYS),
+    *(("run", "asked", key) for key in ("items", "steps", "traced", "new")),
+    *(("outcome", key) for key in (*OUTCOME_KEYS, "new")),
+    *(("outcome", "sections", key) for key in ("import", "wall", "new")),
+    *(("witness", key) for key in ("cpus_at_start", "threads", "cpu_seconds")),
+    *(("machine", key) for key in ("host", "cpu_model", "new")),
+]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=".".join)
+def test_a_line_that_is_decoded_fast_is_read_as_the_contract_has_it(keys):
+    for value in (*ODD, ...):
+        facts = json.loads(row_to_json(row()))
+        *parts, key = keys
+        part = facts
+        for name in parts:
+            part = part[name]
+        part[key] = value
+        if value is ...:
+            del part[key]
+        line = json.dumps(facts).encode()
+        assert _read_or_reason(row_from_json, line) == _read_or_reason(rows.row_from_any_json, line)
+
+
+def _read_or_reason(read, line):
+    try:
+        return repr(read(line))
+    except StoreError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda line: line.replace(b'"seed"', b'"seed":1,"seed"'),
+        lambda line: line.replace(b'"host":"', b'"host":"\xff'),
+        lambda line: line.replace(b'"host":"', rb'"host":"\ud800'),
+        lambda line: line.replace(b'"host":"', rb'"host":"\u00e9\ud83d\ude00'),
+        lambda line: line.replace(b'"cpu_seconds":0.3', b'"cpu_seconds":NaN'),
+        lambda line: line.replace(b'"cpu_seconds":0.3', b'"cpu_seconds":1e999'),
+        lambda line: line.replace(b":", b" :\t"),
+        lambda line: line + b" \n",
+        lambda line: line + b"\x00",
+        lambda line: line[:-1],
+        lambda line: line[:-1] + b",}",
+        lambda line: line[:-1] + b',"deep":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    ],
+)
+def test_unusual_and_broken_json_is_read_as_the_contract_has_it(edit):
+    line = edit(row_to_json(row()).encode())
+    assert _read_or_reason(row_from_json, line) == _read_or_reason(rows.row_from_any_json, line)
+
+
+def test_the_rows_of_this_version_are_decoded_fast(monkeypatch):
+    monkeypatch.setattr(rows, "row_from_any_json", None)
+    forked = row(run=replace(first_run(), cohort=Cohort("a", 2)), turns=(Turn(1, 3, 0, 0.3),))
+    assert row_from_json(row_to_json(forked)) == forked
 
 
 def test_what_was_asked_for_is_an_object_or_refused():
