@@ -100,7 +100,7 @@ def _counter_ratios(
 ) -> CounterRatios | None:
     compare = partial(launch_ratio, by_block=by_block)
     ipc, clock = compare(many, one, lambda launch: launch.ipc), compare(many, one, lambda launch: launch.clock_hz)
-    instructions = compare(one, many, _instructions)
+    instructions = compare(one, many, _instructions) if ipc and clock else None
     if ipc is None or clock is None or instructions is None:
         return None
     return CounterRatios(_centred(scaling / (ipc.value * clock.value), instructions), ipc, clock)

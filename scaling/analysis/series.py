@@ -280,6 +280,7 @@ def selected_series(selection: PointSelection, of: Collection[Point] | None = No
     Only those `of` some settings, if any are given.
     """
     excluded = _left_out_by_key(selection.left_out)
+    named = {_settings(summary.point) for summary in selection.taken if summary.point.quota is None}
     disturbed = (out for out in selection.left_out if out.verdict is Verdict.DISTURBED)
     measured: dict[SeriesKey, list[Summary]] = defaultdict(list)
     for summary in (*selection.taken, *disturbed):
@@ -290,7 +291,7 @@ def selected_series(selection: PointSelection, of: Collection[Point] | None = No
             left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ())),
             host=_host_turns(series.key, measured),
         )
-        for series in series_of(selection.launches, of)
+        for series in series_of(selection.launches, of, named)
     ]
 
 
@@ -302,16 +303,19 @@ def settings_with_few_counts(selection: PointSelection, least: int) -> set[Point
     return {key.settings for key, counts in cores.items() if key.settings and len(counts) < least}
 
 
-def series_of(launches: Iterable[Launch], of: Collection[Point] | None = None) -> list[Series]:
+def series_of(
+    launches: Iterable[Launch], of: Collection[Point] | None = None, named: Collection[Point] | None = None
+) -> list[Series]:
     """A series for every workload, placement and other setting; where threads share cores, one more with both.
 
     Launches under a CPU quota are in none: the laws are about cores. Only series `of` some settings, if any are given.
+    Names tell the settings `named` apart, without any those of the launches.
     """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         if launch.seconds is not None and launch.point.quota is None:
             by_settings[_settings(launch.point)].append(launch)
-    varied = _varying_settings(by_settings)
+    varied = _varying_settings(by_settings if named is None else named)
     return [
         series
         for settings, measured in by_settings.items()

@@ -121,6 +121,12 @@ class ScalingPoint:
             return None
         return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 
+    def without_launches(self) -> "ScalingPoint":
+        """The same with everything that is shown of it computed, in a tenth of the memory."""
+        lean = replace(self, summary=self.summary.without_launches(), baseline=None)
+        vars(lean)["decomposition"] = self.decomposition
+        return lean
+
     @property
     def all_doubts(self) -> tuple[Doubt, ...]:
         """Every doubt about the point and its ratios."""

@@ -20,7 +20,7 @@ from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.rules import Doubt, Effect, Verdict
-from scaling.analysis.step_times import StepTimes
+from scaling.analysis.step_times import SHOWN, StepTimes
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.machine.cpulist import CpuSet
@@ -77,17 +77,17 @@ class Launch:
     @property
     def spoiled(self) -> bool:
         """Whether it is left out of its point."""
-        return any(doubt.rule.spoils for doubt in self.doubts)
+        return bool(self.doubts) and any(doubt.rule.spoils for doubt in self.doubts)
 
     @property
     def only_slow(self) -> bool:
         """Whether it is left out for nothing but being slower than the others."""
-        return {doubt.rule for doubt in self.doubts if doubt.rule.spoils} == {rules.SLOW_LAUNCH}
+        return bool(self.doubts) and {doubt.rule for doubt in self.doubts if doubt.rule.spoils} == {rules.SLOW_LAUNCH}
 
     @property
     def misplaced(self) -> bool:
         """Whether it measured another point than it was meant to."""
-        return any(doubt.rule.effect is Effect.NOT_VALID for doubt in self.doubts)
+        return bool(self.doubts) and any(doubt.rule.effect is Effect.NOT_VALID for doubt in self.doubts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,11 @@ class Summary:
         """All counted steps of its launches, those of disturbed ones over the undisturbed level of the point."""
         if self.step is None:
             return ()
-        known = [one for one in (*self.used, *self.disturbed) if one.witnessed and one.step_times]
-        return tuple(replace(one.step_times, level=_level(one, self.step.value)) for one in known if one.step_times)
+        return tuple(replace(steps, level=_level(one, self.step.value)) for one, steps in self._launches_with_steps())
+
+    def _launches_with_steps(self) -> list[tuple[Launch, StepTimes]]:
+        launches = (*self.used, *self.disturbed) if self.step else ()
+        return [(one, one.step_times) for one in launches if one.witnessed and one.step_times]
 
     @cached_property
     def drift(self) -> float | None:
@@ -179,14 +182,14 @@ class Summary:
         step = self.step.value if self.step else 1.0
         return (*((1.0,) for _ in self.used), *((seconds / step,) for seconds in slow)) if slow else ()
 
-    @property
+    @cached_property
     def peak_memory_bytes(self) -> float | None:
         """The most memory a launch has had at once, disturbed or not, in the median; None where it is not known."""
         launches = (*self.used, *self.disturbed)
         known = [launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None]
         return median(known) if known else None
 
-    @property
+    @cached_property
     def throttled_share(self) -> float | None:
         """The share of the periods of its CPU quota in which it ran into it, over launches; None without a quota."""
         known = [launch.throttled_share for launch in self.used if launch.throttled_share is not None]
@@ -197,10 +200,34 @@ class Summary:
         """Items per second; None where nothing was measured."""
         return self.step.map(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
 
+    @cached_property
+    def launch_count(self) -> int:
+        """How many launches count."""
+        return len(self.used)
+
+    @cached_property
+    def step_counts(self) -> tuple[int, int] | None:
+        """The fewest and the most steps that a launch counted; None where none is known."""
+        counts = [steps.count for _, steps in self._launches_with_steps()]
+        return (min(counts), max(counts)) if counts else None
+
+    @cached_property
+    def quantiles(self) -> dict[float, Estimate | None]:
+        """Those that are shown."""
+        return {level: self.quantile(level) for level in SHOWN}
+
     def quantile(self, level: float) -> Estimate | None:
         """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
-        known = [seconds for launch in self.step_times if (seconds := launch.quantile(level)) is not None]
+        quantiles = (steps.quantile(level) for _, steps in self._launches_with_steps())
+        known = [seconds for seconds in quantiles if seconds is not None]
         return estimates.mean(known) if known else None
+
+    def without_launches(self) -> "Summary":
+        """The same with everything that is shown of a point computed, in a tenth of the memory."""
+        shown = ("peak_memory_bytes", "throttled_share", "launch_count", "step_counts", "quantiles")
+        lean = replace(self, used=(), disturbed=(), turn_ratios=())
+        vars(lean).update({name: getattr(self, name) for name in shown})
+        return lean
 
 
 def summarize(launches: Iterable[Launch]) -> list[Summary]:
@@ -465,7 +492,9 @@ def paired_ratios(
     above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None], *, by_block: bool
 ) -> list[float]:
     """The ratios of launches that belong together: those of one cohort or, `by_block`, else those of one block."""
-    partners = {_group(launch, by_block): value(launch) for launch in above}
+    partners = {group: value(launch) for launch in above if (group := _group(launch, by_block))}
+    if not partners:
+        return []
     both = [(partners.get(group), value(launch)) for launch in below if (group := _group(launch, by_block))]
     return [one / other for one, other in both if one and other]
 

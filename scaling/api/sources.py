@@ -19,7 +19,7 @@ from scaling.results.cluster_folder import is_cluster_folder, measured_node_type
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import CsvLine, csv_line, is_export, public_csv_line, read_export
 from scaling.results.machine_file import read_machine_file
-from scaling.results.many_rows import is_large, map_rows, read_large_folder, read_launches
+from scaling.results.many_rows import is_large, map_rows, read_large_folder, read_launches, read_points
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
@@ -83,12 +83,22 @@ class Source:
     @property
     def notes(self) -> list[str]:
         """What is odd about its rows as a whole, or what another tool's file leaves open."""
-        return [*self.table.notes] if self.table else census_notes(self._read[1])
+        if self.table:
+            return [*self.table.notes]
+        return census_notes((self._read_points if "_read_points" in vars(self) else self._read)[1])
 
     @cached_property
+    def _read_points(self) -> tuple[list[ScalingPoint], RowCensus]:
+        if self.is_table or not self.path.is_dir() or not is_large(self.path):
+            summaries, census = self._read
+            return speedups(summaries), census
+        census = RowCensus()
+        return read_points(self.path, census), census
+
+    @property
     def points(self) -> list[ScalingPoint]:
-        """The points with speedup and efficiency; refused where there is none yet."""
-        points = speedups(self.summaries)
+        """The points with speedup and efficiency; refused where there is none yet. Of very many without launches."""
+        points = self._read_points[0]
         if not points:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
         return points
@@ -146,7 +156,7 @@ class Source:
         return fit_all(short[:most], resamples=0)
 
     def _series_with_few_counts(self) -> list[Series]:
-        selection = select_points(self.summaries)
+        selection = select_points(point.summary for point in self._read_points[0])
         return selected_series(selection, settings_with_few_counts(selection, LEAST_COUNTS))
 
     def series(self) -> tuple[list[Series], list[str]]:

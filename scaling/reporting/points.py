@@ -126,7 +126,7 @@ def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
         (
             *setting_cells(point.summary.point, unusual),
             "-" if point.summary.step is None else _step_cell(point.summary),
-            *(with_interval(point.summary.quantile(level), duration) for level in SHOWN),
+            *(with_interval(quantile, duration) for quantile in point.summary.quantiles.values()),
             _steps(point.summary),
         )
         for point in points
@@ -136,8 +136,7 @@ def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
 
 
 def _steps(summary: Summary) -> str:
-    counts = [launch.count for launch in summary.step_times]
-    return span(counts, "d") if counts else "-"
+    return span(summary.step_counts, "d") if summary.step_counts else "-"
 
 
 def _limit_mark(point: ScalingPoint) -> str:
@@ -386,7 +385,8 @@ def _between(figure: Estimate | None, form: str) -> str:
 
 def _launches(point: ScalingPoint) -> str:
     summary = point.summary
-    return f"{len(summary.used)}" + (f" of {len(summary.used) + summary.left_out}" if summary.left_out else "")
+    used = summary.launch_count
+    return f"{used}" + (f" of {used + summary.left_out}" if summary.left_out else "")
 
 
 def _verdict(point: ScalingPoint) -> str:
@@ -403,7 +403,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
     summary = point.summary
     return {
         **_point_settings(summary.point),
-        "launches": len(summary.used),
+        "launches": summary.launch_count,
         "left_out": summary.left_out,
         "failures": summary.failures,
         "items_per_step": summary.items,
@@ -432,7 +432,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
 
 
 def _quantile_facts(name: str, summary: Summary, level: float) -> dict[str, float | None]:
-    return _estimate_facts(name, summary.quantile(level))
+    return _estimate_facts(name, summary.quantiles[level])
 
 
 def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:

@@ -76,7 +76,7 @@ def _width(scaled: ScalingPoint) -> str:
     """Half the interval of the speedup; on one core and without a baseline that of the step time."""
     figure = scaled.speedup if scaled.speedup and scaled.speedup.half_width else scaled.summary.step
     half_width = figure.half_width if figure else None
-    launches = len(scaled.summary.used)
+    launches = scaled.summary.launch_count
     return f"± {share(half_width)}" if half_width else "1 launch" if launches == 1 else f"{launches} launches"
 
 

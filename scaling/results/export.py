@@ -14,6 +14,7 @@ from dataclasses import MISSING, fields
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from io import StringIO
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
@@ -28,6 +29,7 @@ from scaling.results.files import open_input, open_output
 from scaling.results.rows import (
     SCHEMA,
     Outcome,
+    Pairs,
     Row,
     Sections,
     launch_of,
@@ -37,7 +39,7 @@ from scaling.results.rows import (
     row_from_facts,
     row_to_json,
 )
-from scaling.study.planning import Point
+from scaling.study.planning import Point, RunCpus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +139,7 @@ def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
 def csv_line(row: Row) -> CsvLine:
     """A row as a line of a table."""
     flat = _flat(row)
-    flat |= {name: json.dumps(flat[name]) for name in LISTS}
+    flat |= {name: json.dumps(flat[name]) if flat[name] else "[]" for name in LISTS}
     return CsvLine(_shared(tuple(flat)), _csv_line(flat.values()))
 
 
@@ -294,15 +296,11 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
 
 def _flat(row: Row) -> dict[str, Any]:
     """A row with its nesting undone: the names of a row's JSON, with a prefix where two parts share one."""
-    point, outcome = row.run.point, row.outcome
-    requested = {"items": point.items, "intra": point.intra, "inter": point.inter}
+    outcome = row.outcome
     return {
-        **_values(point),
+        **_flat_point(row.run.point),
         "items": outcome.items_per_step,
-        "intra": point.threads(point.intra),
-        "inter": point.threads(point.inter),
-        **{f"asked_{name}": str(value) for name, value in requested.items()},
-        "cpus": ",".join(map(str, row.run.flat_cpus)),
+        "cpus": _flat_cpus(row.run.cpus),
         "launch": row.run.launch,
         "seed": row.run.seed,
         "start": row.run.start,
@@ -314,10 +312,37 @@ def _flat(row: Row) -> dict[str, Any]:
         **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
         **{f"truth_{name}": getattr(outcome.truth, name, None) for name in StatedTruth.__dataclass_fields__},
         **_values(row.witness),
-        **{f"machine_{name}": value for name, value in _values(row.machine).items()},
-        **{f"version_{name}": value for name, value in row.versions},
+        **_flat_machine(row.machine),
+        **_flat_versions(row.versions),
         "started_at": row.started_at,
     }
+
+
+# Rows of a folder have most of these parts in common.
+@lru_cache(2**16)
+def _flat_point(point: Point) -> dict[str, Any]:
+    requested = {"items": point.items, "intra": point.intra, "inter": point.inter}
+    return {
+        **_values(point),
+        "intra": point.threads(point.intra),
+        "inter": point.threads(point.inter),
+        **{f"asked_{name}": str(value) for name, value in requested.items()},
+    }
+
+
+@lru_cache(4096)
+def _flat_cpus(cpus: RunCpus) -> str:
+    return ",".join(map(str, chain.from_iterable(cpus)))
+
+
+@lru_cache(256)
+def _flat_machine(machine: Machine) -> dict[str, Any]:
+    return {f"machine_{name}": value for name, value in _values(machine).items()}
+
+
+@lru_cache(256)
+def _flat_versions(versions: Pairs) -> dict[str, str]:
+    return {f"version_{name}": value for name, value in versions}
 
 
 def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """A function of many things, by several processes at once."""
 
+import gc
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,9 +17,26 @@ MOST_PROCESSES = 8
 _inherited: tuple[Callable[[Any], Any], Sequence[Any]]
 
 
+def process_count() -> int:
+    """How many processes are worth starting: one per CPU, up to a limit."""
+    return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
+
+
+@contextmanager
+def paused_garbage_collection() -> Iterator[None]:
+    """Make very many values that do not refer to each other: looking for cycles takes as long as making them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: int = 2) -> Iterator[R]:
     """What a function makes of every item, in order: by as many processes as there are CPUs, from so many items on."""
-    processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(items))
+    processes = min(process_count(), len(items))
     if processes < 2 or len(items) < least:
         yield from map(function, items)
         return

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.fits.launch_effects import Floats, LaunchEffects, TwoWay, matched, two_way, within_blocks
@@ -254,6 +253,8 @@ def noise_slope(counts: Counts) -> Slope:
 
 
 def _least(deviance: Callable[[float], float]) -> float:
+    from scipy.optimize import minimize_scalar  # only fits need it, and it takes a while to import
+
     minimum = minimize_scalar(deviance, bounds=(-STEEPEST, STEEPEST), method="bounded", options={"xatol": 1e-6})
     return float(minimum.x)
 

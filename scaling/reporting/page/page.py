@@ -124,7 +124,7 @@ def totals(result: Evaluation) -> str:
     rows = result.folder.rows
     failed = sum(row.outcome.status != "ok" for row in rows)
     points = f"{count(len(result.points), 'point')}, {verdict_counts(point.verdict for point in result.points)}"
-    runs = len(rows) or sum(len(point.summary.used) for point in result.points)
+    runs = len(rows) or sum(point.summary.launch_count for point in result.points)
     return f"{points} · {count(runs, 'run')}" + (f", {failed} failed" if failed else "")
 
 

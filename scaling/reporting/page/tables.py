@@ -184,7 +184,7 @@ def _values(point: ScalingPoint, smt: bool) -> list[float | None]:
         _value(summary.rate),
         *figures,
         *([_value(point.smt_yield)] if smt else []),
-        float(len(summary.used)),
+        float(summary.launch_count),
     ]
 
 

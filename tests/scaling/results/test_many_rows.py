@@ -1,12 +1,17 @@
 import os
+import pickle
+from dataclasses import replace
 
 import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
+from scaling.analysis import rules
 from scaling.api.results import load
 from scaling.errors import StoreError
+from scaling.reporting.fits import short_series_sentences
+from scaling.reporting.losses import loss_sentences, losses_table
 from scaling.reporting.plots.drawing import NotDrawn, draw_page_figures
-from scaling.reporting.points import evaluation_notes
+from scaling.reporting.points import evaluation_notes, point_facts, point_remarks, points_table, quantiles_table
 from scaling.results import many_rows
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import row_to_json
@@ -37,6 +42,42 @@ def test_processes_read_what_one_reads(folder, by_processes, monkeypatch):
     assert read == list(many_rows.read_launches(folder, alone))
     assert (census.repeated, census.machines) == (alone.repeated, alone.machines)
     assert census.repeated == 1
+
+
+def described(source):
+    """All that is shown of the points of a source, and what short series say."""
+    points = source.points
+    tables = [points_table(points), quantiles_table(points), losses_table(points)]
+    facts = [point_facts(point) for point in points]
+    sentences = [*loss_sentences(points), *point_remarks(points), *source.notes]
+    return tables, facts, sentences, short_series_sentences(source.short_fits(5)[0])
+
+
+@pytest.mark.parametrize(
+    "axes", [{}, {"cores": "[1, 2]"}, {"smt": '"all"', "items": "[1]"}, {"quota": '["none", 1.5]'}]
+)
+@pytest.mark.usefixtures("by_processes")
+def test_points_made_by_processes_are_shown_as_those_made_by_one(tmp_path, monkeypatch, axes):
+    runs = plan(study(**{"cores": '"all"', "launches": "3", "items": "[1, 2, 3]"} | axes), machine(4, 2)).runs
+    rows = [
+        replace(row, outcome=replace(row.outcome, cautions=("odd",) * (row.run.launch == 1)))
+        for row in AmdahlMachine().execute(runs)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{row_to_json(row)}\n" for row in [*rows, rows[3]]))
+    several = described(load(tmp_path).sources[0])
+    monkeypatch.setattr(many_rows, "LEAST_BYTES", 2**40)
+    assert several == described(load(tmp_path).sources[0])
+
+
+@pytest.mark.usefixtures("by_processes")
+def test_points_are_made_by_one_process_where_a_line_is_torn(folder):
+    with (folder / "rows.jsonl").open("a") as end:
+        end.write('{"schema": 1, "ru')
+    assert len(load(folder).sources[0].points) == 16
+
+
+def test_a_rule_that_travels_stays_the_one_that_it_is():
+    assert pickle.loads(pickle.dumps(rules.STEAL)) is rules.STEAL  # noqa: S301
 
 
 @pytest.mark.usefixtures("by_processes")
