@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.shared.fathom import COLUMNS, FIGURE_3
-from scaling.analysis.operations import loss_share, outside_ops, types_for
+from scaling.analysis.operations import outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES, op_class
 from scaling.analysis.ops.profile import Profile
+from scaling.analysis.ops.purposes import PURPOSES
 from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
 from scaling.reporting.operations import loss_sentence
 from scaling.reporting.words import duration, share
@@ -102,9 +103,34 @@ def threads(result: OpEvaluation) -> list[str]:
     for scaling in result.scalings:
         first, last = scaling.threading.profiles[0], scaling.threading.profiles[-1]
         if first.point.mode == "train":
-            shares = [f"{share(one.class_share('optimisation'))}, {share(loss_share(one))}" for one in (first, last)]
+            shares = [_update_and_loss(one) for one in (first, last)]
             rows.append((scaling.name, str(last.threads), *shares, share(scaling.losses[-1].efficiency)))
     return markdown(("network", "threads", "optimiser, loss on one thread", "on the most threads", "efficiency"), rows)
+
+
+def _update_and_loss(profile: Profile) -> str:
+    """The shares of optimizer and loss by scope; where the traces do not tell, that of the class of updates."""
+    optimizer, loss = profile.purpose_share("optimizer"), profile.purpose_share("loss")
+    if optimizer is None or loss is None:
+        return f"{share(profile.class_share('optimisation'))}, unknown"
+    return f"{share(optimizer)}, {share(loss)}"
+
+
+def purposes(profiles: Sequence[Profile]) -> list[str]:
+    """The percent of op time of every purpose."""
+    told = [(profile, seconds) for profile in profiles for seconds in (profile.purpose_seconds,) if seconds]
+    rows = [
+        (
+            profile.point.workload,
+            *(_whole_percent(seconds.get(purpose, 0.0) / profile.op_seconds) for purpose in PURPOSES),
+        )
+        for profile, seconds in told
+    ]
+    return markdown(("network", *PURPOSES), rows)
+
+
+def _whole_percent(ratio: float) -> str:
+    return f"{100 * ratio:.0f}" if ratio >= 0.005 else ""
 
 
 def limits(result: OpEvaluation) -> list[str]:
@@ -141,6 +167,7 @@ def main(folder: Path) -> None:
     for title, lines in {
         "Figure 3, percent of op time, paper → measured": beside_the_paper(result.alike),
         "Classes, paper → measured": classes(result.alike),
+        "Purposes, percent of op time": purposes(result.alike),
         "Outside ops": outside(result.alike),
         "Figure 4, order of clustering": similarity(result),
         "Figure 5, training against inference": modes(result),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import exp
 
 from benchmarks.shared.machines import first_run
+from scaling.analysis.ops.purposes import Purpose
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.study.planning import Point
 
@@ -18,6 +19,14 @@ CONVOLUTIONAL = {
     "ResourceApplyAdam": (5.0, 0.6, 16),
     "SparseSoftmaxCrossEntropyWithLogits": (1.0, 1.0, 1),
 }
+PURPOSE: dict[str, Purpose] = {
+    "Conv2D": "convolution layers",
+    "Conv2DBackpropFilter": "convolution layers",
+    "Conv2DBackpropInput": "convolution layers",
+    "_FusedMatMul": "dense layers",
+    "ResourceApplyAdam": "optimizer",
+    "SparseSoftmaxCrossEntropyWithLogits": "loss",
+}
 
 
 def point(workload: str = "alexnet", mode: str = "train", threads: int = 1, **fields: object) -> Point:
@@ -28,7 +37,9 @@ def point(workload: str = "alexnet", mode: str = "train", threads: int = 1, **fi
 def step(op_seconds: Mapping[str, float | tuple[float, int]], overhead: float = 0.0, unexplained: float = 0.0):
     """A step of ops with their seconds, or their seconds and executions."""
     pairs = {name: value if isinstance(value, tuple) else (value, 1) for name, value in op_seconds.items()}
-    ops = tuple(OpTime(name, seconds, executions) for name, (seconds, executions) in pairs.items())
+    ops = tuple(
+        OpTime(name, seconds, executions, PURPOSE.get(name, "other")) for name, (seconds, executions) in pairs.items()
+    )
     return TracedStep(sum(op.seconds for op in ops) + overhead + unexplained, ops, overhead)
 
 

@@ -84,8 +84,9 @@ class Decoder(keras.layers.Layer):
         carried, outputs, keys, padding = states
         stacked, context = ops.split(carried, [STATES], axis=1)
         stacked, _ = self.stack(self.join(ops.concatenate([word, context], axis=1)), [stacked])
-        weights = self.attention(stacked, keys, padding)
-        context = ops.matmul(ops.expand_dims(weights, 1), outputs)[:, 0]
+        with keras.name_scope("attention"):
+            weights = self.attention(stacked, keys, padding)
+            context = ops.matmul(ops.expand_dims(weights, 1), outputs)[:, 0]
         carried = ops.concatenate([stacked, context], axis=1)
         return carried, [carried, outputs, keys, padding]
 
@@ -125,7 +126,8 @@ class Translator(keras.Model):
         def step(before: Any, _: Any) -> Any:
             carried, word = before
             carried, _ = self.decoder.cell(self.target_words(word), [carried, *memory])
-            scores = ops.matmul(self.output_of(carried), columns) + self.projection_bias
+            with keras.name_scope("projection"):
+                scores = ops.matmul(self.output_of(carried), columns) + self.projection_bias
             after = (carried, ops.argmax(scores, axis=-1))
             return after, after
 

@@ -3,10 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
-from statistics import fmean, stdev
+from math import inf, pi, sqrt
+from statistics import NormalDist, fmean, stdev
 
-from scaling.analysis.ops.classes import LOSSES, OpClass
+import numpy as np
+
+from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.ops.classes import OpClass
 from scaling.analysis.ops.profile import OpShare, Profile
 from scaling.analysis.ops.traces import Trace
 from scaling.study.planning import Point
@@ -18,6 +23,8 @@ MOST = 0.9
 # Steps drift where a trend is this unlikely to be chance, and would change a step by so much from first to last.
 UNLIKELY = 0.01
 DRIFT = 0.05
+# They are steady only where so large a drift would have been seen with this probability.
+POWER = 0.9
 
 
 def notable(profile: Profile, least: float = NOTABLE) -> tuple[OpShare, ...]:
@@ -35,9 +42,9 @@ def types_for(profile: Profile, share: float = MOST) -> int:
     return sum(reached < share - 1e-12 for reached in cumulative_shares(profile)) + 1 if profile.ops else 0
 
 
-def loss_share(profile: Profile) -> float:
-    """The share of op time in ops that compute a loss and its gradient with it."""
-    return sum(op.share for op in profile.ops if op.type in LOSSES)
+def loss_share(profile: Profile) -> float | None:
+    """The share of op time in the loss and its gradient, by their scope; None where the traces do not tell it."""
+    return profile.purpose_share("loss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,8 @@ class Stationarity:
     """Whether every step is like the last (Figure 1): op time per step, its spread, and its trend.
 
     `drift` is by how much of itself a step changes from the first to the last (the Theil-Sen slope), `p` how likely
-    so clear a trend is by chance (Mann-Kendall test); neither is known for two steps.
+    so clear a trend is by chance (Mann-Kendall test); neither is known for two steps. `noise` is the spread about the
+    trend.
     """
 
     trace: Trace
@@ -53,11 +61,73 @@ class Stationarity:
     coefficient_of_variation: float
     drift: float | None
     p: float | None
+    noise: float
 
     @property
-    def stationary(self) -> bool:
-        """Whether there is no significant trend of a size that matters."""
-        return self.drift is None or self.p is None or self.p >= UNLIKELY or abs(self.drift) < DRIFT
+    def stationary(self) -> bool | None:
+        """Whether there is no significant trend of a size that matters; None where these steps are too few to tell."""
+        if self.drift is not None and self.p is not None and self.p < UNLIKELY and abs(self.drift) >= DRIFT:
+            return False
+        return True if self.detectable_drift <= DRIFT else None
+
+    @property
+    def detectable_drift(self) -> float:
+        """The drift that the test would find with a probability of 90 % in so many steps of such a spread."""
+        steps = len(self.step_seconds)
+        return inf if steps < LEAST_STEPS else self.noise * detectable_trend(steps)
+
+    @property
+    def steps_needed(self) -> int:
+        """How many steps of such a spread would show a drift that matters."""
+        enough = [steps for steps in STEP_COUNTS if self.noise * detectable_trend(steps) <= DRIFT]
+        return int(min(enough, default=STEP_COUNTS[-1]))
+
+
+# With fewer steps not even a perfect order is unlikely enough: both have a probability of 2 / 5!.
+LEAST_STEPS = 6
+STEP_COUNTS = (*range(LEAST_STEPS, 21), 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10_000)
+# Series by which the power of the test is found, and the steps up to which it is; beyond, its asymptotic efficiency
+# relative to regression, (3/π)^(1/3), gives a trend that is right to a tenth (Stuart 1956).
+SERIES = 1000
+MOST_SIMULATED = 30
+
+
+@cache
+def detectable_trend(steps: int) -> float:
+    """The linear trend, in standard deviations from first step to last, that the test finds with 90 % probability."""
+    if steps > MOST_SIMULATED:
+        normal = NormalDist()
+        units = normal.inv_cdf(1 - UNLIKELY / 2) + normal.inv_cdf(POWER)
+        return float(units * sqrt(12 / steps) / (3 / pi) ** (1 / 6))
+    noise = np.random.default_rng(steps).standard_normal((SERIES, steps))
+    ramp = np.linspace(0.0, 1.0, steps)
+    critical = critical_score(steps)
+    low, high = 0.0, 20.0
+    while high - low > 0.02:
+        trend = (low + high) / 2
+        found = float(np.mean(np.abs(_kendall_scores(noise + trend * ramp)) >= critical))
+        low, high = (low, trend) if found >= POWER else (trend, high)
+    return high
+
+
+def _kendall_scores(series: Floats) -> Floats:
+    """Kendall's S of each row: pairs in ascending order less pairs in descending order."""
+    earlier, later = np.triu_indices(series.shape[1], 1)
+    scores: Floats = np.sign(series[:, later] - series[:, earlier]).sum(axis=1)
+    return scores
+
+
+def critical_score(steps: int) -> int:
+    """The least |S| that is significant, by the exact distribution of inversions of a random order."""
+    chances = np.ones(1)
+    for count in range(2, steps + 1):
+        chances = np.convolve(chances, np.full(count, 1 / count))
+    pairs = steps * (steps - 1) // 2
+    scores = pairs - 2 * np.arange(len(chances))
+    return next(
+        (score for score in range(pairs % 2, pairs + 1, 2) if chances[np.abs(scores) >= score].sum() < UNLIKELY),
+        pairs + 1,
+    )
 
 
 def stationarity(trace: Trace) -> Stationarity:
@@ -66,13 +136,14 @@ def stationarity(trace: Trace) -> Stationarity:
     mean = fmean(seconds)
     spread = stdev(seconds) / mean if len(seconds) > 1 and mean else 0.0
     if len(seconds) < 3 or len(set(seconds)) == 1:
-        return Stationarity(trace, seconds, spread, None, None)
+        return Stationarity(trace, seconds, spread, None, None, spread)
     from scipy import stats  # only profiles need it, and it takes a second to import
 
     indices = range(len(seconds))
     slope = float(stats.theilslopes(seconds, indices).slope)
     p = float(stats.kendalltau(indices, seconds).pvalue)
-    return Stationarity(trace, seconds, spread, slope * (len(seconds) - 1) / mean, p)
+    noise = stdev(value - slope * index for index, value in enumerate(seconds)) / mean
+    return Stationarity(trace, seconds, spread, slope * (len(seconds) - 1) / mean, p, noise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,17 @@
 """`scaling profile`: which operations the steps of a network spend their time in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from scaling.analysis.ops.machines import OtherMachine
 from scaling.analysis.ops.traces import Trace, traces_by_point
 from scaling.api.measuring import TRACED_STEPS, ProfileJob, carry_out_profile, prepare_profile
+from scaling.api.other_machine import predict_on
 from scaling.cli.options import Full, Json, NoWait, RetryFailed
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
@@ -16,7 +19,7 @@ from scaling.errors import StudyError
 from scaling.reporting import operations
 from scaling.reporting.traces import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.reporting.words import point_words
-from scaling.results.evaluation import evaluate_ops
+from scaling.results.evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import TracedRow, read_traced_rows, trace_of
 from scaling.study.catalogue import read_catalogue
 
@@ -59,6 +62,19 @@ Predict = Annotated[
 ]
 
 
+OnMachine = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Predict on another machine, whose ceilings are in this folder; with --ceilings."),
+]
+CeilingsHere = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Ceilings of the machine that was profiled (scaling sweep ceilings).")
+]
+MeasuredThere = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Profiles or rows of the other machine, to hold the prediction against."),
+]
+
+
 def profile(
     workloads: Workloads,
     mode: Mode = None,
@@ -73,27 +89,31 @@ def profile(
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     predict: Predict = None,
+    on_machine: OnMachine = None,
+    ceilings: CeilingsHere = None,
+    measured: MeasuredThere = None,
     full: Full = False,
     as_json: Json = False,
 ) -> None:
     """Trace the operations of networks: how long each type takes in a step, and what lies between them.
 
     Where several networks, modes or numbers of threads were traced, also how they compare, which ops keep a step from
-    scaling, and with --predict how long it would take on more threads.
+    scaling, and with --predict how long it would take on more threads, or with --on-machine on another machine.
 
     Example: scaling profile alexnet memnet --threads 1,2 --size small
     """
     predicted = threads_to_predict(predict)
+    elsewhere = _elsewhere(predicted, on_machine, ceilings, measured)
     stored = _stored_folder(workloads)
     if stored is not None:
-        _print(list(read_traced_rows(stored)), as_json, predicted)
+        _print(list(read_traced_rows(stored)), as_json, predicted, elsewhere)
         return
     given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}
     settings = {"inter": inter} | {key: value for key, value in given.items() if value is not None}
     job = prepare_profile(workloads, output, settings, steps, reproducible_to, full)
     print_notes(job.notes)
     traced = carry_out_profile(job, retry_failed, not no_wait, Progress())
-    _print(traced, as_json, predicted)
+    _print(traced, as_json, predicted, elsewhere)
     _finish(job, traced)
 
 
@@ -128,6 +148,23 @@ def threads_to_predict(text: str | None) -> tuple[int, ...]:
     return threads
 
 
+Elsewhere = Callable[[OpEvaluation], OtherMachine]
+
+
+def _elsewhere(
+    threads: Sequence[int], on_machine: Path | None, ceilings: Path | None, measured: Path | None
+) -> Elsewhere | None:
+    """How to predict another machine, where that is wanted; its options come together."""
+    if on_machine is None and ceilings is None and measured is None:
+        return None
+    if on_machine is None or ceilings is None or not threads:
+        raise StudyError(
+            "a prediction of another machine needs --predict with numbers of threads, --on-machine with its ceilings, "
+            "and --ceilings with those of the machine profiled; give all three"
+        )
+    return partial(predict_on, threads=threads, here=ceilings, there=on_machine, measured=measured)
+
+
 def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> Iterator[str]:
     for point, most in job.imprecise_points(traced).items():
         by = f"by {100 * most:.1f} points in the share of an op" if isfinite(most) else "by an unknown amount"
@@ -137,18 +174,22 @@ def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> Iterator[st
         )
 
 
-def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int]) -> None:
+def _print(traced: Sequence[TracedRow], as_json: bool, predict: Sequence[int], elsewhere: Elsewhere | None) -> None:
     """A line per run and a table per point on stdout, then the analysis; on stderr whatever speaks against it."""
     ordered = sorted(traced, key=_order)
     traces = [trace for trace in map(trace_of, ordered) if trace]
     if as_json:
         runs = [trace_facts(one) for one in ordered]
-        print_json({"profiles": runs, "analysis": operations.op_facts(evaluate_ops(traces, predict))})
+        result = evaluate_ops(traces, predict)
+        facts = operations.op_facts(result)
+        if elsewhere:
+            facts["other_machine"] = operations.elsewhere_facts(elsewhere(result))
+        print_json({"profiles": runs, "analysis": facts})
         return
     for number, launches in enumerate(traces_by_point(traces).values()):
         print_lines(*[""] * (number > 0), *map(trace_words, launches))
         print_table(ops_table(*launches))
-    _print_analysis(traces, predict)
+    _print_analysis(traces, predict, elsewhere)
     print_notes(trace_remarks(ordered))
 
 
@@ -157,7 +198,7 @@ def _order(traced: TracedRow) -> tuple[str, str, int, int]:
     return run.point.workload, run.point.mode, run.point.cores, run.launch
 
 
-def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
+def _print_analysis(traces: Sequence[Trace], predict: Sequence[int], elsewhere: Elsewhere | None) -> None:
     """Classes, similarity, stationarity, modes, threads and predictions: those that the traces have."""
     result = evaluate_ops(traces, predict)
     if not result.profiles:
@@ -165,6 +206,8 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     sections = [operations.profiles_table(result)]
     if len(result.alike) > 1:
         sections.append(operations.shares_table(result))
+    if any(profile.purpose_seconds for profile in result.profiles):
+        sections.append(operations.purposes_table(result))
     sections += [operations.modes_table(result)] if result.pairs else []
     sections.append(operations.stationarity_table(result))
     sections += [operations.laws_table(scaling) for scaling in result.scalings]
@@ -172,6 +215,8 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
         [operations.held_out_table(result.scalings)] if any(scaling.held_out for scaling in result.scalings) else []
     )
     sections += [operations.predictions_table(result.scalings)] if predict and result.scalings else []
+    other = elsewhere(result) if elsewhere else None
+    sections += [operations.elsewhere_table(other.predictions)] if other and other.predictions else []
     for table in sections:
         print_lines("")
         print_table(table)
@@ -179,5 +224,5 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int]) -> None:
     lines += [operations.loss_sentence(scaling.name, loss) for scaling in result.scalings for loss in scaling.losses]
     if lines:
         print_lines("", *lines)
-    for remark in operations.op_remarks(result):
+    for remark in (*operations.op_remarks(result), *(other.refusals if other else ())):
         print_note(remark)

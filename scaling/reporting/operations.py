@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from scaling.analysis.estimates import Estimate
+from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.operations import NOTABLE, Stationarity, loss_share, notable, outside_ops, types_for
 from scaling.analysis.ops.classes import CLASSES
 from scaling.analysis.ops.laws import HeldOutStep, Loss, StepPrediction
+from scaling.analysis.ops.machines import ElsewherePrediction, MeasuredStep, OtherMachine
 from scaling.analysis.ops.profile import Profile
+from scaling.analysis.ops.purposes import PURPOSES
 from scaling.analysis.ops.similarity import LINKAGES, Merge
 from scaling.reporting.words import (
     Table,
@@ -60,6 +62,22 @@ def shares_table(result: OpEvaluation) -> Table:
     return Table(("op type, % of op time", "class", *(f">{profile.point.workload}" for profile in result.alike)), rows)
 
 
+def purposes_table(result: OpEvaluation) -> Table:
+    """A line a profile whose traces tell it: the share of op time of every purpose, by the scopes of the graph."""
+    told = [
+        (name, profile, seconds)
+        for name, profile in zip(result.names, result.profiles, strict=True)
+        for seconds in (profile.purpose_seconds,)
+        if seconds
+    ]
+    used = [purpose for purpose in PURPOSES if any(purpose in seconds for *_, seconds in told)]
+    rows = [
+        (name, *(_percent(seconds.get(purpose, 0.0) / profile.op_seconds) for purpose in used))
+        for name, profile, seconds in told
+    ]
+    return Table(("% of op time for", *(f">{purpose}" for purpose in used)), rows)
+
+
 def _percent(ratio: float) -> str:
     """A share in whole percent, as the paper prints it, or a dot where it is none worth the name."""
     return f"{100 * ratio:.0f}" if ratio >= 0.005 else "·"
@@ -74,11 +92,18 @@ def stationarity_table(result: OpEvaluation) -> Table:
             share(launch.coefficient_of_variation),
             "-" if launch.drift is None else f"{100 * launch.drift:+.1f} %",
             "-" if launch.p is None else f"{launch.p:.2g}",
-            "steady" if launch.stationary else "drifts",
+            _steadiness(launch),
         )
         for launch in result.stationarity
     ]
     return Table(("op time of steps", ">threads", ">launch", ">steps", ">spread", ">drift", ">p", ""), rows)
+
+
+def _steadiness(launch: Stationarity) -> str:
+    """Whether steps drift, or how many would be needed to tell."""
+    if launch.stationary is None:
+        return f"too few steps to tell; {launch.steps_needed} would"
+    return "steady" if launch.stationary else "drifts"
 
 
 def similarity_lines(result: OpEvaluation) -> list[str]:
@@ -176,6 +201,31 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
     return Table((*headers, ">by the whole step", "95 %"), rows)
 
 
+def elsewhere_table(predictions: Iterable[ElsewherePrediction]) -> Table:
+    """Steps predicted on another machine: a traced one with its interval, a plain one, and what was measured there."""
+    rows = [
+        (
+            *(
+                one.name,
+                str(one.threads),
+                duration(one.predicted.seconds.value),
+                _interval_words(one.predicted.seconds),
+            ),
+            "-" if one.predicted.plain_seconds is None else duration(one.predicted.plain_seconds),
+            *(("-", "", "-", "") if one.measured is None else _measured_cells(one, one.measured)),
+        )
+        for one in predictions
+    ]
+    headers = ("on the other machine", ">threads", ">traced step", "95 %", ">plain step", ">measured", "", ">error", "")
+    return Table(headers, rows)
+
+
+def _measured_cells(one: ElsewherePrediction, measured: MeasuredStep) -> tuple[str, ...]:
+    error = f"{100 * one.error:+.1f} %" if one.error is not None else "-"
+    inside = {None: "-", True: "inside", False: "outside"}[one.inside]
+    return duration(measured.seconds), "traced" if measured.traced else "plain", error, inside
+
+
 def _speedup(scaling: Scaling, predicted: StepPrediction) -> str:
     one = float((scaling.laws.parallel + scaling.laws.serial).sum())
     return figure(one / predicted.seconds.value)
@@ -208,6 +258,9 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
     unknown = sorted({op.type for profile in result.profiles for op in profile.ops if op.op_class == "other"})
     if unknown:
         yield f"op types of class other: {', '.join(unknown)}"
+    untold = [name for name, profile in zip(result.names, result.profiles, strict=True) if not profile.purpose_seconds]
+    if untold:
+        yield f"{_few(untold)}: the traces are of before ops had a purpose, which is unknown; trace again to know it"
     for profile in result.profiles:
         yield from _drift_remarks(
             profile, [launch for launch in result.stationarity if launch.trace.point == profile.point]
@@ -225,7 +278,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
 
 def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterator[str]:
     """Where steps become longer or shorter while they are traced."""
-    drifts = [100 * one.drift for one in launches if one.drift is not None and not one.stationary]
+    drifts = [100 * one.drift for one in launches if one.drift is not None and one.stationary is False]
     if drifts:
         yield (
             f"{_title(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
@@ -300,6 +353,8 @@ def op_facts(result: OpEvaluation) -> Facts:
                 "drift": launch.drift,
                 "p": launch.p,
                 "steady": launch.stationary,
+                "detectable_drift": finite(launch.detectable_drift),
+                "steps_needed": launch.steps_needed,
             }
             for launch in result.stationarity
         ],
@@ -345,6 +400,7 @@ def _profile(name: str, profile: Profile) -> Facts:
         "plain_seconds": profile.plain_seconds,
         "classes": profile.class_shares,
         "loss_share": loss_share(profile),
+        "purposes": profile.purpose_seconds,
         "types_for_90_percent": types_for(profile),
         "ops": [
             {
@@ -355,6 +411,7 @@ def _profile(name: str, profile: Profile) -> Facts:
                 "share_in_launches": [op.least, op.most],
                 "reproducible_to": op.reproducibility,
                 "executions": op.executions,
+                "purposes": dict(op.purposes),
             }
             for op in profile.ops
         ],
@@ -408,6 +465,24 @@ def _held_out(held: HeldOutStep) -> Facts:
         "measured_seconds": held.measured_seconds,
         "by_ops": {**_prediction(held.by_ops), "error": held.error_by_ops, "inside": held.inside},
         "by_whole_step": {**_prediction(held.by_step), "error": held.error_by_step},
+    }
+
+
+def elsewhere_facts(other: OtherMachine) -> Facts:
+    """Predictions of another machine as JSON facts."""
+    return {
+        "predictions": [
+            {
+                "name": one.name,
+                **_prediction(one.predicted),
+                "measured_seconds": one.measured.seconds if one.measured else None,
+                "measured_traced": one.measured.traced if one.measured else None,
+                "error": one.error,
+                "inside": one.inside,
+            }
+            for one in other.predictions
+        ],
+        "refused": list(other.refusals),
     }
 
 

@@ -1,6 +1,7 @@
 """Traced runs beside rows: `traces.jsonl`, one line per run, which is its row and the steps that were traced in it.
 
-What every op type took is stored as one list per step, under one list of the types, so that a line stays short.
+What every op type took for every purpose is stored as one list per step, under one list of the types and one of the
+purposes, so that a line stays short. Lines of before there were purposes have types only.
 """
 
 import json
@@ -8,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from scaling.analysis.ops.purposes import Purpose
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
@@ -36,6 +38,7 @@ class TracedRow:
 
 class _TracedLine(TypedDict):
     types: tuple[str, ...]
+    purposes: NotRequired[tuple[Purpose | None, ...]]
     wall_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
     overhead_seconds: tuple[Seconds, ...]
     overlap_seconds: tuple[Seconds, ...]
@@ -83,25 +86,33 @@ def traced_row_from_json(line: str | bytes) -> TracedRow:
 
 
 def _traced_facts(steps: tuple[TracedStep, ...]) -> dict[str, object]:
-    types = sorted({op.type for op in chain.from_iterable(step.ops for step in steps)})
-    by_type = [{op.type: op for op in step.ops} for step in steps]
+    keys = sorted(
+        {_key(op) for op in chain.from_iterable(step.ops for step in steps)}, key=lambda key: (key[0], str(key[1]))
+    )
+    by_key = [{_key(op): op for op in step.ops} for step in steps]
     absent = OpTime("", 0.0, 0)
     return {
-        "types": types,
+        "types": [op_type for op_type, _ in keys],
+        "purposes": [purpose for _, purpose in keys],
         "wall_seconds": [step.wall_seconds for step in steps],
         "overhead_seconds": [step.overhead_seconds for step in steps],
         "overlap_seconds": [step.overlap_seconds for step in steps],
-        "op_seconds": [[ops.get(type_, absent).seconds for type_ in types] for ops in by_type],
-        "op_executions": [[ops.get(type_, absent).executions for type_ in types] for ops in by_type],
+        "op_seconds": [[ops.get(key, absent).seconds for key in keys] for ops in by_key],
+        "op_executions": [[ops.get(key, absent).executions for key in keys] for ops in by_key],
     }
+
+
+def _key(op: OpTime) -> tuple[str, Purpose | None]:
+    return op.type, op.purpose
 
 
 def _steps(line: _TracedLine) -> Iterator[TracedStep]:
     columns = (line["wall_seconds"], line["op_seconds"], line["op_executions"])
+    purposes = line.get("purposes", (None,) * len(line["types"]))
     for wall, seconds, executions, overhead, overlap in zip(
         *columns, line["overhead_seconds"], line["overlap_seconds"], strict=True
     ):
-        ops = zip(line["types"], seconds, executions, strict=True)
+        ops = zip(line["types"], seconds, executions, purposes, strict=True)
         yield TracedStep(wall, tuple(OpTime(*op) for op in ops if op[2]), overhead, overlap)
 
 

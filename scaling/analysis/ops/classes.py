@@ -85,8 +85,6 @@ SAME: dict[str, str] = {
     "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
     "FusedBatchNormEx": "FusedBatchNorm",
 }
-# Ops that compare an output with the expected one, by their common name.
-LOSSES = frozenset({"CrossEntropy", "CTCLoss"})
 
 _CLASS: dict[str, OpClass] = {name: group for group, names in TABLE.items() for name in names.split()}
 _BY_ONE_NAME: dict[str, OpClass] = {name: _CLASS[name] for name in _CLASS if name not in SAME} | {

@@ -136,11 +136,18 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
 
 
 def _fit_parts(times: PartTimes, means: Floats) -> tuple[Floats, Floats]:
-    """Parallel and serial seconds for each draw and part, by least squares of log time."""
+    return fit_parts(times, means, np.array(times.threads, dtype=np.float64)[None])
+
+
+def fit_parts(times: PartTimes, means: Floats, capacity: Floats) -> tuple[Floats, Floats]:
+    """Parallel and serial seconds for each draw and part, by least squares of log time.
+
+    The parallel ones are divided by the capacity of each count: its threads, or what a machine has for each draw and
+    part, (draws · parts) × counts.
+    """
     draws, counts, parts = means.shape
     logs = np.log(np.maximum(means, LEAST_SECONDS)).transpose(0, 2, 1).reshape(draws * parts, counts)
-    threads = np.array(times.threads, dtype=np.float64)
-    columns = np.stack([1.0 / threads, np.ones_like(threads)], axis=-1)[None]
+    columns = np.stack([1.0 / capacity, np.ones_like(capacity)], axis=-1)
     weights = np.array(times.units, dtype=np.float64)
     coefficients = solve(logs, weights, lambda _: columns).coefficients.reshape(draws, parts, 2)
     return coefficients[..., 0], coefficients[..., 1]
@@ -149,21 +156,26 @@ def _fit_parts(times: PartTimes, means: Floats) -> tuple[Floats, Floats]:
 def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction:
     """Predict the step on some threads, with the noise that a mean of `units` new launches (or steps) has."""
     parts = laws.parallel / threads + laws.serial
-    seconds = float(parts.sum())
     draws = laws.parallel_draws / threads + laws.serial_draws
-    ratio = laws.times.plain_ratio
-    plain = None if ratio is None else seconds * ratio
-    if not laws.times.freedom:
+    return step_prediction(laws.times, threads, parts, draws, laws.noise / np.sqrt(units))
+
+
+def step_prediction(times: PartTimes, threads: int, parts: Floats, draws: Floats, noise: Floats) -> StepPrediction:
+    """The step that parts make up, with the interval that their draws (draws × parts) and the noise of new launches
+    have; without one where nothing is known of either."""
+    seconds = float(parts.sum())
+    plain = None if times.plain_ratio is None else seconds * times.plain_ratio
+    if not times.freedom:
         alone = tuple(
-            PartPrediction(name, Estimate(float(value))) for name, value in zip(laws.times.names, parts, strict=True)
+            PartPrediction(name, Estimate(float(value))) for name, value in zip(times.names, parts, strict=True)
         )
         return StepPrediction(threads, Estimate(seconds), plain, alone)
     lows, highs = np.quantile(draws, [LOW, HIGH], axis=0)
     predictions = tuple(
         PartPrediction(name, Estimate(float(value), float(min(low, value)), float(max(high, value))))
-        for name, value, low, high in zip(laws.times.names, parts, lows, highs, strict=True)
+        for name, value, low, high in zip(times.names, parts, lows, highs, strict=True)
     )
-    logs, noise = np.log(draws.sum(axis=1)), laws.noise / np.sqrt(units)
+    logs = np.log(draws.sum(axis=1))
     share = np.full(len(logs), 1.0 / len(logs))
     mixture = Mixture(logs, np.maximum(noise, 1e-15), share)
     low, high = (float(np.exp(mixture.quantile(level))) for level in (LOW, HIGH))

@@ -11,9 +11,9 @@ steps, and what differs between launches is not in them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from math import inf, sqrt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum, inf, sqrt
 from statistics import fmean, median, stdev
 
 import numpy as np
@@ -22,6 +22,7 @@ from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.estimates import student_t
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
+from scaling.analysis.ops.purposes import PURPOSES, Purpose
 from scaling.analysis.ops.traces import Trace, TracedStep, traces_by_point
 from scaling.errors import FitError
 from scaling.study.planning import Point
@@ -47,7 +48,7 @@ WHOLE_STEP = "whole step"
 
 @dataclass(frozen=True, slots=True)
 class OpShare:
-    """An op type in a profile: seconds and executions per step, and its share of all op time.
+    """An op type in a profile: seconds and executions per step, its share of all op time, and seconds by purpose.
 
     `least` and `most` are the shares it has in single launches, `reproducibility` is how far the share of a profile of
     as many launches may lie from this one, 95 times of 100; None with fewer than three.
@@ -61,6 +62,12 @@ class OpShare:
     least: float
     most: float
     reproducibility: float | None
+    purposes: Mapping[Purpose, float] = field(default_factory=dict, hash=False)
+
+    @property
+    def main_purpose(self) -> Purpose | None:
+        """What it is for most of the time; None where the traces do not tell."""
+        return max(self.purposes, key=lambda purpose: self.purposes[purpose], default=None)
 
     @property
     def share_uncertainty(self) -> float:
@@ -124,6 +131,19 @@ class Profile:
         return sum(op.share for op in self.ops if op.op_class == op_class)
 
     @property
+    def purpose_seconds(self) -> dict[Purpose, float] | None:
+        """Seconds per step for every purpose there is, in their usual order; None where the traces do not tell."""
+        seconds = {
+            purpose: fsum(op.purposes[purpose] for op in self.ops if purpose in op.purposes) for purpose in PURPOSES
+        }
+        return {purpose: total for purpose, total in seconds.items() if total} or None
+
+    def purpose_share(self, purpose: Purpose) -> float | None:
+        """The share of op time for a purpose; None where the traces do not tell."""
+        seconds = self.purpose_seconds
+        return None if seconds is None else seconds.get(purpose, 0.0) / self.op_seconds
+
+    @property
     def class_shares(self) -> dict[OpClass, float]:
         """The share of op time of every class, in the order of the paper, "other" last."""
         return {name: self.class_share(name) for name in CLASSES}
@@ -149,12 +169,13 @@ def profile(traces: Sequence[Trace]) -> Profile:
     launches = [launch_parts(trace) for trace in traces]
     parts = _mean(launches)
     executions = _mean([_executions(trace) for trace in traces])
+    purposes = _op_purposes(traces)
     shares, by_launch = _shares(parts), [_shares(launch) for launch in launches]
     ops = []
     for name, share in shares.items():
         single = [launch.get(name, 0.0) for launch in by_launch]
         spread = min(single), max(single), _reproducibility(single)
-        ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], *spread))
+        ops.append(OpShare(name, op_class(name), parts[name], share, executions[name], *spread, purposes[name]))
     plain = [median(trace.plain_step_seconds) for trace in traces if trace.plain_step_seconds]
     return Profile(
         point=first.point,
@@ -206,6 +227,21 @@ def step_parts(step: TracedStep) -> dict[str, float]:
 
 def _executions(trace: Trace) -> dict[str, float]:
     return _mean([_totals_by_op((op.type, float(op.executions)) for op in step.ops) for step in quiet_steps(trace)])
+
+
+def _op_purposes(traces: Sequence[Trace]) -> dict[str, dict[Purpose, float]]:
+    """Seconds per step of every op type by purpose; of none where a launch does not tell the purposes of its ops."""
+    by_op: dict[str, dict[Purpose, float]] = defaultdict(dict)
+    steps = [
+        (step, 1 / len(quiet) / len(traces)) for trace in traces for quiet in (quiet_steps(trace),) for step in quiet
+    ]
+    told = all(op.purpose is not None for step, _ in steps for op in step.ops)
+    for step, weight in steps if told else ():
+        for op in step.ops:
+            if op.purpose is not None:
+                seconds = by_op[one_name(op.type)]
+                seconds[op.purpose] = seconds.get(op.purpose, 0.0) + weight * op.seconds
+    return by_op
 
 
 def _totals_by_op(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -110,22 +110,33 @@ class RooflinePoint:
         return "compute" if self.intensity >= ridge else "memory"
 
 
-def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
-    """The ceilings by cores: the best that was measured on so many, whatever the other settings."""
-    best: dict[int, dict[str, tuple[float, bool]]] = {}
+# What an item of each workload that measures a ceiling is: a GFLOP, a MB.
+UNITS = {MATMUL: 1e9, STREAM: 1e6}
+
+
+def ceiling_rates(points: Iterable[Summary]) -> dict[int, dict[str, Summary]]:
+    """By cores and workload, the point that measured the best rate on so many, whatever the other settings."""
+    best: dict[int, dict[str, Summary]] = {}
     for summary in points:
-        workload = summary.point.workload
-        unit = {MATMUL: 1e9, STREAM: 1e6}.get(workload)
-        if unit and summary.rate:
+        if summary.point.workload in UNITS and summary.rate:
             rates = best.setdefault(summary.point.cores, {})
-            rate = summary.rate.value * unit, summary.valid
-            rates[workload] = max(rate, rates.get(workload, rate))
-    return {cores: _ceilings(cores, best[cores]) for cores in sorted(best)}
+            former = rates.setdefault(summary.point.workload, summary)
+            rates[summary.point.workload] = max(former, summary, key=_rate)
+    return {cores: best[cores] for cores in sorted(best)}
 
 
-def _ceilings(cores: int, rates: Mapping[str, tuple[float, bool]]) -> Ceilings:
-    flops, moved = (rates[name][0] if name in rates else None for name in (MATMUL, STREAM))
-    return Ceilings(cores, flops, moved, tuple(name for name, (_, valid) in sorted(rates.items()) if not valid))
+def _rate(summary: Summary) -> tuple[float, bool]:
+    return summary.rate.value if summary.rate else 0.0, summary.valid
+
+
+def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
+    """The ceilings by cores."""
+    return {cores: _ceilings(cores, best) for cores, best in ceiling_rates(points).items()}
+
+
+def _ceilings(cores: int, best: Mapping[str, Summary]) -> Ceilings:
+    flops, moved = (_rate(best[name])[0] * unit if name in best else None for name, unit in UNITS.items())
+    return Ceilings(cores, flops, moved, tuple(name for name, summary in sorted(best.items()) if not summary.valid))
 
 
 def roofline_points(

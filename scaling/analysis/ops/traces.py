@@ -1,4 +1,4 @@
-"""A traced run: step by step, how long each type of operation took and how often it ran. Pure values.
+"""A traced run: step by step, how long each type of operation took, for what, and how often it ran. Pure values.
 
 Read by the process that is measured, so nothing heavy is imported here.
 """
@@ -8,17 +8,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scaling.analysis.ops.purposes import Purpose
+
 if TYPE_CHECKING:
     from scaling.study.planning import Point
 
 
 @dataclass(frozen=True, slots=True)
 class OpTime:
-    """All executions of one op type in one step, their seconds summed; names that mean the same op are one type."""
+    """All executions of one op type for one purpose in one step, their seconds summed.
+
+    The purpose is None where the trace does not tell it, as traces of before there were purposes.
+    """
 
     type: str
     seconds: float
     executions: int
+    purpose: Purpose | None = None
 
 
 @dataclass(frozen=True, slots=True)

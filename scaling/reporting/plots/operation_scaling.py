@@ -202,8 +202,8 @@ def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
     scalings = sorted(result.scalings, key=lambda scaling: scaling.threading.profiles[0].point.mode != "train")
     caption = (
         "Time per step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
-        "dotted is what perfect scaling of the whole step would be. More threads do not help a part whose line "
-        "is flat."
+        "dotted is what perfect scaling of the whole step would be. Below a part is what it is for, most of its time. "
+        "More threads do not help a part whose line is flat."
     )
     return Drawing(caption, _threads_figure(scalings))
 
@@ -213,6 +213,13 @@ def heaviest(scaling: Scaling) -> list[int]:
     seconds = scaling.laws.times.means[-1]
     ranked = sorted(range(len(seconds)), key=lambda index: -seconds[index])
     return [index for index in ranked if seconds[index] >= LEAST_SHARE * seconds.sum()][:MOST_PARTS]
+
+
+def purpose_note(scaling: Scaling, name: str) -> str:
+    """A further line that says what an op is for on the most threads, where the traces tell it."""
+    purposes = {op.type: op.main_purpose for op in scaling.threading.profiles[-1].ops}
+    purpose = purposes.get(name)
+    return f"\n  {purpose}" if purpose else ""
 
 
 def _threads_figure(scalings: Sequence[Scaling]) -> Figure:
@@ -240,7 +247,8 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
     along = np.geomspace(threads[0], threads[-1], 30)
     for rank, index in enumerate(heaviest(scaling)):
         share_of_step = laws.times.means[-1][index] / laws.times.steps[-1]
-        label = f"{wrap(laws.times.names[index], 17.0, 1)} {share(share_of_step)}"
+        name = laws.times.names[index]
+        label = f"{wrap(name, 17.0, 1)} {share(share_of_step)}{purpose_note(scaling, name)}"
         axes.plot(along, laws.parallel[index] / along + laws.serial[index], color=colour(rank), linewidth=1.0)
         axes.plot(
             threads,

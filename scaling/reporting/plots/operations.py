@@ -79,8 +79,9 @@ def _launch_name(launch: Stationarity) -> str:
 
 
 def _stationarity_remark(launch: Stationarity) -> str:
-    drift = "" if launch.stationary or launch.drift is None else f", drift {100 * launch.drift:+.0f} %"
-    return f"spread {share(launch.coefficient_of_variation)}{drift}"
+    drift = "" if launch.stationary is not False or launch.drift is None else f", drift {100 * launch.drift:+.0f} %"
+    unknown = ", too few steps for a trend" if launch.stationary is None else ""
+    return f"spread {share(launch.coefficient_of_variation)}{drift}{unknown}"
 
 
 MOST_TYPES = 25

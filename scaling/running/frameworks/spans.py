@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from scaling.analysis.ops.purposes import Purpose, purpose_of
 from scaling.analysis.ops.traces import OpTime, TracedStep
 
 PICOSECONDS = 1e12
 
-OP_EVENT = re.compile(r"[^:]+:([A-Za-z_]\w*)")
+OP_EVENT = re.compile(r"([^:]+):([A-Za-z_]\w*)")
 
 # oneDNN's kernels are named after the op they carry out.
 ONEDNN = re.compile(r"_Mkl(Native)?(?=[A-Z])")
@@ -46,12 +47,17 @@ FUSED = {
 
 
 class Span(NamedTuple):
-    """Something that began and ended on a thread, in picoseconds of one clock."""
+    """Something that began and ended on a thread, in picoseconds of one clock; for an op, what it was for."""
 
     start: int
     end: int
     thread: int
     name: str
+    purpose: Purpose | None = None
+
+
+# The type and the purpose of an op.
+OpKey = tuple[str, Purpose | None]
 
 
 class Spans(NamedTuple):
@@ -82,22 +88,25 @@ def _by_step(steps: Sequence[Span], ordered: Sequence[Span]) -> dict[int, list[S
 
 
 def _traced_step(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> TracedStep:
-    times: dict[str, int] = defaultdict(int)
-    executions: dict[str, int] = defaultdict(int)
-    for name, own in own_times(ops):
-        times[name] += own
-        executions[name] += 1
+    times: dict[OpKey, int] = defaultdict(int)
+    executions: dict[OpKey, int] = defaultdict(int)
+    for key, own in own_times(ops):
+        times[key] += own
+        executions[key] += 1
     busy = busy_time(ops)
     return TracedStep(
         wall_seconds=_seconds(step.end - step.start),
-        ops=tuple(OpTime(name, _seconds(times[name]), executions[name]) for name in sorted(times)),
+        ops=tuple(
+            OpTime(key[0], _seconds(times[key]), executions[key], key[1])
+            for key in sorted(times, key=lambda key: (key[0], key[1] or ""))
+        ),
         overhead_seconds=_seconds(busy_time([*calls, *ops]) - busy),
         overlap_seconds=_seconds(sum(times.values()) - busy),
     )
 
 
-def own_times(ops: Iterable[Span]) -> Iterator[tuple[str, int]]:
-    """The name of every op with its own time: an op that runs others inside itself is not counted for theirs."""
+def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
+    """The key of every op with its own time: an op that runs others inside itself is not counted for theirs."""
     for thread in _by_thread(ops).values():
         own = [op.end - op.start for op in thread]
         around: list[int] = []
@@ -107,7 +116,7 @@ def own_times(ops: Iterable[Span]) -> Iterator[tuple[str, int]]:
             if around:
                 own[around[-1]] -= min(op.end, thread[around[-1]].end) - op.start
             around.append(number)
-        yield from ((op.name, time) for op, time in zip(thread, own, strict=True))
+        yield from (((op.name, op.purpose), time) for op, time in zip(thread, own, strict=True))
 
 
 def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
@@ -132,10 +141,13 @@ def _seconds(picoseconds: int) -> float:
     return round(picoseconds / PICOSECONDS, 9)
 
 
-def op_type(event: str) -> str | None:
-    """The type of the op whose execution an event is; None for an event that is no op."""
+def op_key(event: str) -> OpKey | None:
+    """The type and the purpose of the op whose execution an event is; None for an event that is no op."""
     match = OP_EVENT.fullmatch(event)
-    return one_type(match[1]) if match else None
+    if match is None:
+        return None
+    kernel = one_type(match[2])
+    return kernel, purpose_of(match[1], kernel)
 
 
 @cache

@@ -119,8 +119,12 @@ def _training(network: Any) -> Any:
 
     def train(inputs: Any, targets: Any) -> Any:
         with tf.GradientTape() as tape:
-            loss = network.loss(network.model(inputs, training=True), targets)
-        update(tape.gradient(loss, [variable.value for variable in variables]))
+            outputs = network.model(inputs, training=True)
+            with tf.name_scope("loss"):
+                loss = network.loss(outputs, targets)
+        gradients = tape.gradient(loss, [variable.value for variable in variables])
+        with tf.name_scope("optimizer"):
+            update(gradients)
         return loss
 
     return train

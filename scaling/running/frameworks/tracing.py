@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from scaling.analysis.ops.traces import TracedStep
-from scaling.running.frameworks.spans import Span, Spans, op_type, traced_steps
+from scaling.running.frameworks.spans import Span, Spans, op_key, traced_steps
 
 MARKER = "step"
 HOST = "/host:CPU"
@@ -86,15 +86,15 @@ class _Session:
 
 
 def _sort_events(plane: xplane_pb2.XPlane, named: dict[str, list[Span]], ops: list[Span]) -> None:
-    """Sort the events of a plane into lists: those with a name of their own, and ops under their type."""
+    """Sort the events of a plane into lists: those with a name of their own, and ops under their type and purpose."""
     names = {number: metadata.name for number, metadata in plane.event_metadata.items()}
-    types = {number: op_type(name) for number, name in names.items()}
+    keys = {number: op_key(name) for number, name in names.items()}
     for thread, line in enumerate(plane.lines):
         begun = line.timestamp_ns * 1000
         for event in line.events:
-            number = event.metadata_id
-            name = types[number] or names[number]
-            spans = ops if types[number] else named.get(name)
+            key = keys[event.metadata_id]
+            name, purpose = key or (names[event.metadata_id], None)
+            spans = ops if key else named.get(name)
             if spans is not None:
                 start = begun + event.offset_ps
-                spans.append(Span(start, start + event.duration_ps, thread, name))
+                spans.append(Span(start, start + event.duration_ps, thread, name, purpose))

@@ -1,9 +1,14 @@
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from scaling.analysis.operations import (
+    critical_score,
     cumulative_shares,
+    detectable_trend,
     loss_share,
     mode_pairs,
     notable,
@@ -13,6 +18,7 @@ from scaling.analysis.operations import (
     types_for,
 )
 from scaling.analysis.ops.profile import profile, profiles
+from scaling.analysis.ops.traces import OpTime
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 TAIL = {"MatMul": 0.5, "Mul": 0.3, "AddV2": 0.1, "Tanh": 0.095, "Exp": 0.005}
@@ -52,7 +58,28 @@ def test_steps_that_grow_longer_are_not_steady():
 
 def test_two_steps_have_no_trend():
     result = stationarity(trace(step({"MatMul": 1.0}), step({"MatMul": 2.0})))
-    assert (result.drift, result.p, result.stationary) == (None, None, True)
+    assert (result.drift, result.p, result.stationary) == (None, None, None)
+
+
+@pytest.mark.parametrize(("steps", "noise", "stationary"), [(5, 0.0001, None), (10, 0.002, True), (10, 0.02, None)])
+def test_steps_are_steady_only_where_they_are_enough_to_show_a_drift(steps, noise, stationary):
+    chance = random.Random(3)
+    result = stationarity(trace(*(step({"MatMul": 1 + chance.gauss(0, noise)}) for _ in range(steps))))
+    assert result.stationary is stationary
+    assert (result.steps_needed <= steps) == (stationary is True) or steps < 6
+
+
+@pytest.mark.parametrize("steps", [6, 10, 20, 40])
+def test_the_trend_said_to_be_detectable_is_found_nine_times_in_ten(steps):
+    rng = np.random.default_rng(7)
+    series = rng.standard_normal((300, steps)) + np.linspace(0, detectable_trend(steps), steps)
+    found = np.mean([kendalltau(range(steps), one).pvalue < 0.01 for one in series])
+    assert 0.83 < found < 0.97
+
+
+def test_fewer_than_six_steps_show_no_trend_however_clear():
+    assert critical_score(5) > 5 * 4 / 2
+    assert critical_score(6) == 6 * 5 / 2
 
 
 def test_training_is_held_against_inference_of_the_same_network_on_as_many_threads():
@@ -77,6 +104,13 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_where_they_scale_wor
     one, _, four = profiles(amdahl_traces())
     assert four.class_share("optimisation") > one.class_share("optimisation")
     assert loss_share(four) > loss_share(one) > 0
+    assert four.purpose_share("optimizer") > one.purpose_share("optimizer") > 0
+
+
+def test_the_loss_is_unknown_where_a_trace_does_not_tell_purposes():
+    without = replace(step({"MatMul": 1.0}), ops=(OpTime("CTCLoss", 1.0, 1),))
+    assert loss_share(profile([trace(without)])) is None
+    assert loss_share(profile([trace(step({"MatMul": 1.0})), trace(without)])) is None
 
 
 def test_time_outside_ops_is_split_into_overhead_and_unexplained():

@@ -61,3 +61,38 @@ def test_a_folder_without_a_network_achieves_nothing(tmp_path):
     completed = scaling("workloads", folder)
     assert completed.returncode == 2
     assert completed.stderr.startswith(f"scaling: no network was measured in {folder}; there are alexnet")
+
+
+CEILINGS = SMALL.parent / "ceilings-sixteen"
+
+
+@pytest.fixture
+def autoenc_on_sixteen(tmp_path):
+    """The profiles of one network on the machine whose ceilings are stored."""
+    lines = (SMALL.parent / "profiles-sixteen" / "traces.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "traces.jsonl").write_text("".join(line for line in lines if '"workload":"autoenc"' in line))
+    return tmp_path
+
+
+def test_steps_on_another_machine_are_predicted_from_the_ceilings_of_both(autoenc_on_sixteen):
+    """Here the other machine is the same one, so that only the noise of its own laws is left."""
+    options = ("--predict", "16,32", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", autoenc_on_sixteen)
+    facts = json.loads(scaling("profile", autoenc_on_sixteen, *options, "--json").stdout)["analysis"]["other_machine"]
+    assert [one["name"] for one in facts["predictions"]] == ["autoenc train", "autoenc infer"]
+    assert all(abs(one["error"]) < 0.2 and one["inside"] for one in facts["predictions"])
+    assert ["on 32 cores, only on 1, 2, 4, 8, 16" in sentence for sentence in facts["refused"]] == [True, True]
+
+
+def test_another_size_than_was_measured_there_is_refused(autoenc_on_sixteen, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other") / "traces.jsonl"
+    text = (autoenc_on_sixteen / "traces.jsonl").read_text()
+    other.write_text(text.replace('"size":"published"', '"size":"small"'))
+    options = ("--predict", "2", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", other.parent)
+    refusal = "it was profiled at size published with 128 items, and measured at size small with 128 items"
+    assert refusal in scaling("profile", autoenc_on_sixteen, *options).stderr
+
+
+@pytest.mark.parametrize("options", [("--on-machine", CEILINGS), ("--ceilings", CEILINGS, "--predict", "2")])
+def test_a_prediction_of_another_machine_wants_both_ceilings_and_threads(options):
+    completed = scaling("profile", SMALL, *options)
+    assert (completed.returncode, "give all three" in completed.stderr) == (2, True)

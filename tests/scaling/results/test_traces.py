@@ -34,12 +34,13 @@ FAILED = TracedRow(
 )
 
 seconds = st.floats(min_value=0, max_value=1e6)
-op_times = st.builds(OpTime, st.text(min_size=1, max_size=5), seconds, st.integers(1, 10**6))
+purposes = st.sampled_from([None, "loss", "attention"])
+op_times = st.builds(OpTime, st.text(min_size=1, max_size=5), seconds, st.integers(1, 10**6), purposes)
 steps = st.builds(
     TracedStep,
     st.floats(min_value=1e-9, max_value=1e6),
-    st.lists(op_times, max_size=4, unique_by=lambda op: op.type).map(
-        lambda ops: tuple(sorted(ops, key=lambda op: op.type))
+    st.lists(op_times, max_size=4, unique_by=lambda op: (op.type, op.purpose)).map(
+        lambda ops: tuple(sorted(ops, key=lambda op: (op.type, str(op.purpose))))
     ),
     seconds,
     seconds,
@@ -53,6 +54,12 @@ def test_a_traced_run_reads_back_as_it_was_written(made):
     line = traced_row_to_json(traced)
     assert "\n" not in line
     assert traced_row_from_json(line) == traced
+
+
+def test_a_line_of_before_ops_had_purposes_reads_as_without():
+    facts = json.loads(traced_row_to_json(TRACED))
+    del facts["traced"]["purposes"]
+    assert traced_row_from_json(json.dumps(facts)) == TRACED
 
 
 def test_a_run_that_failed_reads_back_with_its_reason():

@@ -3,13 +3,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
-from scaling.running.frameworks.spans import FUSED, Span, Spans, busy_time, op_type, own_times, traced_steps
+from scaling.running.frameworks.spans import FUSED, Span, Spans, busy_time, op_key, own_times, traced_steps
 
 SECOND = 10**12
 
 
 def span(start: float, end: float, name: str = "Mul", thread: int = 0) -> Span:
     return Span(int(start * SECOND), int(end * SECOND), thread, name)
+
+
+def op_type(event: str) -> str | None:
+    key = op_key(event)
+    return key and key[0]
 
 
 def only_step(ops: list[Span], calls: tuple[Span, ...] = (span(1, 9, "train"),)) -> TracedStep:
@@ -29,6 +34,11 @@ def test_ops_overhead_and_unexplained_are_all_of_a_step():
 def test_executions_of_a_type_are_summed_and_counted():
     step = only_step([span(2, 3, "Mul"), span(3, 5, "Add"), span(6, 8, "Mul")])
     assert step.ops == (OpTime("Add", 2, 1), OpTime("Mul", 3, 2))
+
+
+def test_executions_of_a_type_for_another_purpose_are_counted_apart():
+    loss, dense = (span(start, start + 1)._replace(purpose=name) for start, name in ((2, "loss"), (4, "dense layers")))
+    assert only_step([loss, dense]).ops == (OpTime("Mul", 1, 1, "dense layers"), OpTime("Mul", 1, 1, "loss"))
 
 
 def test_ops_that_run_at_the_same_time_never_make_more_than_the_wall_time():

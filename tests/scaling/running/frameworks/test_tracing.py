@@ -1,12 +1,14 @@
 """Tracing on real networks; each trap of TensorFlow's tracer that would spoil a profile has its test."""
 
 import tempfile
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
+from scaling.analysis.ops.profile import profile
 from scaling.machine.sysfs import read_topology
 from scaling.results.traces import TracedRow, trace_of
 from scaling.running.frameworks import tracing
@@ -41,8 +43,15 @@ def tiny_step(calls: list[int]):
     return step
 
 
-def executions(made: TracedRow) -> list[dict[str, int]]:
-    return [{op.type: op.executions for op in step.ops} for step in made.steps]
+def executions(made: TracedRow) -> list[Counter[str]]:
+    """How often each op type ran in each step, whatever for."""
+    counts = []
+    for step in made.steps:
+        counter: Counter[str] = Counter()
+        for op in step.ops:
+            counter[op.type] += op.executions
+        counts.append(counter)
+    return counts
 
 
 def test_a_step_is_called_once_to_be_built_and_first_and_last_are_dropped():
@@ -109,6 +118,23 @@ def test_a_late_step_has_every_op_of_an_early_one(name):
     assert len(counts) == 30
     assert counts[2] == counts[29]
     assert sum(counts[2].values()) > 200
+
+
+@pytest.mark.parametrize(
+    ("name", "purposes"),
+    [
+        ("autoenc", {"dense layers", "loss", "optimizer"}),
+        ("seq2seq", {"recurrent layers", "attention", "embedding", "dense layers", "loss", "optimizer"}),
+        ("speech", {"recurrent layers", "dense layers", "optimizer"}),
+    ],
+)
+def test_the_scopes_of_the_graph_tell_what_ops_are_for(name, purposes):
+    made = forked()[name]
+    step = profile([trace_of(made)])
+    assert step.purpose_seconds.keys() >= purposes
+    assert sum(step.purpose_seconds.values()) == pytest.approx(step.op_seconds)
+    assert {op.purpose for op in made.steps[0].ops if "Apply" in op.type} == {"optimizer"}
+    assert step.purpose_seconds.get("other", 0.0) < 0.2 * step.op_seconds
 
 
 @pytest.mark.parametrize("onednn", ["0", "1"])
