@@ -96,8 +96,9 @@ def look_up(table: Any, rows: Any) -> Any:
     @tf.custom_gradient
     def gather(values: Any) -> Any:
         def gradient(upstream: Any) -> Any:
-            updates = tf.reshape(upstream, (-1, values.shape[-1]))
-            return tf.scatter_nd(tf.reshape(rows, (-1, 1)), updates, values.shape)
+            with tf.name_scope("embedding"):
+                updates = tf.reshape(upstream, (-1, values.shape[-1]))
+                return tf.scatter_nd(tf.reshape(rows, (-1, 1)), updates, values.shape)
 
         return tf.gather(values, rows), gradient
 
@@ -105,7 +106,7 @@ def look_up(table: Any, rows: Any) -> Any:
 
 
 def ctc_losses(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any, blank: int) -> Any:
-    """CTC losses [B] of scores [B, T, classes]; frames and labels [B, L] have their numbers apart.
+    """CTC losses [B] of scores [B, T, classes], the blank last; frames and labels [B, L] have their numbers apart.
 
     TensorFlow's CTCLoss kernel, as in Fathom, is only to be had with sparse labels: with dense ones, as Keras gives
     them, TensorFlow runs a loop of many small operations over the frames. XLA has no such kernel.
@@ -116,4 +117,5 @@ def ctc_losses(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any,
 
     where = tf.where(tf.sequence_mask(label_lengths, labels.shape[1]))
     sparse = tf.SparseTensor(where, tf.gather_nd(labels, where), tf.shape(labels, tf.int64))
-    return tf.nn.ctc_loss(sparse, scores, None, frame_lengths, logits_time_major=False, blank_index=blank)
+    # The later interface of the same kernel hides it in a function, whose operations lose the scope of the loss.
+    return tf.compat.v1.nn.ctc_loss(sparse, scores, frame_lengths, time_major=False)

@@ -66,13 +66,15 @@ class Memory(layers.Layer):
         sentences = self.embed(stories, table) + ops.concatenate(self.times, axis=1)
         state = self.embed(queries, table[:, :WIDTH])
         for keys, values in pairwise(ops.split(sentences, HOPS + 1, axis=-1)):
-            state = state + read(state, keys, values, filled)
+            with keras.name_scope("attention"):
+                state = state + read(state, keys, values, filled)
         return ops.matmul(state, ops.transpose(table[:, -WIDTH:]))
 
     def embed(self, sentences, table):
         """Sentences as the weighted sums of their words' rows in tables side by side: (…, 6) to (…, tables · 20)."""
         positions = np.tile(self.positions, (1, table.shape[1] // WIDTH))
-        return ops.sum(kernels.look_up(table, sentences) * positions, axis=-2)
+        with keras.name_scope("embedding"):
+            return ops.sum(kernels.look_up(table, sentences) * positions, axis=-2)
 
 
 def read(state: Any, keys: Any, values: Any, filled: Any) -> Any:

@@ -165,7 +165,7 @@ def step_prediction(times: PartTimes, threads: int, parts: Floats, draws: Floats
     have; without one where nothing is known of either."""
     seconds = float(parts.sum())
     plain = None if times.plain_ratio is None else seconds * times.plain_ratio
-    if not times.freedom:
+    if not times.freedom and not np.ptp(draws, axis=0).any():
         alone = tuple(
             PartPrediction(name, Estimate(float(value))) for name, value in zip(times.names, parts, strict=True)
         )

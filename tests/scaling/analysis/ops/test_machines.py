@@ -131,3 +131,10 @@ def test_a_plain_measurement_is_held_against_a_plain_step(traced, error):
     one = ElsewherePrediction("pretend", predicted, MeasuredStep(seconds_on(LARGE, 4), traced, {}))
     assert one.error == pytest.approx(error, abs=0.01)
     assert one.inside is traced
+
+
+def test_one_step_of_each_count_has_the_interval_of_the_ceilings():
+    traces = [trace(step(parts_on(SMALL, threads), overhead_on(SMALL)), threads=threads) for threads in (1, 2)]
+    laws = ceiling_laws(part_times(traces), speeds(SMALL, 0.05))
+    predicted = predict_elsewhere(laws, speeds(LARGE, 0.05), 16).seconds
+    assert predicted.low < 0.95 * predicted.value < predicted.value < 1.05 * predicted.value < predicted.high

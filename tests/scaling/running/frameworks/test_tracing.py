@@ -125,7 +125,8 @@ def test_a_late_step_has_every_op_of_an_early_one(name):
     [
         ("autoenc", {"dense layers", "loss", "optimizer"}),
         ("seq2seq", {"recurrent layers", "attention", "embedding", "dense layers", "loss", "optimizer"}),
-        ("speech", {"recurrent layers", "dense layers", "optimizer"}),
+        ("speech", {"recurrent layers", "dense layers", "loss", "optimizer"}),
+        ("memnet", {"embedding", "attention", "loss", "optimizer"}),
     ],
 )
 def test_the_scopes_of_the_graph_tell_what_ops_are_for(name, purposes):
@@ -133,7 +134,9 @@ def test_the_scopes_of_the_graph_tell_what_ops_are_for(name, purposes):
     step = profile([trace_of(made)])
     assert step.purpose_seconds.keys() >= purposes
     assert sum(step.purpose_seconds.values()) == pytest.approx(step.op_seconds)
-    assert {op.purpose for op in made.steps[0].ops if "Apply" in op.type} == {"optimizer"}
+    told = {op.type: op.purpose for op in made.steps[0].ops}
+    assert {purpose for name, purpose in told.items() if "Apply" in name} == {"optimizer"}
+    assert told.get("CTCLoss", "loss") == "loss"
     assert step.purpose_seconds.get("other", 0.0) < 0.2 * step.op_seconds
 
 
