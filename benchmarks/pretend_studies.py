@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from pathlib import Path
 
-from benchmarks.shared.machines import HOST, row
+from benchmarks.shared.machines import HOST, old_settings, row
 from scaling.analysis.laws import scaled_speedup
 from scaling.machine.topology import CpuMasks, Topology, topology
 from scaling.results.rows import Row, row_to_json
@@ -111,7 +111,7 @@ def _serial(network: Network, point: Point) -> float:
 def rows(study: Study, runs: Iterable[Run]) -> Iterator[Row]:
     """Every run of a study as a row of its own."""
     for run in runs:
-        chance = random.Random(f"{study.name} {run.key}")
+        chance = random.Random(f"{study.name} {old_settings(run)}")
         seconds = step_seconds(NETWORKS[run.point.workload], run) * exp(chance.gauss(0.0, NOISE))
         steps = tuple(seconds * exp(chance.gauss(0.0, NOISE / 4)) for _ in range(STEPS))
         items = 32 * (run.point.cores if run.point.scale == "weak" else 1)

@@ -58,7 +58,12 @@ def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1
 
 def launch_chance(run: Run, seed: object = "") -> random.Random:
     """The chance of a launch: the same for the same launch, whatever settings points have learnt to have since."""
-    return random.Random(f"{seed}{run.key} {run.seed}".replace(", quota=None", ""))
+    return random.Random(f"{seed}{old_settings(run)} {run.seed}".replace(", quota=None", ""))
+
+
+def old_settings(run: Run) -> str:
+    """The key of a run without the settings that points have learnt to have, as long as they are the usual ones."""
+    return str(run.key).replace(", data='fixed', pipeline_threads=None", "")
 
 
 class AmdahlMachine:

@@ -353,7 +353,9 @@ def _varying_settings(points: Collection[Point]) -> list[str]:
 
 def _settings_name(point: Point, varied: list[str]) -> str:
     """'alexnet train compact', and whatever else tells it from its neighbours."""
-    return " ".join([point.subject, point.placement, *(f"{name}={getattr(point, name)}" for name in varied)])
+    settings = {name: getattr(point, name) for name in varied}
+    told = (f"{name}={value}" for name, value in settings.items() if value is not None)
+    return " ".join([point.subject, point.placement, *told])
 
 
 def _with_smt(settings: Point, name: str, launches: list[Launch]) -> list[Series]:

@@ -44,7 +44,8 @@ class Launch:
     disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. That of a program
     may be a `whole_process`, from start to exit. One that is not `witnessed` is of another tool's file, which says
     nothing but its time. `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc`
-    its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it.
+    its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it,
+    `pipeline_share` the share of its CPU time that its input pipeline took.
     `slow_core` is by how much one of the cores it ran on was slower than others whenever it was used alone.
     """
 
@@ -71,6 +72,7 @@ class Launch:
     peak_memory_bytes: int | None = None
     step_times: StepTimes | None = None
     throttled_share: float | None = None
+    pipeline_share: float | None = None
     cpus: CpuSet = frozenset()
     slow_core: float = 0.0
 
@@ -193,6 +195,13 @@ class Summary:
     def throttled_share(self) -> float | None:
         """The share of the periods of its CPU quota in which it ran into it, over launches; None without a quota."""
         known = [launch.throttled_share for launch in self.used if launch.throttled_share is not None]
+        return fmean(known) if known else None
+
+    @property
+    def pipeline_share(self) -> float | None:
+        """The share of its CPU time that its pipeline took, over all launches; None without a pipeline."""
+        launches = (*self.used, *self.disturbed)
+        known = [launch.pipeline_share for launch in launches if launch.pipeline_share is not None]
         return fmean(known) if known else None
 
     @property
@@ -516,6 +525,8 @@ def table_order(point: Point) -> tuple[object, ...]:
         point.device,
         point.jit,
         point.memory,
+        point.data,
+        *_numbers_first(point.pipeline_threads or 0),
     )
     return (*series, *rest, point.cores)
 

@@ -28,8 +28,10 @@ class Witness:
     busy_threads: int | None = None
     intra_pool: int | None = None
     inter_pool: int | None = None
+    pipeline_pool: int | None = None
     cpus_visited: str | None = None
     cpu_seconds: float | None = None
+    pipeline_cpu_seconds: float | None = None
     run_queue_wait_seconds: float | None = None
     busy_seconds: float | None = None
     sibling_busy_seconds: float | None = None
@@ -122,11 +124,12 @@ def _waiting(witness: Witness, circumstances: Circumstances) -> float | None:
 
 
 def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | None:
-    """How much more CPU time a run with a fixed number of threads used than those threads could."""
+    """How much more CPU time a run with a fixed number of threads used than those threads could, its pipeline apart."""
     if not circumstances.intra or not circumstances.inter or witness.cpu_seconds is None:
         return None
     could = circumstances.run_seconds * circumstances.intra * circumstances.inter
-    return (witness.cpu_seconds - SLACK_SECONDS) / could - 1
+    used = witness.cpu_seconds - (witness.pipeline_cpu_seconds or 0.0)
+    return (used - SLACK_SECONDS) / could - 1
 
 
 @lru_cache(4096)

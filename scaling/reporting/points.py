@@ -49,6 +49,8 @@ USUAL = {
     "placement": "compact",
     "quota": None,
     "items": "default",
+    "data": "fixed",
+    "pipeline_threads": None,
     "intra": "auto",
     "inter": "auto",
 }
@@ -77,12 +79,14 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     unusual = unusual_settings([point.summary.point for point in points])
     smt = any(point.smt_yield for point in points)
     quota = any(point.summary.point.quota is not None for point in points)
+    pipeline = any(point.summary.pipeline_share is not None for point in points)
     rows = [
         (
             *setting_cells(point.summary.point, unusual),
             *_figure_cells(point),
             *(_smt_cells(point) if smt else []),
-            *([_throttled_cell(point.summary)] if quota else []),
+            *([_share_cell(point.summary.throttled_share)] if quota else []),
+            *([_share_cell(point.summary.pipeline_share)] if pipeline else []),
             _launches(point),
             _verdict(point),
         )
@@ -90,13 +94,17 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     ]
     speedup = ">scaled speedup" if all(point.summary.point.scale == "weak" for point in points) else ">speedup"
     figures = (">cores", ">step", ">±", ">items/s", speedup, "95 %", ">efficiency", "95 %")
-    further = [*(SMT_COLUMNS if smt else ()), *([">throttled"] if quota else [])]
+    further = [
+        *(SMT_COLUMNS if smt else ()),
+        *([">throttled"] if quota else []),
+        *([">pipeline CPU"] if pipeline else []),
+    ]
     return Table(("workload", *unusual, *figures, *further, ">launches", "verdict"), rows)
 
 
-def _throttled_cell(summary: Summary) -> str:
-    """The share of the periods of its CPU quota in which a point was stopped."""
-    return "-" if summary.throttled_share is None else share(summary.throttled_share)
+def _share_cell(ratio: float | None) -> str:
+    """The share of a quota's periods in which a point was stopped, or of its CPU time that its pipeline took."""
+    return "-" if ratio is None else share(ratio)
 
 
 def quota_sentence(points: Iterable[Point]) -> str | None:
@@ -409,6 +417,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "items_per_step": summary.items,
         "peak_memory_bytes": summary.peak_memory_bytes,
         "throttled_share": summary.throttled_share,
+        "pipeline_share": summary.pipeline_share,
         **_estimate_facts("step_seconds", summary.step),
         **{key: end for name, level in QUANTILES.items() for key, end in _quantile_facts(name, summary, level).items()},
         **_estimate_facts("items_per_second", summary.rate),
@@ -527,9 +536,9 @@ def series_words(point: Point) -> str:
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [f"quota {point.quota:g}"] if point.quota is not None else []
     settings += [
-        f"{name} {value}"
-        for name in ("items", "intra", "inter")
-        if (value := getattr(point, name)) not in ("auto", "default")
+        f"{name.replace('_', ' ')} {value}"
+        for name in ("items", "data", "pipeline_threads", "intra", "inter")
+        if (value := getattr(point, name)) not in ("auto", "default", "fixed", None)
     ]
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
     return " ".join(filter(None, [point.subject, *placement, *settings]))

@@ -77,6 +77,8 @@ SETTINGS: Fields = {
     "intra": int | str,
     "inter": int | str,
     "quota": NUMBER,
+    "data": str,
+    "pipeline_threads": int | str | None,
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
@@ -91,7 +93,7 @@ MEASURED_POINT = _record(
     "MeasuredPoint",
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
-    {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "decomposition": LOSSES | None},
+    {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "pipeline_share": NUMBER, "decomposition": LOSSES | None},
     _estimates(*QUANTILES),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     _estimates("common_speedup", "common_efficiency"),

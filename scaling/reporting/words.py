@@ -22,6 +22,8 @@ def point_words(point: Point) -> str:
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"quota {point.quota:g}"] if point.quota is not None else []
     words += [f"items {point.items}"] if point.items != "default" else []
+    words += [f"data {point.data}"] if point.data != "fixed" else []
+    words += [f"pipeline threads {point.pipeline_threads}"] if point.pipeline_threads is not None else []
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []
     return ", ".join(words)

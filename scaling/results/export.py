@@ -322,10 +322,12 @@ def _flat(row: Row) -> dict[str, Any]:
 @lru_cache(2**16)
 def _flat_point(point: Point) -> dict[str, Any]:
     requested = {"items": point.items, "intra": point.intra, "inter": point.inter}
+    requested |= {"pipeline_threads": point.pipeline_threads} if point.pipeline_threads is not None else {}
     return {
         **_values(point),
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
+        "pipeline_threads": point.pipeline_pool,
         **{f"asked_{name}": str(value) for name, value in requested.items()},
     }
 
@@ -349,6 +351,8 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     """The facts of a row, as a line of `rows.jsonl` has them, from a line of the table."""
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
     requested = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
+    if flat.get("asked_pipeline_threads"):
+        requested["pipeline_threads"] = _number_or_word(flat["asked_pipeline_threads"])
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
     cohort = {"name": flat.get("cohort"), "members": flat.get("cohort_members")}
     sections = {field.name: flat.get(f"{field.name}_seconds") for field in fields(Sections)}
@@ -359,6 +363,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             # Those with a default are newer than some exports.
             **{field.name: flat[field.name] for field in fields(Point) if field.default is MISSING},
             "quota": flat.get("quota"),
+            "data": flat.get("data") or "fixed",
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,

@@ -243,12 +243,14 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
     requested = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
+    requested |= {"pipeline_threads": point.pipeline_threads} if point.pipeline_threads is not None else {}
     requested |= {"traced": run.traced} if run.traced is not None else {}
     return {
         **asdict(point),
         "items": items_per_step,
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
+        "pipeline_threads": point.pipeline_pool,
         "cpus": run.cpus,
         "launch": run.launch,
         "seed": run.seed,
@@ -264,6 +266,7 @@ class _Requested(TypedDict, total=False):
     items: Any
     intra: Any
     inter: Any
+    pipeline_threads: Any
     steps: PositiveCount | None
     traced: PositiveCount | None
 
@@ -292,6 +295,8 @@ class _RunFacts(TypedDict):
     intra: NotRequired[Any]
     inter: NotRequired[Any]
     quota: NotRequired[Any]
+    data: NotRequired[Any]
+    pipeline_threads: NotRequired[Any]
 
 
 def _run(facts: _RunFacts) -> Run:
@@ -425,6 +430,7 @@ class _RequestedPart(_Part):
     items: Any = MISSING
     intra: Any = MISSING
     inter: Any = MISSING
+    pipeline_threads: Any = MISSING
     steps: Annotated[int, msgspec.Meta(ge=1)] | None = None
     traced: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
@@ -445,6 +451,8 @@ class _RunPart(_Part, kw_only=True):
     intra: Any = MISSING
     inter: Any = MISSING
     quota: Any = MISSING
+    data: Any = MISSING
+    pipeline_threads: Any = MISSING
     cpus: msgspec.Raw
     launch: Annotated[int, msgspec.Meta(ge=1)]
     seed: int
@@ -523,9 +531,10 @@ def _run_of_part(run: _RunPart) -> Run:
     items = run.items if asked.items is MISSING else asked.items
     intra = run.intra if asked.intra is MISSING else asked.intra
     inter = run.inter if asked.inter is MISSING else asked.inter
+    pipeline_threads = run.pipeline_threads if asked.pipeline_threads is MISSING else asked.pipeline_threads
     point = _point(
         *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
-        *(run.placement, run.memory, intra, inter, run.quota),
+        *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads),
     )
     cpus, cohort = _read_cpus(bytes(run.cpus)), _read_cohort(bytes(run.cohort))
     return Run(point, cpus, run.launch, run.seed, run.start, asked.steps, asked.traced, cohort)
@@ -654,6 +663,7 @@ def launch_of(row: Row) -> Launch:
         peak_memory_bytes=witness.max_rss_bytes,
         step_times=step_times(steps),
         throttled_share=_throttled_share(row),
+        pipeline_share=_pipeline_share(row),
         cpus=cpus,
     )
 
@@ -681,6 +691,11 @@ def _throttled_share(row: Row) -> float | None:
     if row.run.point.quota is None or throttled is None or not periods:
         return None
     return throttled / periods
+
+
+def _pipeline_share(row: Row) -> float | None:
+    """The share of a run's CPU time that its input pipeline took; None where it had none."""
+    return _rate(row.witness.pipeline_cpu_seconds, row.witness.cpu_seconds)
 
 
 def _is_whole_process(row: Row) -> bool:

@@ -8,7 +8,7 @@ Imports nothing heavy: the worker pays for it at every start.
 import os
 import resource
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,8 +101,10 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters) -> Reading:
     )
 
 
-def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> dict[str, Any]:
-    """What happened between two readings, under the names a row has."""
+def witness(
+    before: Reading, after: Reading, visits: Visits, cpus: CpuSet, pipeline: Collection[int] = ()
+) -> dict[str, Any]:
+    """What happened between two readings, under the names a row has; of a pipeline's threads by their numbers."""
     used = {thread: ran - before.waits.get(thread, (0, 0))[0] for thread, (ran, _) in after.waits.items()}
     busiest = max(used.values(), default=0)
     busy = [thread for thread, ran in used.items() if ran > 0 and ran >= BUSY_SHARE * busiest]
@@ -113,6 +115,7 @@ def witness(before: Reading, after: Reading, visits: Visits, cpus: CpuSet) -> di
         "busy_threads": len(busy),
         "cpus_visited": format_list(visited),
         "cpu_seconds": after.cpu_seconds - before.cpu_seconds,
+        "pipeline_cpu_seconds": sum(used.get(thread, 0) for thread in pipeline) / 1e9 if pipeline and used else None,
         "run_queue_wait_seconds": waited / 1e9,
         "busy_seconds": _tick_seconds(before.busy_ticks, after.busy_ticks),
         "sibling_busy_seconds": _tick_seconds(before.sibling_busy_ticks, after.sibling_busy_ticks),

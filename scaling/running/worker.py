@@ -131,7 +131,8 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     is_program = hasattr(workload, "executions")
     first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
-    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware)
+    pipeline = framework.pipeline_threads() if framework else frozenset()
+    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware, pipeline)
     if request.takes_turns:
         measured = _take_turns(workload, steps, cpu_sets, pipes)
     elif is_program:
@@ -182,7 +183,9 @@ def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: R
     """The workload; the step of a network is compiled by its framework."""
     workload = factory(setting, **request.workload.options)
     if _is_network(workload):
-        return framework.compile_step(workload, setting.mode, request.jit)
+        return framework.compile_step(workload, setting.mode, request.jit, setting.data, setting.pipeline_threads)
+    if setting.data != "fixed":
+        raise TypeError(f"data = {setting.data!r} is for networks, and this workload takes its steps by itself")
     if request.traced:
         raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
     return workload
@@ -200,11 +203,17 @@ def _take_first_step(
 
 
 class RunCpus(NamedTuple):
-    """The CPUs of a run, those that share a core with them, and the counters of what it executes there."""
+    """The CPUs of a run, those that share a core with them, the counters of what it executes there, and the threads of
+    its input pipeline."""
 
     cpus: frozenset[int]
     siblings: frozenset[int]
     hardware: HardwareCounters
+    pipeline: frozenset[int] = frozenset()
+
+    def read(self) -> witness.Reading:
+        """The counters now."""
+        return witness.read(self.cpus, self.siblings, self.hardware)
 
 
 class Measured(NamedTuple):
@@ -224,7 +233,7 @@ class Measured(NamedTuple):
 def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: RunCpus) -> Measured:
     """Take steps until there are enough."""
     visits = witness.Visits()
-    before = witness.read(*cpu_sets)
+    before = cpu_sets.read()
     start = time.perf_counter()
     check_at, ended_by = 1, None
     while ended_by is None:
@@ -235,8 +244,13 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
             ended_by = stop_reason(steps, elapsed, limits)
             check_at = next_check(len(steps))
     seconds = time.perf_counter() - start
-    counters = witness.witness(before, witness.read(*cpu_sets), visits, cpu_sets.cpus)
+    counters = _witness(before, cpu_sets, visits)
     return Measured(steps, [], ended_by, seconds, seconds, counters)
+
+
+def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits) -> dict[str, Any]:
+    """What has happened since a reading."""
+    return witness.witness(before, cpu_sets.read(), visits, cpu_sets.cpus, cpu_sets.pipeline)
 
 
 def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
@@ -281,14 +295,14 @@ def _take_turn(
     while time.perf_counter() - start < settle:
         steps += _time_step(workload.step)
     unsettled = len(steps) - earlier
-    before = witness.read(*cpu_sets)
+    before = cpu_sets.read()
     start = time.perf_counter()
     elapsed = 0.0
     while elapsed < request.seconds:
         steps += _time_step(workload.step)
         visits.look()
         elapsed = time.perf_counter() - start
-    counters = witness.witness(before, witness.read(*cpu_sets), visits, cpu_sets.cpus)
+    counters = _witness(before, cpu_sets, visits)
     return _turn(request.round, len(steps) - earlier, unsettled, elapsed, counters), counters
 
 
@@ -299,11 +313,11 @@ def _take_program_turn(workload: Any, round_number: int, cpu_sets: RunCpus) -> t
     seconds = 0.0
     for _ in range(workload.executions if round_number != WARMUP_ROUND else 0):
         workload.prepare_execution()
-        before = witness.read(*cpu_sets)
+        before = cpu_sets.read()
         start = time.perf_counter()
         steps += _time_step(workload.step)
         seconds += time.perf_counter() - start
-        seen = witness.witness(before, witness.read(*cpu_sets), witness.Visits(), cpu_sets.cpus)
+        seen = _witness(before, cpu_sets, witness.Visits())
         parts.append({**seen, **_program_counters(workload)})
     counters = witness.total(parts)
     return _turn(round_number, len(steps), 0, seconds, counters), steps, counters

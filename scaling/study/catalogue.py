@@ -14,7 +14,7 @@ from scaling.errors import StudyError
 from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.programs import Program
 from scaling.study.spec import Study
-from scaling.study.workload import Command, Entry, Named, OwnFile, check_workload, workload
+from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped, and something must be left.
 LEAST_TRACED_STEPS = 3
@@ -91,6 +91,11 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
         _check_program(program, catalogue)
     for text in study.workloads:
         parsed = check_workload(text, catalogue)
+        if study.data != ("fixed",) and _is_no_network(parsed, catalogue):
+            raise StudyError(
+                f"workload '{text}': it is no network and has no batches, so data cannot be {list(study.data)}; leave "
+                f"data out, or leave '{text}' out"
+            )
         if isinstance(parsed, Named) and study.jit:
             _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
@@ -127,6 +132,11 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
             f"study '{study.name}': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled; "
             "set jit = false"
         )
+    if study.data != ("fixed",):
+        raise StudyError(
+            f"study '{study.name}': a step has the same operations whatever it is fed with, so data = "
+            f"{list(study.data)} cannot be profiled; leave data out"
+        )
     if steps < LEAST_TRACED_STEPS:
         raise StudyError(
             f"--steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
@@ -134,16 +144,17 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
     if study.programs:
         raise StudyError(f"program '{study.programs[0].name}': it is no network, so there are no operations to profile")
     for text in study.workloads:
-        parsed = workload(text)
-        without_ops = isinstance(parsed, Command) or (
-            isinstance(parsed, Named) and catalogue[parsed.name].layers is None
-        )
-        if without_ops:
+        if _is_no_network(workload(text), catalogue):
             networks = ", ".join(name for name, entry in catalogue.items() if entry.layers is not None)
             raise StudyError(
                 f"workload '{text}': it is no network, so there are no operations to profile; there are {networks}, "
                 "and your own as file.py:factory"
             )
+
+
+def _is_no_network(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
+    """Whether a workload is known to be none; that of a file shows only when it is built."""
+    return isinstance(parsed, Command) or (isinstance(parsed, Named) and catalogue[parsed.name].layers is None)
 
 
 def missing_extras(

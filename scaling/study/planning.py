@@ -20,7 +20,7 @@ from scaling.machine.placement import Placement, Request, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, Items, Start, Study, Threads
+from scaling.study.spec import AXES, Data, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -66,7 +66,7 @@ FREE = ("name", "question", "launches")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of the axes, as the study asked for it."""
+    """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it."""
 
     workload: str
     mode: str
@@ -83,6 +83,8 @@ class Point:
     intra: Threads
     inter: Threads
     quota: PositiveNumber | None = None
+    data: Data = "fixed"
+    pipeline_threads: Threads | None = None
 
     @property
     def subject(self) -> str:
@@ -108,6 +110,11 @@ class Point:
     def usable_cores(self) -> float:
         """How many cores' worth of time it may use: all of its cores, or as much as its quota gives."""
         return self.cores if self.quota is None else min(float(self.cores), self.quota)
+
+    @property
+    def pipeline_pool(self) -> int | None:
+        """How many threads its pipeline has, 0 where they follow from the mask; None where it has no pipeline."""
+        return None if self.pipeline_threads is None else self.threads(self.pipeline_threads)
 
     def threads(self, setting: Threads) -> int:
         """How many threads a setting means here; 0 leaves it to the framework."""
@@ -200,7 +207,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
     combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter"))
-    combinations *= len(study.workloads) * len(study.modes) + len(study.programs)
+    combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
     runs = combinations * study.launches * sum(len(cores) for _, cores in counts)
     # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
     lists = study.launches if study.design == "turns" else 1
@@ -279,7 +286,9 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         for cores, quota in _limits(study, _core_counts(study, topology, placement, smt, notes), smt, notes):
-            for (name, mode), items, intra, inter in product(_subjects(study), study.items, study.intra, study.inter):
+            for (name, mode), items, (data, pipeline_threads), intra, inter in product(
+                _subjects(study), study.items, _inputs(study), study.intra, study.inter
+            ):
                 yield Point(
                     workload=name,
                     mode=mode,
@@ -296,6 +305,8 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     intra=intra,
                     inter=inter,
                     quota=quota,
+                    data=data,
+                    pipeline_threads=pipeline_threads,
                 )
 
 
@@ -314,6 +325,15 @@ def _limits(
                 notes[
                     f"a quota of {quota:g} CPUs does not limit {count(cores * smt, 'CPU')}, so that point is left out"
                 ] = None
+
+
+def _inputs(study: Study) -> list[tuple[Data, Threads | None]]:
+    """What steps are fed with, each with the threads of its pipeline where it is one."""
+    return [
+        (data, threads)
+        for data in study.data
+        for threads in (study.pipeline_threads if data == "pipeline" else (None,))
+    ]
 
 
 def _subjects(study: Study) -> list[tuple[str, str]]:
@@ -416,7 +436,8 @@ def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: I
 
 def incompatibility_anywhere(old: Study, new: Study) -> str | None:
     """What stands in the way on every machine; what words such as "doubling" come to is known only on one."""
-    dropped = [key for key in AXES if _is_shorter(getattr(old, key), getattr(new, key), key)]
+    axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]
+    dropped = [key for key in axes if _is_shorter(getattr(old, key), getattr(new, key), key)]
     dropped += ["launches"] if new.launches < old.launches else []
     return incompatibility(old, new, (), ()) or (
         f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None

@@ -16,7 +16,10 @@ from scaling.study.programs import Program
 from scaling.study.workload import workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
-AXES = ("workloads", "programs", "modes", "items", "cores", "smt", "placements", "quota", "intra", "inter")
+AXES = (
+    *("workloads", "programs", "modes", "items", "data", "pipeline_threads"),
+    *("cores", "smt", "placements", "quota", "intra", "inter"),
+)
 
 
 def _counts(value: object) -> object:
@@ -47,11 +50,13 @@ Threads = Count | Literal["auto", "cpus", "cores"]
 # The kernel gives out a thousandth of a second per period at least, a hundredth of a CPU.
 Quota = Annotated[float, Field(ge=0.01, le=65536, strict=True)]
 Start = Literal["spawn", "fork"]
+Data = Literal["fixed", "fresh", "pipeline"]
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
 Names = Annotated[tuple[Word, ...], BeforeValidator(as_list)]
 Words = Annotated[Names, Field(min_length=1)]
 Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
+DataList = Annotated[tuple[Data, ...], Field(min_length=1), BeforeValidator(as_list)]
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
@@ -74,6 +79,8 @@ class Study:
     modes: Annotated[Modes, takes("'train', 'infer' or both in a list")] = ("train",)
     size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"
     items: Annotated[ItemsList, takes("'default', a number of items from 1, or a list of them")] = ("default",)
+    data: Annotated[DataList, takes("'fixed', 'fresh', 'pipeline', or a list of them")] = ("fixed",)
+    pipeline_threads: Annotated[ThreadsList, _THREADS] = ("auto",)
     scale: Annotated[Literal["strong", "weak"], takes("'strong' or 'weak'")] = "strong"
     cores: Annotated[Cores, takes("'doubling', 'all', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = "doubling"
     smt: Annotated[Smt, takes("'doubling', 'all' or counts from 1 such as [1, 2]")] = (1,)
@@ -144,6 +151,7 @@ class Study:
         except PlacementError as error:
             raise StudyError(str(error)) from error
         _check_names(study)
+        _check_data(study)
         return study
 
 
@@ -160,6 +168,20 @@ def _check_names(study: Study) -> None:
         raise StudyError(
             f"program '{fixed[0]}' does the same work on any number of cores, so scale = 'weak' would measure nothing; "
             "put {items} where its command says how much to do"
+        )
+
+
+def _check_data(study: Study) -> None:
+    """Refuse threads of a pipeline where there is none, and programs that are to be fed."""
+    if study.pipeline_threads != ("auto",) and "pipeline" not in study.data:
+        raise StudyError(
+            f"pipeline_threads is {list(study.pipeline_threads)}, but data is {list(study.data)}, which has no "
+            "pipeline; add data = 'pipeline', or leave pipeline_threads out"
+        )
+    if study.programs and study.data != ("fixed",):
+        raise StudyError(
+            f"program '{study.programs[0].name}' reads its own input, so data is {list(study.data)} only for networks; "
+            "leave data out"
         )
 
 

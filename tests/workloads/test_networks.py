@@ -2,6 +2,7 @@
 
 import os
 from importlib import import_module
+from statistics import fmean
 
 import pytest
 
@@ -19,6 +20,17 @@ LEARNS = {
     "speech": (0.4, 60),
 }
 NETWORKS = sorted(LEARNS)
+# How often steps go through different batches of four items until their losses must have fallen by a tenth in the mean.
+PASSES = {
+    "alexnet": 6,
+    "vgg": 5,
+    "residual": 4,
+    "autoenc": 5,
+    "deepq": 10,
+    "memnet": 15,
+    "seq2seq": 10,
+    "speech": 10,
+}
 SETTING = Setting("train", "small", items=None, times=1, cores=2, smt=1, intra=0, inter=0, seed=1)
 
 
@@ -44,6 +56,21 @@ def test_the_loss_falls_on_its_own_batch(tensorflow, name):
         step.step()
     first, last = step.losses
     assert last <= (1 - share) * first
+
+
+@pytest.mark.parametrize("data", ["fresh", "pipeline"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_mean_loss_over_batches_falls_from_the_first_pass_through_them_to_the_last(tensorflow, name, data):
+    from scaling.running.frameworks.feeding import BATCHES
+
+    few = network(name, SETTING._replace(items=4))
+    step = tensorflow.compile_step(few, "train", jit=False, data=data, pipeline_threads=2)
+    step.prepare()
+    losses = []
+    for _ in range(BATCHES * PASSES[name]):
+        step.step()
+        losses.append(step.losses[-1])
+    assert fmean(losses[-BATCHES:]) <= 0.9 * fmean(losses[:BATCHES])
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -196,6 +196,8 @@ class LocalEngine:
                 "intra": point.threads(point.intra),
                 "inter": point.threads(point.inter),
                 "seed": run.seed,
+                "data": point.data,
+                "pipeline_threads": point.pipeline_pool or 0,
             },
             cpus=format_list(cpus),
             siblings=format_list(self._idle_siblings(cpus)),

@@ -4,8 +4,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import keras
@@ -13,22 +12,34 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from scaling.analysis.ops.traces import TracedStep
+from scaling.running.frameworks.feeding import (
+    ONE_BATCH,
+    PIPELINE_POOL,
+    Source,
+    open_feed,
+    pipeline_threads,
+    thread_names,
+)
 from scaling.running.frameworks.fused import fused_update
 
 # The name TensorFlow gives the threads of its inter-op pool.
 INTER_OP = "tf_Compute"
+
+POOL_WORDS = {"intra": "intra-op", "inter": "inter-op", "pipeline": "pipeline"}
 
 
 class TensorFlow:
     """TensorFlow in this process, with its threads and its seed set before its runtime starts.
 
     The intra-op pool has no name of its own: it is what has joined the process, under the name of the main thread,
-    since the threads were set.
+    since the threads were set. A pipeline names its threads once it has started them.
     """
 
     def __init__(self, intra: int, inter: int, seed: int) -> None:
-        self.threads = {"intra": intra, "inter": inter}
-        self.unnamed_before = _thread_names()[_own_name()]
+        automatic = len(os.sched_getaffinity(0))
+        self.threads = {"intra": intra or automatic, "inter": inter or automatic}
+        self.seed = seed
+        self.unnamed_before = _count_threads()[_own_name()]
         if intra:
             tf.config.threading.set_intra_op_parallelism_threads(intra)
         if inter:
@@ -36,9 +47,14 @@ class TensorFlow:
         # Weights, dropout and sampling are the same in every process. This already starts the runtime.
         keras.utils.set_random_seed(seed)
 
-    def compile_step(self, network: Any, mode: str, jit: bool) -> "CompiledStep":
-        """The step of a network."""
-        return CompiledStep(network, mode, jit)
+    def compile_step(
+        self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
+    ) -> "CompiledStep":
+        """The step of a network, and what it is fed with."""
+        source = Source(data, self.seed, pipeline_threads)
+        if data == "pipeline":
+            self.threads["pipeline"] = source.threads
+        return CompiledStep(network, mode, jit, source)
 
     def trace_step(self, step: "CompiledStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Seconds of the first call of a step that was never called before, and its traced steps."""
@@ -50,17 +66,21 @@ class TensorFlow:
 
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, once the first step has been taken."""
-        names = _thread_names()
-        return {"intra_pool": names[_own_name()] - self.unnamed_before, "inter_pool": names[INTER_OP]}
+        names = _count_threads()
+        sizes = {"intra_pool": names[_own_name()] - self.unnamed_before, "inter_pool": names[INTER_OP]}
+        return sizes | ({"pipeline_pool": names[PIPELINE_POOL]} if "pipeline" in self.threads else {})
+
+    def pipeline_threads(self) -> frozenset[int]:
+        """The threads of the pipeline, once the first step has been taken."""
+        return pipeline_threads()
 
     def cautions(self) -> list[str]:
         """Settings that did not hold: automatic pools should be as large as the mask."""
-        automatic = len(os.sched_getaffinity(0))
         sizes = self.pool_sizes()
         return [
-            f"{name}-op threads: {threads or automatic} expected, but the pool has {sizes[f'{name}_pool']}"
+            f"{POOL_WORDS[name]} threads: {threads} expected, but the pool has {sizes[f'{name}_pool']}"
             for name, threads in self.threads.items()
-            if sizes[f"{name}_pool"] != (threads or automatic)
+            if sizes[f"{name}_pool"] != threads
         ]
 
     def versions(self) -> dict[str, str]:
@@ -71,8 +91,9 @@ class TensorFlow:
 class CompiledStep:
     """A network's step, traced once and then called; its result is waited for."""
 
-    def __init__(self, network: Any, mode: str, jit: bool) -> None:
+    def __init__(self, network: Any, mode: str, jit: bool, source: Source = ONE_BATCH) -> None:
         self.network = network
+        self.source = source
         self.items_per_step = network.items_per_step
         self.losses: list[float] = []
         self.taken = 0
@@ -82,25 +103,26 @@ class CompiledStep:
         self._trains = mode == "train"
 
     def prepare(self) -> None:
-        """Make the batch, as tensors: an array would be copied at every step."""
-        inputs, targets = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in self.network.data())
-        self._batch = (inputs, targets) if self._trains else (inputs,)
+        """Make the batches, and have a pipeline begin."""
+        self._feed = open_feed(self.network, self.source, with_targets=self._trains)
 
     @cached_property
-    def _call(self) -> Callable[[], Any]:
-        """Take the step on this very batch; the graph is built when this is first asked for.
+    def _call(self) -> Callable[[list[Any]], Any]:
+        """Take the step on a batch; the graph is built when this is first asked for.
 
-        Its tensors are put in order once, and the runtime is asked directly: to look the graph up, match arguments and
-        get ready to describe errors cost half a millisecond per step.
+        The runtime is asked directly: to look the graph up, match arguments and get ready to describe errors cost half
+        a millisecond per step.
         """
-        built = self._function.get_concrete_function(*self._batch)
-        tensors = [*tf.nest.flatten(self._batch), *built.captured_inputs]
-        return partial(context.context().call_function, built.name, tensors, len(built.outputs))
+        built = self._function.get_concrete_function(*self._feed.structure)
+        name, captured, outputs = built.name, built.captured_inputs, len(built.outputs)
+        runtime = context.context()
+        return lambda batch: runtime.call_function(name, [*batch, *captured], outputs)
 
     def step(self) -> None:
         """Take a step; a loss that is no number ends the run, since what follows it is no training."""
+        batch = next(self._feed.batches)
         with tf.profiler.experimental.Trace(self.name):
-            outputs = self._call()
+            outputs = self._call(batch)
         result = outputs[0].numpy()
         self.taken += 1
         if self._trains:
@@ -137,13 +159,8 @@ def _inference(network: Any) -> Any:
     return infer
 
 
-def _thread_names() -> Counter[str]:
-    names: Counter[str] = Counter()
-    for thread in os.listdir("/proc/self/task"):
-        # One that has ended since it was listed is no thread any more.
-        with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/self/task/{thread}/comm") as comm:
-            names[comm.read().strip()] += 1
-    return names
+def _count_threads() -> Counter[str]:
+    return Counter(thread_names().values())
 
 
 def _own_name() -> str:

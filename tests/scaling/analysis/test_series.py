@@ -36,6 +36,18 @@ def test_a_series_is_everything_of_a_point_but_its_cores():
     assert series.launches == (3, 2, 2)  # one core was measured once more at the end
 
 
+def test_what_steps_are_fed_with_is_in_the_names_of_series_where_it_varies():
+    fed = 'workloads = "autoenc"\ncores = [2]\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, 2]'
+    assert {series.name for series in series_of(launches(fed))} == {
+        "autoenc train compact data=fixed smt1",
+        "autoenc train compact data=pipeline pipeline_threads=1 smt1",
+        "autoenc train compact data=pipeline pipeline_threads=2 smt1",
+    }
+    assert [series.label for series in series_of(launches('workloads = "autoenc"\ndata = "pipeline"'))] == [
+        "autoenc train"
+    ]
+
+
 def test_a_value_knows_the_block_it_was_made_in():
     one, two = series_of(launches("cores = [2]\nlaunches = 2"))[0].observations
     assert (one.blocks, two.blocks) == (("1", "2", "3"), ("1", "2"))

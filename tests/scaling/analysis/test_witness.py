@@ -58,6 +58,10 @@ def test_more_threads_than_asked_for_are_seen_in_the_cpu_time():
     assert names(QUIET, intra=2, inter=1) == []
 
 
+def test_the_threads_of_a_pipeline_are_not_among_those_of_the_framework():
+    assert names({**QUIET, "pipeline_cpu_seconds": 10.0}, intra=1, inter=1) == []
+
+
 def test_a_tick_more_or_less_is_no_foreign_load():
     assert names({"cpu_seconds": 0.18, "busy_seconds": 0.2}, seconds=0.1) == []
 

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.reporting.points import BARS, point_remarks, points_table, sparklines_table
-from scaling.reporting.words import text_lines
+from scaling.reporting.points import BARS, point_remarks, points_table, series_words, sparklines_table
+from scaling.reporting.words import point_words, text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 from tests.scaling.reporting.results import stolen
@@ -41,6 +43,30 @@ def test_quotas_and_throttled_periods_have_columns_where_there_are_any():
     assert (limited.headers[1], limited.headers[-3]) == ("quota", ">throttled")
     assert [row[1] for row in limited.rows] == ["-", "0.5", "0.5", "1.5"]
     assert "quota" not in table("cores = [2]").headers
+
+
+def test_what_steps_are_fed_with_has_columns_where_it_is_no_fixed_batch_and_a_pipeline_its_share():
+    def with_pipeline(row):
+        if row.run.point.pipeline_threads is None:
+            return row
+        return replace(row, witness=replace(row.witness, cpu_seconds=2.0, pipeline_cpu_seconds=0.25))
+
+    fed = 'workloads = "autoenc"\ncores = [1]\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, 2]'
+    rows = map(with_pipeline, AmdahlMachine(noise=0.01).execute(plan(study(fed), machine()).runs))
+    points = speedups(summarize(map(launch_of, rows)))
+    shown = points_table(points)
+    assert (*shown.headers[1:3], shown.headers[-3]) == ("data", "pipeline_threads", ">pipeline CPU")
+    assert [(*row[1:3], row[-3]) for row in shown.rows] == [
+        ("fixed", "-", "-"),
+        ("pipeline", "1", "12.5 %"),
+        ("pipeline", "2", "12.5 %"),
+    ]
+    assert [point_words(point.summary.point) for point in points] == [
+        "autoenc train, 1 core, compact",
+        "autoenc train, 1 core, compact, data pipeline, pipeline threads 1",
+        "autoenc train, 1 core, compact, data pipeline, pipeline threads 2",
+    ]
+    assert series_words(points[1].summary.point) == "autoenc train compact data pipeline pipeline threads 1"
 
 
 def test_a_point_that_is_disturbed_has_no_bar():

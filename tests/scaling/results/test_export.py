@@ -69,6 +69,16 @@ def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
 
 
+def test_what_steps_were_fed_with_survives_an_export(tmp_path):
+    fed = 'workloads = "autoenc"\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, "auto"]'
+    rows = [row(run) for run in plan(study(fed), machine(2)).runs]
+    write_export(rows, "csv", tmp_path / "rows.csv")
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
+    older = pd.read_csv(tmp_path / "rows.csv").query("data == 'fixed'")
+    older.drop(columns=["data", "pipeline_threads", "asked_pipeline_threads"]).to_csv(tmp_path / "older.csv")
+    assert {one.run.point.data for one in read_export(tmp_path / "older.csv")} == {"fixed"}
+
+
 @pytest.mark.parametrize("folder", ["sixteen-cores", "turns-sixteen", "ceilings-sixteen"])
 def test_an_exported_example_reads_back_as_its_folder(tmp_path, folder):
     stored = list(read_rows(EXAMPLES / folder))

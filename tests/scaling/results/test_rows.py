@@ -97,6 +97,30 @@ def test_a_row_from_before_there_was_a_choice_was_spawned():
     assert row_from_json(json.dumps(facts)).run.start == "spawn"
 
 
+def test_a_row_says_what_its_steps_were_fed_with_and_which_share_of_its_cpu_time_a_pipeline_took():
+    run = first_run('workloads = "autoenc"\ndata = "pipeline"\npipeline_threads = "cores"')
+    fed = row(run)
+    fed = replace(fed, witness=replace(fed.witness, cpu_seconds=2.0, pipeline_cpu_seconds=0.5, pipeline_pool=1))
+    facts = json.loads(row_to_json(fed))
+    assert (facts["run"]["data"], facts["run"]["pipeline_threads"]) == ("pipeline", run.point.cores)
+    assert facts["run"]["asked"]["pipeline_threads"] == "cores"
+    assert row_from_json(row_to_json(fed)) == fed
+    assert run_from_json(run_to_json(run)) == run
+    assert launch_of(fed).pipeline_share == 0.25
+
+
+def test_a_row_from_before_there_was_a_choice_had_one_batch():
+    facts = json.loads(row_to_json(row()))
+    assert (facts["run"]["data"], facts["run"]["pipeline_threads"]) == ("fixed", None)
+    assert "pipeline_threads" not in facts["run"]["asked"]
+    for key in ("data", "pipeline_threads"):
+        del facts["run"][key]
+    for key in ("pipeline_pool", "pipeline_cpu_seconds"):
+        del facts["witness"][key]
+    assert row_from_json(json.dumps(facts)) == row()
+    assert launch_of(row()).pipeline_share is None
+
+
 def test_a_key_from_a_later_version_is_left_alone():
     facts = json.loads(row_to_json(row()))
     facts["run"]["colour"] = facts["weather"] = "blue"

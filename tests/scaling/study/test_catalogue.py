@@ -57,6 +57,14 @@ def test_what_xla_cannot_compile_is_refused_with_the_reason():
     check_workloads(study_from_toml('workloads = ["speech"]\njit = true\nmodes = "infer"', "mine"), read_catalogue())
 
 
+@pytest.mark.parametrize("name", ["calibrated", "stream", "command: true"])
+def test_what_is_no_network_is_fed_with_nothing_else(name):
+    fed = study(f'workloads = ["autoenc", "{name}"]\ndata = ["fixed", "fresh"]')
+    with pytest.raises(StudyError, match=rf"workload '{name}': it is no network and has no batches, .* leave data out"):
+        check_workloads(fed, read_catalogue())
+    check_workloads(study('workloads = "autoenc"\ndata = "pipeline"'), read_catalogue())
+
+
 def test_workloads_that_need_an_extra_are_distinguished_from_those_that_do_not():
     quick = study_from_toml(read_study_text("quick"), "quick")
     missing = missing_extras(quick, read_catalogue(), is_installed=lambda extra: False)
@@ -95,6 +103,11 @@ def test_what_is_there_without_a_study_is_a_study():
 def test_a_step_compiled_by_xla_is_refused():
     with pytest.raises(StudyError, match=r"compiled by XLA is one opaque operation, .* set jit = false"):
         check_traceable(study('workloads = ["memnet"]\njit = true'), read_catalogue(), 12)
+
+
+def test_what_a_step_is_fed_with_has_no_operations_of_its_own():
+    with pytest.raises(StudyError, match=r"same operations whatever it is fed with, .* leave data out"):
+        check_traceable(study('workloads = ["memnet"]\ndata = "pipeline"'), read_catalogue(), 12)
 
 
 @pytest.mark.parametrize("name", ["calibrated", "calibrated serial=0.5", "command: true"])

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -86,6 +87,27 @@ def test_quotas_are_an_axis_beside_one_core_without_a_quota():
     measured = limits("quota = [0.5, 2]\ncores = [2]\ndesign = 'turns'", 2)
     assert measured == [(1, None), (1, 0.5), (2, 0.5), (2, 2.0)]
     assert limits("quota = ['none', 1.5]\ncores = [2]\ndesign = 'turns'", 2) == [(1, None), (2, None), (2, 1.5)]
+
+
+def test_only_a_pipeline_is_measured_with_every_number_of_its_threads():
+    fed = 'workloads = "autoenc"\ndata = ["fixed", "fresh", "pipeline"]\npipeline_threads = [1, "cores"]\ncores = 2'
+    points = {run.point for run in plan(study(fed), machine(2)).runs if run.point.cores == 2}
+    assert {(point.data, point.pipeline_threads, point.pipeline_pool) for point in points} == {
+        ("fixed", None, None),
+        ("fresh", None, None),
+        ("pipeline", 1, 1),
+        ("pipeline", "cores", 2),
+    }
+
+
+def test_a_folder_grows_along_what_steps_are_fed_with():
+    old, new = study('workloads = "autoenc"'), study('workloads = "autoenc"\ndata = ["fixed", "pipeline"]')
+    more = replace(new, pipeline_threads=(1, 2))
+    runs = [plan(one, machine(2)).runs for one in (old, new, more)]
+    assert incompatibility(old, more, runs[0], runs[2]) is None
+    assert incompatibility_anywhere(old, more) is None
+    assert "which drops" in str(incompatibility(new, more, runs[1], runs[2]))
+    assert "which drops" in str(incompatibility_anywhere(new, more))
 
 
 def test_a_quota_that_limits_nothing_is_left_out_and_said():

@@ -46,6 +46,8 @@ def test_a_number_under_an_unknown_key_is_pointed_to_the_workloads_parameters():
         ("items = 0", "from 1"),
         ("seed = -1", "from 0"),
         ("reserve = [-1]", "CPU numbers"),
+        ('data = "pipline"', "did you mean 'pipeline'?"),
+        ('data = "pipeline"\npipeline_threads = 0', "a number from 1"),
         ('start = "forked"', "'spawn' or 'fork'; did you mean 'fork'?"),
         ('placements = "compac"', "did you mean 'compact'?"),
     ],
@@ -54,6 +56,17 @@ def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, message):
     sentence = refusal(f'workloads = "calibrated"\n{line}')
     assert sentence.startswith("study smt.toml: ")
     assert message in sentence
+
+
+def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_program_that_is_to_be_fed():
+    assert refusal('workloads = "autoenc"\ndata = ["fixed", "fresh"]\npipeline_threads = [1, 2]') == (
+        "study smt.toml: pipeline_threads is [1, 2], but data is ['fixed', 'fresh'], which has no pipeline; "
+        "add data = 'pipeline', or leave pipeline_threads out"
+    )
+    program = 'data = "fresh"\n[[programs]]\nname = "sort"\ncommand = "sort"'
+    assert "program 'sort' reads its own input" in refusal(program)
+    fed = study('workloads = "autoenc"\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, "cores"]')
+    assert (fed.data, fed.pipeline_threads) == (("fixed", "pipeline"), (1, "cores"))
 
 
 def test_several_mistakes_are_counted():

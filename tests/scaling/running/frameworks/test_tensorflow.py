@@ -1,4 +1,3 @@
-import os
 from types import SimpleNamespace
 
 import keras
@@ -6,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from scaling.running.frameworks.tensorflow import CompiledStep, _thread_names
+from scaling.running.frameworks.tensorflow import CompiledStep
 
 
 def diverging() -> SimpleNamespace:
@@ -39,15 +38,9 @@ def test_the_parts_of_a_nested_batch_come_where_they_belong():
     step = CompiledStep(network, "infer", jit=False)
     step.prepare()
     step.step()
-    assert float(step._call()[0]) == 2 * 3 + 10 * 5 + 100 * 9
+    assert float(step._call(next(step._feed.batches))[0]) == 2 * 3 + 10 * 5 + 100 * 9
 
 
 def _weighted(inputs):
     scale, other = inputs["bent"]
     return tf.reduce_sum(inputs["wide"]) + 10 * scale + 100 * tf.reduce_sum(other)
-
-
-def test_a_thread_that_ends_while_threads_are_counted_is_not_counted(monkeypatch):
-    ended = "0"
-    monkeypatch.setattr(os, "listdir", lambda path: [str(os.getpid()), ended])
-    assert _thread_names().total() == 1
