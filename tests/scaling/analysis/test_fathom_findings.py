@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shared.fathom import FIGURE_3
-from scaling.analysis.operations import cumulative_shares, outside_ops, types_for
+from scaling.analysis.operations import cumulative_shares, outside_ops, stationarity, types_for
 from scaling.analysis.ops.profile import Profile, irreproducible, profile, profiles
 from scaling.analysis.ops.similarity import LINKAGES, is_group, merges, shares_in, shares_of
 from scaling.analysis.ops.traces import Trace
@@ -288,3 +288,23 @@ def test_our_profiles_are_like_the_papers_for_the_networks_that_were_built_alike
         distances[name] = shares_in({"ours": ours, "theirs": FIGURE_3[name]}).distance(0, 1)
     assert max(distances[name] for name in ("residual", "vgg", "autoenc", "speech")) < 0.1
     assert distances["memnet"] > 0.3
+
+
+@pytest.mark.parametrize(("folder", "nearer"), [(SMALL, 1), (PUBLISHED, 0)])
+def test_speech_and_seq2seq_are_alike_here_and_far_apart_in_the_paper(folder, nearer):
+    """Both are loops of products and sums of gradients here; the paper's seq2seq multiplies elementwise and tiles."""
+    names = list(one_thread(folder))
+    pair = (names.index("speech"), names.index("seq2seq"))
+    ours, theirs = shares_of(one_thread(folder)), shares_in({name: FIGURE_3[name] for name in names})
+    closer = [other for other in combinations(range(8), 2) if ours.distance(*other) < ours.distance(*pair) - 1e-9]
+    assert len(closer) == nearer
+    assert ours.distance(*pair) < 0.02
+    assert theirs.distance(*pair) == pytest.approx(0.353, abs=0.001)
+    assert ours.distance(names.index("memnet"), names.index("seq2seq")) > 0.5
+
+
+@everywhere
+def test_hardly_any_launch_has_steps_enough_to_be_called_steady(folder):
+    verdicts = [stationarity(trace).stationary for trace in kept_traces(folder)]
+    assert verdicts.count(None) > 0.75 * len(verdicts)
+    assert all(stationarity(trace).stationary is None for trace in kept_traces(folder) if len(trace.steps) < 6)
