@@ -5,7 +5,7 @@ Training minimises the negative evidence lower bound; inference is the reconstru
 Parameters: 784·500 + 500 + 2 (500·20 + 20) + 20·500 + 500 + 500·784 + 784 = 815,824.
 
 Differs from the paper: Adam in place of Adagrad, Glorot's initial weights in place of a normal distribution's, no decay
-of weights, 128 items in place of 100, and images made up here in place of MNIST.
+of weights, 128 items (as in Fathom) in place of 100, and images made up here in place of MNIST.
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ user's own file. It makes either a `Network`, of which the engine compiles the s
 take steps. The engine owns the loop, the clock, the seed, the threads and the CPUs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 
@@ -37,6 +37,9 @@ class Network(NamedTuple):
     "fixed"`, and with one seed after another where steps have different batches. The inputs may be `photographs`, which
     a pipeline decodes, crops and mirrors. Training minimises `loss(model(inputs, training=True), targets)`
     with the optimizer; inference is `infer(inputs)`, or the model's forward pass where that is None.
+
+    Where making a batch is part of a training step, `loop` makes batches without end, each in the step that learns from
+    it. It is called with a function that compiles the forward pass of a model, from arrays to arrays.
     """
 
     model: Any
@@ -46,6 +49,7 @@ class Network(NamedTuple):
     items_per_step: int
     infer: Callable[[Any], Any] | None = None
     photographs: bool = False
+    loop: Callable[[Callable[[Any], Callable[[Any], Any]]], Iterator[tuple[Any, Any]]] | None = None
 
 
 class Workload(Protocol):

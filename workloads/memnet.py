@@ -6,6 +6,8 @@ tables of V words and K + 1 of M times, and (K+1)·d·(V+M) = 4·20·(20+50) = 5
 Words are looked up in all tables at once, which stand side by side.
 Reading the memory is written as multiplications, sums and transpositions, not as batched matrix products.
 
+A step has 32 stories, as in the paper and in Fathom, whose memory has the 10 sentences of its longest story.
+
 Differs from the paper: empty memories get no attention (there they share in it), and the nil word's row stays zero in
 every table, the answer's as well. No linear start, no noise of empty memories, and the learning rate stays constant.
 Stories are made up here in the manner of bAbI's first task, but longer, so that the whole memory is used.

@@ -2,6 +2,7 @@
 
 Basic blocks, with projections where a shape changes and identities elsewhere (the paper's option B), batch
 normalisation after every convolution, and He's weights. Otherwise than there:
+- A step has 16 images, as in Fathom, the paper's 256; the key `items` of a study sets it.
 - The learning rate is the paper's 0.1, scaled from its batch of 256 down to the 16 here.
 - No weight decay and no schedule of the learning rate: the steps measured are the first few.
 """

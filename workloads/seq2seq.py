@@ -7,6 +7,10 @@ As in Fathom and unlike Sutskever: 3 × 256 cells, not 4 × 1000; vocabularies o
 in training; SGD at 0.5. Unlike Fathom: attention gives no weight to padding (the encoder still reads the padding, which
 comes first); every sentence of a batch differs, where Fathom repeats one; the learning rate stays; the loop is traced
 once, not unrolled; inference projects each output once and returns the words.
+
+`unroll=true` unrolls the loops over words as Fathom does: the graph then has every step's operations, and building it
+takes much of a short run. A step has 64 sentences, as in Fathom, of its bucket of at most 40 and 50 words; the paper's
+has 128, of whatever length.
 """
 
 from typing import Any
@@ -99,13 +103,14 @@ class Decoder(keras.layers.Layer):
 class Translator(keras.Model):
     """Encoder, decoder and the projection onto words."""
 
-    def __init__(self, vocabulary: int) -> None:
+    def __init__(self, vocabulary: int, unroll: bool = False) -> None:
         super().__init__()
+        self.unroll = unroll
         self.source_words = keras.layers.Embedding(vocabulary, WIDTH, uniform(WORDS_START))
         self.target_words = keras.layers.Embedding(vocabulary, WIDTH, uniform(WORDS_START))
-        self.encoder = keras.layers.RNN(Stack(), return_sequences=True, return_state=True)
+        self.encoder = keras.layers.RNN(Stack(), return_sequences=True, return_state=True, unroll=unroll)
         self.key = keras.layers.Dense(WIDTH, use_bias=False)
-        self.decoder = keras.layers.RNN(Decoder(), return_sequences=True)
+        self.decoder = keras.layers.RNN(Decoder(), return_sequences=True, unroll=unroll)
         self.join = keras.layers.Dense(WIDTH)
         # One row per word, so that training touches only the rows of the words it samples.
         self.projection = self.add_weight((vocabulary, WIDTH), uniform(PROJECTION_START), name="projection")
@@ -132,7 +137,8 @@ class Translator(keras.Model):
             return after, after
 
         go = ops.full_like(source[:, 0], GO)
-        _, (_, words) = ops.scan(step, (start, go), length=previous.shape[1])
+        scan = scan_unrolled if self.unroll else ops.scan
+        _, (_, words) = scan(step, (start, go), length=previous.shape[1])
         return ops.transpose(words)
 
     def encode(self, source: Any) -> list[Any]:
@@ -146,6 +152,15 @@ class Translator(keras.Model):
     def output_of(self, states: Any) -> Any:
         """The decoder's output [..., width]: that of its last layer, joined with the context."""
         return self.join(states[..., -2 * WIDTH :])
+
+
+def scan_unrolled(step: Any, state: Any, length: int) -> Any:
+    """The last state and what every step gave, stacked: `keras.ops.scan` with a graph for each step."""
+    given = []
+    for _ in range(length):
+        state, output = step(state, None)
+        given.append(output)
+    return state, tuple(ops.stack(parts) for parts in zip(*given, strict=True))
 
 
 def uniform(limit: float) -> keras.Initializer:
@@ -185,11 +200,11 @@ def translation(words: np.ndarray) -> np.ndarray:
     return words[order] ^ 1
 
 
-def build(setting: Setting) -> Network:
+def build(setting: Setting, unroll: bool = False) -> Network:
     """Sentence pairs of one bucket: training with sampled words, inference by greedy decoding."""
     vocabulary, bucket, default = SIZES[setting.size]
     items = setting.item_count(default)
-    model = Translator(vocabulary)
+    model = Translator(vocabulary, unroll)
     model((np.zeros((1, 2), "int32"), np.zeros((1, 2), "int32")))
     sampled = SampledSoftmax(model.projection, model.projection_bias, SAMPLES, setting.seed)
     return Network(

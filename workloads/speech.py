@@ -10,9 +10,12 @@ clipped to a norm, without which the full width overflows at its second step.
 Unlike Fathom: 2048 wide as in the paper, not 1024; the recurrent layer is connected, its directions share their input
 weights, and it stops at an utterance's last frame; a fifth layer follows; the scores are linear; weights do not start
 at zero; CTC gets the number of frames, where Fathom gave it that of the labels.
+
+A step has 16 utterances of at most 300 frames, 3 s at the usual 10 ms. `shape=fathom` has those of Fathom: 32 of up to
+1566 frames of 5 ms, with at most 74 phones (Fathom's arrays have room for 75). The paper names no batch.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -25,10 +28,19 @@ FEATURES = 26
 PHONES = 61
 BLANK = PHONES
 CLIP = 20.0
-# Width, frames of the longest utterance, utterances per step.
-SIZES = {"published": (2048, 300, 16), "small": (256, 100, 8)}
-# How many frames a phone lasts, at least and at most: at 10 ms per frame, speech has about a dozen phones per second.
-LASTS = (4, 12)
+WIDTHS = {"published": 2048, "small": 256}
+
+
+class Shape(NamedTuple):
+    """Utterances per step, frames of the longest, and how many frames a phone lasts, at least and at most."""
+
+    items: int
+    frames: int
+    lasts: tuple[int, int]
+
+
+# At 10 ms per frame, speech has about a dozen phones per second.
+SHAPES = {"published": Shape(16, 300, (4, 12)), "small": Shape(8, 100, (4, 12)), "fathom": Shape(32, 1566, (21, 30))}
 NOISE = 0.5
 # How much of a state is left one frame later, at the start.
 KEPT = 0.5
@@ -92,16 +104,17 @@ def mean_ctc(scores: Any, targets: Any) -> Any:
     return ops.mean(kernels.ctc_losses(scores, labels, label_lengths, frame_lengths, BLANK))
 
 
-def utterances(items: int, frames: int, seed: int) -> Any:
+def utterances(shape: Shape, seed: int) -> Any:
     """Invented utterances: every phone has its typical frame, lasts for a few and is never without noise."""
     random = np.random.default_rng(seed)
     typical = random.normal(size=(PHONES, FEATURES))
+    items, frames, lasts = shape
     spectra = np.zeros((items, frames, FEATURES), "float32")
-    labels = np.zeros((items, frames // LASTS[0]), "int32")
+    labels = np.zeros((items, frames // lasts[0]), "int32")
     label_lengths = np.zeros(items, "int32")
     frame_lengths = random.integers(frames // 2, frames, items, "int32", endpoint=True)
     for item, length in enumerate(frame_lengths):
-        phones, lasting = phones_of(length, random)
+        phones, lasting = phones_of(length, lasts, random)
         clear = np.repeat(typical[phones], lasting, axis=0)
         spectra[item, :length] = standardise(clear + NOISE * random.normal(size=clear.shape))
         labels[item, : len(phones)] = phones
@@ -109,9 +122,9 @@ def utterances(items: int, frames: int, seed: int) -> Any:
     return (spectra, frame_lengths), (labels, label_lengths, frame_lengths)
 
 
-def phones_of(frames: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def phones_of(frames: int, lasts: tuple[int, int], random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Phones that fill so many frames, no two neighbours alike, and how long each lasts: the last, what is left."""
-    shortest, longest = LASTS
+    shortest, longest = lasts
     lasting = random.integers(shortest, longest, frames // shortest, endpoint=True)
     count = max(1, int(np.searchsorted(np.cumsum(lasting), frames - shortest, side="right")))
     lasting = lasting[:count]
@@ -124,16 +137,19 @@ def standardise(frames: np.ndarray) -> np.ndarray:
     return (frames - frames.mean(axis=0)) / frames.std(axis=0)
 
 
-def build(setting: Setting) -> Network:
-    """Utterances of different lengths; inference gives the scores of every frame."""
-    width, frames, default = SIZES[setting.size]
-    items = setting.item_count(default)
-    model = DeepSpeech(width)
+def build(setting: Setting, shape: str = "auto") -> Network:
+    """Utterances of different lengths, of the size's own shape ("auto") or of "fathom"'s; inference gives the scores of
+    every frame."""
+    if shape not in ("auto", "fathom"):
+        raise ValueError(f"no shape {shape!r}; there are auto and fathom")
+    chosen = SHAPES[setting.size if shape == "auto" else shape]
+    chosen = chosen._replace(items=setting.item_count(chosen.items))
+    model = DeepSpeech(WIDTHS[setting.size])
     model((np.zeros((1, 2, FEATURES), "float32"), np.ones(1, "int32")))
     return Network(
         model=model,
-        data=lambda seed=setting.seed: utterances(items, frames, seed),
+        data=lambda seed=setting.seed: utterances(chosen, seed),
         loss=mean_ctc,
         optimizer=keras.optimizers.SGD(1e-3, momentum=0.99, nesterov=True, global_clipnorm=10.0),
-        items_per_step=items,
+        items_per_step=chosen.items,
     )

@@ -1,6 +1,7 @@
 """VGG-19: Simonyan and Zisserman, "Very deep convolutional networks for large-scale image recognition" (2014).
 
 Configuration E of the paper. Otherwise than there:
+- A step has 8 images, as in Fathom, the paper's 256; the key `items` of a study sets it.
 - Weights begin as He (2015) proposed: the paper trained a shallower network first, and began with its weights.
 - The learning rate is the paper's 0.01, scaled from its batch of 256 down to the 8 here: more of it diverges.
 - No weight decay and no schedule of the learning rate: the steps measured are the first few.

@@ -12,17 +12,31 @@ def workloads_table(entries: Iterable[Entry], counted: Mapping[str, Mapping[str,
     """What can be measured, a line a workload, with what was counted on it."""
     rows = []
     for entry in entries:
-        items = "/".join(str(entry.items[size]) for size in entry.sizes)
         options = " ".join(f"{name}={value}" for name, value in entry.options.items())
         rows.append(
             (
                 *(entry.name, entry.paper, "-" if entry.layers is None else str(entry.layers)),
                 *_counts(counted.get(entry.name)),
-                *(items, ", ".join(entry.modes), ", ".join(entry.sizes), options, entry.about),
+                *_batches(entry),
+                *(", ".join(entry.modes), ", ".join(entry.sizes), options, entry.about),
             )
         )
-    counts = (">layers", ">parameters", ">GMAC/item", ">weights", ">items")
-    return Table(("workload", "paper", *counts, "modes", "sizes", "options", "what it is"), rows)
+    counts = (">layers", ">parameters", ">GMAC/item", ">weights")
+    batches = (">items", ">in the paper", ">in Fathom", "an item")
+    return Table(("workload", "paper", *counts, *batches, "modes", "sizes", "options", "what it is"), rows)
+
+
+def _batches(entry: Entry) -> tuple[str, str, str, str]:
+    """Items of a step by size, in the paper and in Fathom, and the shape of one by size."""
+    items = _by_size(entry.items, entry) + (f", infer {entry.infer_items}" if entry.infer_items else "")
+    fathom = "-" if entry.fathom_items is None else str(entry.fathom_items)
+    fathom += f" of {entry.item['fathom']}" if "fathom" in entry.item else ""
+    return items, str(entry.paper_items or "-"), fathom, _by_size(entry.item, entry) if entry.item else "-"
+
+
+def _by_size(values: Mapping[str, Any], entry: Entry) -> str:
+    """A value for each size, or the one they share."""
+    return "/".join(dict.fromkeys(str(values[size]) for size in entry.sizes))
 
 
 def _counts(counted: Mapping[str, float] | None) -> tuple[str, str, str]:

@@ -80,6 +80,10 @@ def read_catalogue() -> dict[str, Entry]:
             entry.get("options", {}),
             entry.get("not_compiled", {}),
             entry.get("needs"),
+            entry.get("infer_items"),
+            entry.get("paper_items"),
+            entry.get("fathom_items"),
+            entry.get("item", {}),
         )
         for name, entry in table.items()
     }

@@ -6,7 +6,7 @@ command: ./prog -t {threads}   any program; what more there is to say of one, a 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scaling.errors import StudyError
 from scaling.study.keys import did_you_mean
@@ -49,7 +49,10 @@ Workload = Named | OwnFile | Command
 class Entry:
     """What the catalogue says of a workload of ours.
 
-    `not_compiled` gives the reason, by mode, why XLA cannot compile it; `needs` is the extra it is installed with.
+    `items` are those of a step by size, in inference `infer_items` where they differ; the paper's and Fathom's batches
+    are `paper_items` and `fathom_items`, None where it names none. `item` is the shape of one, by size and, where it
+    differs, in "fathom". `not_compiled` gives the reason, by mode, why XLA cannot compile it; `needs` is the extra it
+    is installed with.
     """
 
     name: str
@@ -62,6 +65,10 @@ class Entry:
     options: Mapping[str, Option]
     not_compiled: Mapping[str, str]
     needs: str | None = None
+    infer_items: int | None = None
+    paper_items: int | None = None
+    fathom_items: int | None = None
+    item: Mapping[str, str] = field(default_factory=dict)
 
 
 def workload(text: str) -> Workload:

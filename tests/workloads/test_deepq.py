@@ -1,4 +1,5 @@
 from importlib.util import find_spec
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -49,6 +50,39 @@ def test_the_target_network_is_no_part_of_the_model():
 def test_without_exploration_the_network_takes_its_best_action(monkeypatch):
     monkeypatch.setattr(deepq, "EXPLORATION", (0.0, 0.0))
     model = deepq.action_values(seed=1)
-    played = deepq.replay_memory(model, games.Bricks(1), np.random.default_rng(1))[:20]
+    played = list(islice(deepq.play(model.predict_on_batch, games.Bricks(1), np.random.default_rng(1)), 20))
     states = np.stack([move.state for move in played]).astype("float32") / 255
     assert [move.action for move in played] == model.predict_on_batch(states).argmax(axis=1).tolist()
+
+
+def test_inference_values_the_actions_of_one_state_as_in_fathom():
+    default = SETTING._replace(items=None, mode="infer")
+    assert deepq.build(default, game="built-in").items_per_step == 1
+    assert deepq.build(default._replace(mode="train"), game="built-in").items_per_step == 32
+
+
+def test_a_loop_plays_on_for_every_batch_it_learns_from(monkeypatch):
+    monkeypatch.setattr(deepq, "ACTS", 10)
+    network = deepq.build(SETTING, game="built-in", step="loop")
+    asked = []
+
+    def compiled(model):
+        def values(states):
+            asked.append((model is network.model, len(states)))
+            return model.predict_on_batch(states)
+
+        return values
+
+    batches = network.loop(compiled)
+    states, (taken, wanted) = next(batches)
+    assert [part.shape for part in (states, taken, wanted)] == [(8, 84, 84, 4), (8, 4), (8,)]
+    asked.clear()
+    next(batches)
+    assert asked == [(True, 1), (False, 8)]
+
+
+def test_a_loop_of_inference_and_a_step_that_is_not_there_are_refused():
+    with pytest.raises(ValueError, match="step=loop is a step of training"):
+        deepq.build(SETTING._replace(mode="infer"), step="loop")
+    with pytest.raises(ValueError, match="there are update and loop"):
+        deepq.build(SETTING, step="act")

@@ -1,11 +1,14 @@
 """What every network of ours must do: learn what it is given, with every weight, and the same every time."""
 
 import os
+import re
 from importlib import import_module
 from statistics import fmean
 
+import numpy as np
 import pytest
 
+from scaling.study.catalogue import read_catalogue
 from scaling.workloads.base import Setting
 
 # By how much the loss on a network's own batch must have fallen, and after how many steps.
@@ -31,6 +34,14 @@ PASSES = {
     "seq2seq": 10,
     "speech": 10,
 }
+# Options and other batches, and after how many steps the loss must have fallen.
+VARIANTS = [
+    ("alexnet", {}, 64, 4),
+    ("deepq", {"game": "built-in"}, 1, 20),
+    ("memnet", {}, 128, 20),
+    ("seq2seq", {"unroll": True}, 4, 20),
+    ("speech", {"shape": "fathom"}, 2, 4),
+]
 SETTING = Setting("train", "small", items=None, times=1, cores=2, smt=1, intra=0, inter=0, seed=1)
 
 
@@ -43,8 +54,8 @@ def tensorflow():
     return TensorFlow(0, 0, seed=1)
 
 
-def network(name: str, setting: Setting = SETTING):
-    return import_module(f"scaling.workloads.{name}").build(setting)
+def network(name: str, setting: Setting = SETTING, **options: object):
+    return import_module(f"scaling.workloads.{name}").build(setting, **options)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -73,6 +84,53 @@ def test_the_mean_loss_over_batches_falls_from_the_first_pass_through_them_to_th
     assert fmean(losses[-BATCHES:]) <= 0.9 * fmean(losses[:BATCHES])
 
 
+@pytest.mark.parametrize(("name", "options", "items", "steps"), VARIANTS)
+def test_the_loss_falls_with_every_option_and_in_other_batches(tensorflow, name, options, items, steps):
+    step = tensorflow.compile_step(network(name, SETTING._replace(items=items), **options), "train", jit=False)
+    step.prepare()
+    for _ in range(steps):
+        step.step()
+    first, last = step.losses
+    assert last < first
+
+
+def test_a_loop_plays_and_learns_in_every_step(tensorflow, monkeypatch):
+    from scaling.workloads import deepq, games
+
+    acts = []
+    act = games.Bricks.act
+    monkeypatch.setattr(games.Bricks, "act", lambda game, action: acts.append(action) or act(game, action))
+    made = network("deepq", SETTING._replace(items=8), game="built-in", step="loop")
+    before = made.model.get_weights()
+    step = tensorflow.compile_step(made, "train", jit=False)
+    step.prepare()
+    assert len(acts) == 1 + deepq.ACTS + 1
+    for _ in range(20):
+        step.step()
+    assert len(acts) == deepq.ACTS + 1 + 20
+    assert not any(map(np.array_equal, before, made.model.get_weights()))
+
+
+def test_a_loop_is_fed_by_itself_alone(tensorflow):
+    made = network("deepq", game="built-in", step="loop")
+    step = tensorflow.compile_step(made, "train", jit=False, data="fresh")
+    with pytest.raises(ValueError, match="its steps make their own batches"):
+        step.prepare()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_items_and_their_shape_are_those_of_the_catalogue(name):
+    import tensorflow as tf
+
+    entry = read_catalogue()[name]
+    for mode in entry.modes:
+        made = network(name, SETTING._replace(mode=mode))
+        assert made.items_per_step == ((mode == "infer" and entry.infer_items) or entry.items["small"])
+    inputs = [np.shape(part) for part in tf.nest.flatten(made.data()[0])]
+    numbers = tuple(map(int, re.findall(r"\d+", entry.item["small"])))
+    assert numbers in (inputs[0][1:], tuple(shape[-1] for shape in inputs))
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_gradient_reaches_every_weight(tensorflow, name):
     import tensorflow as tf
@@ -93,7 +151,6 @@ def test_a_gradient_reaches_every_weight(tensorflow, name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_same_seed_makes_the_same_batch_and_another_seed_another(name):
-    import numpy as np
     import tensorflow as tf
 
     def batch(seed: int):

@@ -96,3 +96,11 @@ def test_the_same_seed_makes_the_same_pairs():
     first, second, other = (sentence_pairs(8, 100, (10, 15), seed)[1] for seed in (1, 1, 2))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
+
+
+def test_unrolled_loops_give_what_loops_give(model):
+    unrolled = Translator(VOCABULARY, unroll=True)
+    unrolled((SOURCE, TOLD))
+    unrolled.set_weights(model.get_weights())
+    assert np.asarray(unrolled((SOURCE, TOLD))) == pytest.approx(np.asarray(model((SOURCE, TOLD))), abs=1e-5)
+    assert np.array_equal(unrolled.translate((SOURCE, TOLD)), model.translate((SOURCE, TOLD)))

@@ -69,6 +69,8 @@ ONE_BATCH = Source()
 def open_feed(network: Any, source: Source, *, with_targets: bool) -> Feed:
     """The batches of a network's steps: inputs, and targets where it learns."""
     parts = slice(0, 2 if with_targets else 1)
+    if network.loop is not None and with_targets:
+        return _looped(network.loop, source.data)
     if source.data == "fixed":
         return _fixed(network.data()[parts])
     pool = _make_batches(network, source.seed)
@@ -113,6 +115,25 @@ def _fresh(pool: list[Any]) -> Feed:
     arrays = cycle([tf.nest.flatten(batch) for batch in pool])
     structure = tf.nest.map_structure(tf.convert_to_tensor, pool[0])
     return Feed(structure, (list(map(tf.convert_to_tensor, batch)) for batch in arrays))
+
+
+def _looped(loop: Any, data: str) -> Feed:
+    """Batches that a network makes itself, each within its step, but for the first, which is made ahead."""
+    if data != "fixed":
+        raise FeedingError(
+            f'its steps make their own batches, so data = "{data}" has nothing to feed; set data = "fixed"'
+        )
+    batches = loop(_compile_forward)
+    first = next(batches)
+    structure = tf.nest.map_structure(tf.convert_to_tensor, first)
+    flat = map(tf.nest.flatten, chain([first], batches))
+    return Feed(structure, (list(map(tf.convert_to_tensor, batch)) for batch in flat))
+
+
+def _compile_forward(model: Any) -> Callable[[Any], Any]:
+    """The forward pass of a model, from an array to an array."""
+    forward = tf.function(lambda inputs: model(inputs, training=False))
+    return lambda inputs: forward(tf.convert_to_tensor(inputs)).numpy()
 
 
 def _pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:

@@ -30,6 +30,24 @@ def test_workloads_are_listed_for_people_from_what_was_counted_before(listed, ca
     completed = scaling("workloads").stdout
     assert "calibrated" in completed
     assert "vgg" in completed
+    assert "32 of 1566 × 26" in completed
+    assert "32, infer 1" in completed
+
+
+def test_batches_are_listed_beside_those_of_the_paper_and_of_fathom(listed):
+    batches = {name: [listed[name][key] for key in ("paper_items", "fathom_items")] for name in NETWORKS}
+    assert batches == {
+        "alexnet": [128, 64],
+        "autoenc": [100, 128],
+        "deepq": [32, 32],
+        "memnet": [32, 32],
+        "residual": [256, 16],
+        "seq2seq": [128, 64],
+        "speech": [None, 32],
+        "vgg": [256, 8],
+    }
+    assert listed["deepq"]["infer_items"] == 1
+    assert listed["speech"]["item"] == {"published": "300 × 26", "small": "100 × 26", "fathom": "1566 × 26"}
 
 
 def test_the_catalogue_counts_what_the_papers_say(listed):

@@ -35,12 +35,14 @@ def photographs(seed: int = 1):
 
 
 def batches(count: int, source: Source, data=numbers, with_targets: bool = True, **network):
-    feed = open_feed(SimpleNamespace(data=data, **{"photographs": False, **network}), source, with_targets=with_targets)
+    feed = open_feed(
+        SimpleNamespace(loop=None, data=data, **{"photographs": False, **network}), source, with_targets=with_targets
+    )
     return [[part.numpy() for part in batch] for batch in islice(feed.batches, count)]
 
 
 def test_a_fixed_batch_is_the_same_tensors_again_and_again():
-    feed = open_feed(SimpleNamespace(data=numbers), Source(), with_targets=True)
+    feed = open_feed(SimpleNamespace(loop=None, data=numbers), Source(), with_targets=True)
     one, again = islice(feed.batches, 2)
     assert one is again
     assert tf.nest.flatten(feed.structure) == one
@@ -63,7 +65,9 @@ def test_inference_is_fed_with_inputs_alone(data):
 
 def test_a_fresh_batch_is_a_copy():
     made = [numbers(seed) for seed in range(BATCHES)]
-    feed = open_feed(SimpleNamespace(data=lambda seed: made[seed]), Source("fresh", seed=0), with_targets=True)
+    feed = open_feed(
+        SimpleNamespace(loop=None, data=lambda seed: made[seed]), Source("fresh", seed=0), with_targets=True
+    )
     tensors = next(feed.batches)
     made[0][0][0][:] = -1
     assert np.array_equal(tensors[0], numbers(0)[0][0])
@@ -91,7 +95,7 @@ def test_a_pipeline_decodes_photographs_and_crops_and_mirrors_each_read_anew():
 def test_a_pipeline_has_as_many_threads_in_its_pool_as_it_is_given_and_they_are_named(threads):
     before = pipeline_threads()
     feed = open_feed(
-        SimpleNamespace(data=numbers, photographs=False),
+        SimpleNamespace(loop=None, data=numbers, photographs=False),
         Source("pipeline", pipeline_threads=threads),
         with_targets=True,
     )

@@ -18,6 +18,7 @@ def diverging() -> SimpleNamespace:
         data=lambda: (np.ones((1, 1), np.float32), np.zeros((1, 1), np.float32)),
         items_per_step=1,
         infer=None,
+        loop=None,
     )
 
 
