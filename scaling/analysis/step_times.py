@@ -1,4 +1,4 @@
-"""The steps of a launch summed up: their number, their mean and their quantiles, disturbed steps included. Pure.
+"""The steps of a launch summed up: number, mean, coefficient of variation and quantiles, disturbed ones included. Pure.
 
 A service or a long job meets every step, not only those of quiet turns. Quantiles are Weibull's: the k-th of n steps
 has k / (n + 1) of all steps below it on average (Hyndman & Fan, The American Statistician 50, 1996, type 6). So n steps
@@ -6,16 +6,18 @@ say nothing of quantiles beyond n / (n + 1).
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import ceil
+from functools import lru_cache, partial
+from math import ceil, sqrt
+from operator import mul
 from struct import Struct
 
 # Where quantiles are kept; between two levels they are linear.
 LEVELS = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.999, 1.0)
-# What is shown of a point, and the farthest quantile that may be asked for.
+# What a table has of a point, what a distribution is told by, and the farthest quantile that may be asked for.
 SHOWN = (0.5, 0.95, 0.99)
+TELLING = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 FARTHEST = 0.999
 _PACKED = Struct(f"{len(LEVELS)}d")
 
@@ -24,13 +26,20 @@ _PACKED = Struct(f"{len(LEVELS)}d")
 class StepTimes:
     """The counted steps of a launch, and its undisturbed `level`; `packed` are the quantiles at `LEVELS`.
 
-    They are packed because a folder may have a hundred thousand launches.
+    They are packed because a folder may have a hundred thousand launches. `variation` is the coefficient of variation,
+    their standard deviation over their mean; None of a single step.
     """
 
     count: int
     mean: float
     level: float
     packed: bytes
+    variation: float | None = None
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of the steps; None of a single one."""
+        return None if self.variation is None else self.variation * self.mean
 
     @property
     def quantiles(self) -> tuple[float, ...]:
@@ -44,6 +53,15 @@ class StepTimes:
         known, after = self.quantiles, bisect_left(LEVELS, level)
         part = (level - LEVELS[after - 1]) / (LEVELS[after] - LEVELS[after - 1])
         return known[after - 1] + part * (known[after] - known[after - 1])
+
+
+# What a distribution of steps is told by: mean, standard deviation, coefficient of variation, quantiles.
+STEP_FIGURES: Mapping[str, Callable[[StepTimes], float | None]] = {
+    "mean": lambda steps: steps.mean,
+    "sd": lambda steps: steps.deviation,
+    "cv": lambda steps: steps.variation,
+    **{f"p{100 * level:g}": partial(StepTimes.quantile, level=level) for level in TELLING},
+}
 
 
 def steps_needed(level: float) -> int:
@@ -60,7 +78,15 @@ def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes 
     quantiles = [ordered[k] + part * (ordered[after] - ordered[k]) for k, after, part in _places(count)]
     undisturbed = quantiles[LEVELS.index(0.5)] if level is None else level
     mean = sum([seconds / count for seconds in ordered])  # a sum of steps may be more than a number holds
-    return StepTimes(count, mean, undisturbed, _PACKED.pack(*quantiles))
+    return StepTimes(count, mean, undisturbed, _PACKED.pack(*quantiles), _variation(ordered, mean))
+
+
+def _variation(steps: Sequence[float], mean: float) -> float | None:
+    """Standard deviation over mean; None of a single step, or of steps too short to have a mean."""
+    if len(steps) < 2 or mean <= 0:
+        return None
+    parts = [seconds / mean - 1.0 for seconds in steps]
+    return sqrt(sum(map(mul, parts, parts)) / (len(steps) - 1))
 
 
 @lru_cache(4096)

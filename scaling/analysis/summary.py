@@ -20,7 +20,7 @@ from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.rules import Doubt, Effect, Verdict
-from scaling.analysis.step_times import SHOWN, StepTimes
+from scaling.analysis.step_times import STEP_FIGURES, StepTimes
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.machine.cpulist import CpuSet
@@ -221,19 +221,27 @@ class Summary:
         return (min(counts), max(counts)) if counts else None
 
     @cached_property
-    def quantiles(self) -> dict[float, Estimate | None]:
-        """Those that are shown."""
-        return {level: self.quantile(level) for level in SHOWN}
+    def step_figures(self) -> dict[str, Estimate | None]:
+        """How all steps are distributed: mean, standard deviation, coefficient of variation and quantiles, by name."""
+        return {name: self._of_steps(figure) for name, figure in STEP_FIGURES.items()}
 
     def quantile(self, level: float) -> Estimate | None:
         """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
-        quantiles = (steps.quantile(level) for _, steps in self._launches_with_steps())
-        known = [seconds for seconds in quantiles if seconds is not None]
-        return estimates.mean(known) if known else None
+        return self._of_steps(lambda steps: steps.quantile(level))
+
+    def _of_steps(self, figure: Callable[[StepTimes], float | None]) -> Estimate | None:
+        """A figure of all steps of a launch, with its interval over launches; None where none has it.
+
+        Steps that all took the same time have no deviation, and a figure that is zero has no interval.
+        """
+        known = [value for _, steps in self._launches_with_steps() if (value := figure(steps)) is not None]
+        if not known:
+            return None
+        return estimates.mean(known) if min(known) > 0 else Estimate(fmean(known))
 
     def without_launches(self) -> "Summary":
         """The same with everything that is shown of a point computed, in a tenth of the memory."""
-        shown = ("peak_memory_bytes", "throttled_share", "launch_count", "step_counts", "quantiles")
+        shown = ("peak_memory_bytes", "throttled_share", "launch_count", "step_counts", "step_figures")
         lean = replace(self, used=(), disturbed=(), turn_ratios=())
         vars(lean).update({name: getattr(self, name) for name in shown})
         return lean

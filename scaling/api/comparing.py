@@ -39,7 +39,10 @@ from scaling.study.workload import COMMAND
 LAUNCHES = 8
 
 # How both are measured; what is compared differs in the other keys.
-HOW = ("design", "rounds", "turn_seconds", "launches", "precision", "max_seconds", "timeout_seconds", "seed")
+HOW = (
+    *("design", "rounds", "turn_seconds", "steps", "warmup", "launches"),
+    *("precision", "max_seconds", "timeout_seconds", "seed"),
+)
 
 
 @dataclass(frozen=True, slots=True)

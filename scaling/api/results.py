@@ -26,6 +26,7 @@ from scaling.api.sizing import (
 from scaling.api.sources import Source, Sources, open_sources
 from scaling.errors import StoreError
 from scaling.reporting.points import COUNTERS, DECOMPOSITION, point_facts, points_table
+from scaling.reporting.sections import flat_sections
 from scaling.reporting.words import markdown_lines
 from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.export import Format, data_frame, rows_frame, write_csv, write_export
@@ -78,6 +79,11 @@ class Results(Sources):
     def points(self) -> "pd.DataFrame":
         """One row per point: settings, step time, speedup and efficiency with low and high, verdict and reasons."""
         return self._concatenate([_table_points(one) if one.is_table else _points(one) for one in self.sources])
+
+    @cached_property
+    def sections(self) -> "pd.DataFrame":
+        """One row per point of whole processes: INIT, SETUP, RUN, MAIN and WALL, in seconds and normalised."""
+        return self._concatenate([data_frame(map(flat_sections, source.sections.points)) for source in self.sources])
 
     @cached_property
     def fits(self) -> Fits:

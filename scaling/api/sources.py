@@ -15,6 +15,7 @@ from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
+from scaling.reporting.sections import NONE_WHOLE
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import CsvLine, csv_line, is_export, public_csv_line, read_export
@@ -23,6 +24,7 @@ from scaling.results.many_rows import is_large, map_rows, read_large_folder, rea
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
+from scaling.results.sections import SectionsOfRuns, sections_of
 from scaling.results.store import RowCensus, folder_of, read_folder, read_rows
 
 T = TypeVar("T")
@@ -102,6 +104,14 @@ class Source:
         if not points:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
         return points
+
+    @cached_property
+    def sections(self) -> SectionsOfRuns:
+        """Where the wall time of whole processes went; refused where no run was one."""
+        sections = sections_of(self.rows())
+        if not sections.points:
+            raise StoreError(f"{self.path}: {NONE_WHOLE}")
+        return sections
 
     @cached_property
     def machines(self) -> dict[str, str]:

@@ -38,7 +38,7 @@ def run(
     cores: Annotated[str, typer.Option(help="Core counts: doubling, all, or such as 1-4 and 1,2,8.")] = "doubling",
     smt: Annotated[str, typer.Option(help="Threads per core: 1, 2, or all.")] = "1",
     placement: Annotated[list[str] | None, typer.Option(help="Which cores; may be repeated.")] = None,
-    launches: Annotated[int, typer.Option(min=1, help="Executions per core count.")] = LAUNCHES,
+    launches: Annotated[int, typer.Option(min=1, help="Launches per core count.")] = LAUNCHES,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend this long, such as 10m.")] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="End an execution that takes longer.")] = 600.0,
     env: Annotated[
@@ -54,7 +54,8 @@ def run(
     cleanup: Annotated[str | None, typer.Option(metavar="COMMAND", help="After the executions of a launch.")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="Give the line to /bin/sh.")] = False,
     ignore_failure: Annotated[bool, typer.Option("--ignore-failure", help="Any exit status will do.")] = False,
-    warmup: Annotated[int, typer.Option(min=0, help="Executions of a launch before the one that counts.")] = 0,
+    steps: Annotated[int, typer.Option(min=1, help="Executions of a launch that count.")] = 1,
+    warmup: Annotated[int, typer.Option(min=0, help="Executions of a launch before those that count.")] = 0,
     items: Annotated[
         str | None, typer.Option(metavar="N|REGEX", help="Items that it handles, or where its output says so.")
     ] = None,
@@ -90,6 +91,7 @@ def run(
         "cleanup": cleanup,
         "shell": shell,
         "ignore_failure": ignore_failure,
+        "steps": steps,
         "warmup": warmup,
         "items": int(items) if items and items.isdecimal() else items,
         "throughput": throughput,

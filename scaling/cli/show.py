@@ -1,6 +1,7 @@
 """`scaling show`: every point of a results folder."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -13,16 +14,22 @@ from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
 from scaling.reporting.points import point_facts, point_remarks, points_table, quantiles_table, sparklines_table
+from scaling.reporting.sections import sections_facts, sections_notes, sections_table
 
 Why = Annotated[bool, typer.Option("--why", help="What efficiency is lost to at every point, and its peak memory.")]
 
-Quantiles = Annotated[bool, typer.Option("--quantiles", help="Median, p95 and p99 of the steps of every point.")]
+Quantiles = Annotated[bool, typer.Option("--quantiles", help="Median, p95, p99, sd and CV of the steps of points.")]
+
+Sections = Annotated[
+    bool, typer.Option("--sections", help="INIT, SETUP, RUN, MAIN and WALL of whole processes, normalised.")
+]
 
 
 def show(
     source: Source,
     why: Why = False,
     quantiles: Quantiles = False,
+    sections: Sections = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     as_json: Json = False,
@@ -30,26 +37,26 @@ def show(
     """Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.
 
     Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
-    median, p95 and p99 of all steps. Of a cluster's folder, by node type, with what was measured on more than one
-    machine.
+    median, p95 and p99 of all steps, and how far they scatter. --sections has where the wall time of whole processes
+    goes. Of a cluster's folder, by node type, with what was measured on more than one machine.
 
     Example: scaling show results/quick
     """
     results = load(source, cores_from=cores_from, columns=parse_columns(columns))
     if as_json:
-        print_json(_facts(results))
-    else:
-        print_points(results, why=why, quantiles=quantiles)
+        print_json(_sections_facts(results) if sections else _facts(results))
+        return
+    chosen = [(sections, _print_sections), (quantiles, _print_quantiles), (why, _print_losses)]
+    print_points(results, next((one for asked, one in chosen if asked), _print_source))
 
 
-def print_points(results: Results, *, why: bool = False, quantiles: bool = False) -> None:
-    """Print a table of points, of what their efficiency is lost to, or of quantiles; of a cluster one per node type."""
-    print_source = _print_quantiles if quantiles else _print_losses if why else _print_source
+def print_points(results: Results, print_source: Callable[[OneSource], None] | None = None) -> None:
+    """Print a table of points, or what else is to be printed of a source; of a cluster one per node type."""
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
             print_lines(f"{source.node_type}, {models}, on {', '.join(sorted(source.machines))}:")
-        print_source(source)
+        (print_source or _print_source)(source)
         if source.node_type:
             if source.between_machines:
                 print_lines("", f"measured on more than one machine of {source.node_type}:")
@@ -92,6 +99,18 @@ def _print_quantiles(source: OneSource) -> None:
     """A table of quantiles of steps."""
     print_table(quantiles_table(source.points))
     print_notes(source.notes)
+
+
+def _print_sections(source: OneSource) -> None:
+    """A table of the sections of whole processes, and on stderr which runs were none."""
+    print_table(sections_table(source.sections))
+    print_notes([*source.notes, *sections_notes(source.sections)])
+
+
+def _sections_facts(results: Results) -> dict[str, object]:
+    if not results.is_cluster:
+        return sections_facts(results.sources[0].sections)
+    return {"node_types": [{"node_type": one.node_type, **sections_facts(one.sections)} for one in results.sources]}
 
 
 def _facts(results: Results) -> dict[str, object]:

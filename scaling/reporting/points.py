@@ -1,7 +1,7 @@
 """Points and comparisons as tables, sentences and JSON facts."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
-from scaling.analysis.step_times import SHOWN
+from scaling.analysis.step_times import SHOWN, STEP_FIGURES
 from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
 from scaling.reporting.verdicts import (
     SLOWER,
@@ -61,8 +61,8 @@ SMT_COLUMNS = ("SMT yield", ">speedup over 1 × 1", "95 %", ">efficiency over 1 
 # The figures of a decomposition by their names, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
 COUNTERS = ("instructions", "ipc", "clock")
-# Quantiles of all steps by their names.
-QUANTILES = {f"step_seconds_p{100 * level:g}": level for level in SHOWN}
+# The figures of all steps by the keys they have in JSON.
+STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
 
 CHANGE_WORDS = {
     Change.SLOWER: "slower",
@@ -128,19 +128,26 @@ def _smt_cells(point: ScalingPoint) -> list[str]:
 
 
 def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
-    """Quantiles of all steps of every point, disturbed or not, each with its interval over launches."""
+    """Quantiles of all steps of every point, disturbed or not, with intervals over launches; how far steps scatter."""
     unusual = unusual_settings([point.summary.point for point in points])
     rows = [
         (
             *setting_cells(point.summary.point, unusual),
             "-" if point.summary.step is None else _step_cell(point.summary),
-            *(with_interval(quantile, duration) for quantile in point.summary.quantiles.values()),
+            *(with_interval(point.summary.step_figures[f"p{100 * level:g}"], duration) for level in SHOWN),
+            _step_figure(point.summary, "sd", duration),
+            _step_figure(point.summary, "cv", share),
             _steps(point.summary),
         )
         for point in points
     ]
     names = (f">{'median' if level == 0.5 else f'p{100 * level:g}'}" for level in SHOWN)
-    return Table(("workload", *unusual, ">cores", ">undisturbed", *names, ">steps per launch"), rows)
+    return Table(("workload", *unusual, ">cores", ">undisturbed", *names, ">sd", ">CV", ">steps per launch"), rows)
+
+
+def _step_figure(summary: Summary, name: str, words: Callable[[float], str]) -> str:
+    figure = summary.step_figures[name]
+    return "-" if figure is None else words(figure.value)
 
 
 def _steps(summary: Summary) -> str:
@@ -206,7 +213,7 @@ def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
         "sentence": host_sentence(points),
         "points": [
             {
-                **_point_settings(point.summary.point),
+                **point_settings(point.summary.point),
                 **_slowdown_facts(point.summary.slowdown),
                 "verdict_code": point.verdict,
             }
@@ -410,7 +417,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
     """A point with its figures, unrounded, and its verdict."""
     summary = point.summary
     return {
-        **_point_settings(summary.point),
+        **point_settings(summary.point),
         "launches": summary.launch_count,
         "left_out": summary.left_out,
         "failures": summary.failures,
@@ -419,7 +426,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "throttled_share": summary.throttled_share,
         "pipeline_share": summary.pipeline_share,
         **_estimate_facts("step_seconds", summary.step),
-        **{key: end for name, level in QUANTILES.items() for key, end in _quantile_facts(name, summary, level).items()},
+        **_step_facts(summary),
         **_estimate_facts("items_per_second", summary.rate),
         **_estimate_facts("speedup", point.speedup),
         **_estimate_facts("efficiency", point.efficiency),
@@ -440,8 +447,10 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
     }
 
 
-def _quantile_facts(name: str, summary: Summary, level: float) -> dict[str, float | None]:
-    return _estimate_facts(name, summary.quantiles[level])
+def _step_facts(summary: Summary) -> dict[str, float | None]:
+    """How all steps of a point are distributed."""
+    facts = (_estimate_facts(STEP_KEYS[name], figure) for name, figure in summary.step_figures.items())
+    return {key: end for ends in facts for key, end in ends.items()}
 
 
 def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:
@@ -473,15 +482,15 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
             {**_difference_facts(one), "beyond_margin": one in comparison.beyond_margin}
             for one in comparison.differences
         ],
-        "only_first": [_point_settings(point) for point in comparison.only_first],
-        "only_second": [_point_settings(point) for point in comparison.only_second],
+        "only_first": [point_settings(point) for point in comparison.only_first],
+        "only_second": [point_settings(point) for point in comparison.only_second],
     }
 
 
 def _difference_facts(difference: Difference) -> dict[str, object]:
     return {
-        **_point_settings(difference.point),
-        "second_point": _point_settings(difference.second.point),
+        **point_settings(difference.point),
+        "second_point": point_settings(difference.second.point),
         **_estimate_facts("first_seconds", difference.first.step),
         **_estimate_facts("second_seconds", difference.second.step),
         **_estimate_facts("ratio", _ratio(difference)),
@@ -499,7 +508,7 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
     }
 
 
-def _point_settings(point: Point) -> dict[str, object]:
+def point_settings(point: Point) -> dict[str, object]:
     """The settings of a point for JSON: null where another tool's file does not say."""
     return {name: None if value == "" else value for name, value in asdict(point).items()}
 

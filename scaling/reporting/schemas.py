@@ -18,10 +18,11 @@ from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.summary import HostSlowdown
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.cluster import Pilot
-from scaling.reporting.points import COUNTERS, DECOMPOSITION, QUANTILES
+from scaling.reporting.points import COUNTERS, DECOMPOSITION, STEP_KEYS
 from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
 from scaling.results.rows import RowLine
+from scaling.results.sections import SECTIONS, Spread
 from scaling.study.workload import Entry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -94,7 +95,7 @@ MEASURED_POINT = _record(
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
     {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "pipeline_share": NUMBER, "decomposition": LOSSES | None},
-    _estimates(*QUANTILES),
+    _estimates(*STEP_KEYS.values()),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     _estimates("common_speedup", "common_efficiency"),
     {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},
@@ -113,6 +114,13 @@ BETWEEN_MACHINES = _record(
 NODE_TYPE_POINTS = _record(
     "NodeTypePoints", node_type=str, points=ARRAY[MEASURED_POINT], between_machines=ARRAY[BETWEEN_MACHINES]
 )
+
+SPREADS = _record("Sections", dict.fromkeys(SECTIONS, _record("Spread", _fields_of(Spread))))
+SECTIONS_OF_POINTS: Fields = {
+    "sections": ARRAY[_record("PointSections", SETTINGS, launches=int, steps=int, seconds=SPREADS, normalised=SPREADS)],
+    "forked": int,
+    "in_turns": int,
+}
 
 LAW = _record(
     "Law",
@@ -200,7 +208,10 @@ STANDING = _record(
 
 # What each command prints with --json, and `export --format json` writes; several where it depends on the question.
 OUTPUTS: Mapping[str, Any] = {
-    "show": _output("Show", points=ARRAY[MEASURED_POINT]) | _output("ShowCluster", node_types=ARRAY[NODE_TYPE_POINTS]),
+    "show": _output("Show", points=ARRAY[MEASURED_POINT])
+    | _output("ShowCluster", node_types=ARRAY[NODE_TYPE_POINTS])
+    | _output("ShowSections", **SECTIONS_OF_POINTS)
+    | _output("ShowClusterSections", node_types=ARRAY[_record("NodeTypeSections", SECTIONS_OF_POINTS, node_type=str)]),
     "fit": _output("Fit", series=ARRAY[SERIES]),
     "capacity": _output("Capacity", answers=ARRAY[ANSWER], node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]])
     | _output("CapacityLimits", limits=ARRAY[LIMITS]),

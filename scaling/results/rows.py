@@ -44,7 +44,7 @@ from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.machine.cpulist import CpuSet
 from scaling.machine.topology import Machine
-from scaling.study.planning import Cohort, Point, PositiveCount, Run, RunCpus
+from scaling.study.planning import Cohort, Point, PositiveCount, Run, RunCpus, StepCount
 from scaling.study.privacy import is_private, without_home, without_secrets
 from scaling.study.spec import Start
 
@@ -109,7 +109,7 @@ class Outcome:
     reason: str | None = None
     step_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...] = ()
     turns: tuple[Turn, ...] = ()
-    warmup_steps: Annotated[int, Field(ge=0)] = 0
+    warmup_steps: StepCount = 0
     ended_by: str | None = None
     items_per_step: Count | None = None
     first_loss: FiniteFloat | None = None
@@ -244,7 +244,7 @@ def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     point = run.point
     requested = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
     requested |= {"pipeline_threads": point.pipeline_threads} if point.pipeline_threads is not None else {}
-    requested |= {"traced": run.traced} if run.traced is not None else {}
+    requested |= {name: value for name in ("warmup", "traced") if (value := getattr(run, name)) is not None}
     return {
         **asdict(point),
         "items": items_per_step,
@@ -268,6 +268,7 @@ class _Requested(TypedDict, total=False):
     inter: Any
     pipeline_threads: Any
     steps: PositiveCount | None
+    warmup: StepCount | None
     traced: PositiveCount | None
 
 
@@ -315,6 +316,7 @@ def _run(facts: _RunFacts) -> Run:
         seed=facts["seed"],
         start=facts.get("start", "spawn"),
         steps=requested.get("steps"),
+        warmup=requested.get("warmup"),
         traced=requested.get("traced"),
         cohort=facts.get("cohort"),
     )
@@ -432,6 +434,7 @@ class _RequestedPart(_Part):
     inter: Any = MISSING
     pipeline_threads: Any = MISSING
     steps: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    warmup: Annotated[int, msgspec.Meta(ge=0)] | None = None
     traced: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
@@ -537,7 +540,7 @@ def _run_of_part(run: _RunPart) -> Run:
         *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads),
     )
     cpus, cohort = _read_cpus(bytes(run.cpus)), _read_cohort(bytes(run.cohort))
-    return Run(point, cpus, run.launch, run.seed, run.start, asked.steps, asked.traced, cohort)
+    return Run(point, cpus, run.launch, run.seed, run.start, asked.steps, asked.warmup, asked.traced, cohort)
 
 
 def _outcome_of_part(part: _OutcomePart) -> Outcome:

@@ -315,9 +315,9 @@ def _classify(
         except MessageError as error:
             failure = _failure_without_reply(spec, state, bytes(output.reply), error, oom)
         else:
-            problem = _objection(reply) if isinstance(reply, RunResult) else reply.reason
+            problem = _objection(spec.request, reply) if isinstance(reply, RunResult) else reply.reason
             if isinstance(reply, RunResult) and problem is None:
-                return _success(state, reply, parent_cpu)
+                return _success(spec.request, state, reply, parent_cpu)
             failure = Outcome("failed", problem)
     outcome = replace(
         failure,
@@ -331,7 +331,7 @@ def _classify(
     return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
 
 
-def _objection(result: RunResult) -> str | None:
+def _objection(request: RunRequest, result: RunResult) -> str | None:
     """Why what a child has measured cannot be: whatever runs in it may write to its pipe."""
     steps, turns = result.step_seconds, result.turns
     if not steps:
@@ -344,16 +344,18 @@ def _objection(result: RunResult) -> str | None:
         all(0 <= turn.unsettled <= turn.steps for turn in turns) and sum(turn.steps for turn in turns) == len(steps)
     ):
         return f"its turns do not add up to its {len(steps)} steps"
+    if request.warmup is not None and len(steps) != request.warmup + (request.steps or 0):
+        return f"its answer has {len(steps)} steps, and {request.warmup} + {request.steps} were asked for"
     return None
 
 
-def _success(state: _ProcessState, result: RunResult, parent_cpu: float) -> LaunchResult:
+def _success(request: RunRequest, state: _ProcessState, result: RunResult, parent_cpu: float) -> LaunchResult:
     sections = result.sections
     outcome = Outcome(
         "ok",
         step_seconds=result.step_seconds,
         turns=result.turns,
-        warmup_steps=_warmup_steps(result),
+        warmup_steps=_warmup_steps(request, result),
         ended_by=result.ended_by,
         items_per_step=result.items_per_step,
         first_loss=result.first_loss,
@@ -374,8 +376,13 @@ def _success(state: _ProcessState, result: RunResult, parent_cpu: float) -> Laun
     return LaunchResult(outcome, replace(result.witness, parent_cpu_seconds=parent_cpu), result.versions, result.traced)
 
 
-def _warmup_steps(result: RunResult) -> int:
-    """Steps that are warm-up; with turns those of the warm-up round, and the analysis looks at each turn by itself."""
+def _warmup_steps(request: RunRequest, result: RunResult) -> int:
+    """Steps that are warm-up: as many as were asked for, or detected.
+
+    With turns those of the warm-up round, and the analysis looks at each turn by itself.
+    """
+    if request.warmup is not None:
+        return request.warmup
     if result.turns:
         return sum(turn.steps for turn in result.turns if turn.round == WARMUP_ROUND)
     return warmup_steps(result.step_seconds)

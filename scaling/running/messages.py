@@ -64,6 +64,7 @@ class RunRequest:
     precision: float
     max_seconds: float
     steps: int | None
+    warmup: int | None
     traced: int | None
     takes_turns: bool
     group: str | None = None

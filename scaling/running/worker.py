@@ -137,6 +137,8 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         measured = _take_turns(workload, steps, cpu_sets, pipes)
     elif is_program:
         measured = _take_executions(workload, cpu_sets)
+    elif request.warmup is not None and request.steps is not None:
+        measured = _take_fixed_steps(workload, steps, request.warmup, request.steps, cpu_sets)
     else:
         measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), cpu_sets)
     if is_program:
@@ -251,6 +253,26 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
 def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits) -> dict[str, Any]:
     """What has happened since a reading."""
     return witness.witness(before, cpu_sets.read(), visits, cpu_sets.cpus, cpu_sets.pipeline)
+
+
+def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: int, cpu_sets: RunCpus) -> Measured:
+    """Take exactly so many steps after exactly so many of warm-up, which are not witnessed.
+
+    What a workload has timed itself beyond either number is dropped.
+    """
+    begin = time.perf_counter()
+    while len(steps) < warmup:
+        steps += _time_step(workload.step)
+    del steps[warmup:]
+    visits = witness.Visits()
+    before = cpu_sets.read()
+    start = time.perf_counter()
+    while len(steps) < warmup + counted:
+        steps += _time_step(workload.step)
+        visits.look()
+    end = time.perf_counter()
+    counters = _witness(before, cpu_sets, visits)
+    return Measured(steps[: warmup + counted], [], "steps", end - start, end - begin, counters)
 
 
 def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:

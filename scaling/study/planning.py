@@ -55,6 +55,7 @@ MOST_LISTED_CPUS = 100_000_000
 
 # Held where a run is read back from a file; planning itself makes no other.
 PositiveCount = Annotated[int, Field(ge=1)]
+StepCount = Annotated[int, Field(ge=0)]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
 # The mode of a program, which neither trains nor infers.
@@ -147,9 +148,10 @@ class Cohort:
 class Run:
     """One process that will measure a point, on these CPUs: a fresh interpreter, or forked from a server.
 
-    It takes turns with the others of its cohort, or has none and runs by itself. Where earlier launches tell, it says
-    how many steps are worth taking. `traced` is how many of its first steps are to be traced op by op, if any. `python`
-    is the interpreter that runs it, where it is not the one of the sweep.
+    It takes turns with the others of its cohort, or has none and runs by itself. `steps` is how many steps it takes
+    after its warm-up: exactly so many after exactly `warmup` others where the study fixes both; where earlier launches
+    tell, as many as are worth taking, after a warm-up that is detected. `traced` is how many of its first steps are to
+    be traced op by op, if any. `python` is the interpreter that runs it, where it is not the one of the sweep.
     """
 
     point: Point
@@ -158,6 +160,7 @@ class Run:
     seed: int
     start: Start = "spawn"
     steps: PositiveCount | None = None
+    warmup: StepCount | None = None
     traced: PositiveCount | None = None
     cohort: Cohort | None = None
     python: str | None = None
@@ -230,7 +233,16 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
         chosen = [point for series in order.sample(by_series, len(by_series)) for point in series]
         variant = 1 + order.randrange(MOST_VARIANTS)
     return [
-        Run(point, _choose_cpus(study, topology, point, variant), launch, study.seed, study.start, python=study.python)
+        Run(
+            point=point,
+            cpus=_choose_cpus(study, topology, point, variant),
+            launch=launch,
+            seed=study.seed,
+            start=study.start,
+            steps=study.steps,
+            warmup=None if study.steps is None else study.warmup,
+            python=study.python,
+        )
         for point in chosen
     ]
 
@@ -249,7 +261,8 @@ def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
     One core is neither added nor measured again at the end.
     """
     planned = plan(study, topology)
-    runs = (replace(run, traced=steps, steps=PLAIN_STEPS) for run in planned.runs if _is_named(study, run))
+    plain = study.steps or PLAIN_STEPS
+    runs = (replace(run, traced=steps, steps=plain) for run in planned.runs if _is_named(study, run))
     return replace(planned, runs=tuple(runs))
 
 
@@ -271,7 +284,10 @@ def turns_of(study: Study, is_program: bool = False) -> Turns:
 
 
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
-    """How long these runs should take: as long as their point took before, or its workload, else at most its limit."""
+    """How long these runs should take: as long as their point took before, or its workload, else at most its limit.
+
+    A fixed number of steps has no limit but that of the process.
+    """
     by_workload: dict[str, list[float]] = {}
     for point, wall in walls.items():
         by_workload.setdefault(point.workload, []).append(wall)
@@ -279,6 +295,7 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
     turns = turns_of(study)
     in_turns = (turns.rounds + 1) * (turns.seconds + SETTLE_SECONDS)
     limit = START_UP_SECONDS + (in_turns if study.design == "turns" else study.max_seconds)
+    limit = limit if study.steps is None else study.timeout_seconds
     guesses = dict.fromkeys(programs_of(study), START_UP_SECONDS) | known
     return sum(walls.get(run.point, guesses.get(run.point.workload, limit)) for run in runs)
 
@@ -382,7 +399,7 @@ def _doublings(most: int) -> list[int]:
 
 
 def _core_counts(study: Study, topology: Topology, placement: str, smt: int, notes: dict[str, None]) -> list[int]:
-    """The core counts a study means on this machine, one core always among them."""
+    """The core counts a study means on this machine, one core among them unless it means the most alone."""
     if isinstance(study.cores, tuple):
         return sorted({1, *study.cores})
     most = len(usable_cores(topology, _request(study, 1, smt, placement)))
@@ -394,6 +411,8 @@ def _core_counts(study: Study, topology: Topology, placement: str, smt: int, not
         ] = None
     if study.cores == "all":
         return list(range(1, most + 1)) or [1]
+    if study.cores == "most":
+        return [max(1, most)]
     return _doublings(most)
 
 

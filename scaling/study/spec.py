@@ -13,7 +13,7 @@ from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
 from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, first_problem, parse_toml, takes
 from scaling.study.programs import Program
-from scaling.study.workload import workload
+from scaling.study.workload import Command, workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
@@ -60,7 +60,7 @@ DataList = Annotated[tuple[Data, ...], Field(min_length=1), BeforeValidator(as_l
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
-Cores = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
+Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
 
@@ -82,7 +82,9 @@ class Study:
     data: Annotated[DataList, takes("'fixed', 'fresh', 'pipeline', or a list of them")] = ("fixed",)
     pipeline_threads: Annotated[ThreadsList, _THREADS] = ("auto",)
     scale: Annotated[Literal["strong", "weak"], takes("'strong' or 'weak'")] = "strong"
-    cores: Annotated[Cores, takes("'doubling', 'all', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = "doubling"
+    cores: Annotated[Cores, takes("'doubling', 'all', 'most', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = (
+        "doubling"
+    )
     smt: Annotated[Smt, takes("'doubling', 'all' or counts from 1 such as [1, 2]")] = (1,)
     placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
     quota: Annotated[QuotaList, takes("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them")] = ("none",)
@@ -100,6 +102,8 @@ class Study:
     design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "turns"
     rounds: Annotated[Count, takes("a number from 1")] = 10
     turn_seconds: Annotated[float, takes("seconds above 0, at most an hour", gt=0, le=3600)] = 1.0
+    steps: Annotated[Count | None, takes("a number from 1")] = None
+    warmup: Annotated[int, takes("a number from 0", ge=0, le=65536, strict=True)] = 0
     launches: Annotated[Count, takes("a number from 1")] = 5
     precision: Annotated[float, takes("a ratio above 0 and below 1, such as 0.01", gt=0, lt=1)] = 0.01
     max_seconds: Annotated[float, takes("seconds above 0, at most a day", gt=0, le=86_400)] = 60.0
@@ -152,6 +156,7 @@ class Study:
             raise StudyError(str(error)) from error
         _check_names(study)
         _check_data(study)
+        _check_fixed_steps(study)
         return study
 
 
@@ -182,6 +187,28 @@ def _check_data(study: Study) -> None:
         raise StudyError(
             f"program '{study.programs[0].name}' reads its own input, so data is {list(study.data)} only for networks; "
             "leave data out"
+        )
+
+
+def _check_fixed_steps(study: Study) -> None:
+    """Refuse a fixed number of steps where something else says how many are taken, and a warm-up without it."""
+    if study.steps is None:
+        if study.warmup:
+            raise StudyError(
+                f"warmup = {study.warmup} goes with a fixed number of steps; give steps too, or leave it out"
+            )
+        return
+    if study.design == "turns":
+        raise StudyError(
+            f"steps = {study.steps} is a fixed number, but processes that take turns take as many as a turn has time "
+            'for; set design = "apart"'
+        )
+    programs = [program.name for program in study.programs]
+    programs += [text for text in study.workloads if isinstance(workload(text), Command)]
+    if programs:
+        raise StudyError(
+            f"steps = {study.steps} is for workloads, and program '{excerpt(programs[0])}' is executed as often as its "
+            "own table says; give steps and warmup in [[programs]]"
         )
 
 

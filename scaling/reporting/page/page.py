@@ -30,7 +30,7 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import QUANTILES, evaluation_notes, host_sentence, host_table, point_facts
+from scaling.reporting.points import STEP_KEYS, evaluation_notes, host_sentence, host_table, point_facts
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
@@ -105,8 +105,8 @@ def page_facts(result: Evaluation) -> dict[str, object]:
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:
-    """What `show --json` prints of a point, without quantiles of steps and what is not known: a page has to open."""
-    left_out = tuple(QUANTILES)
+    """What `show --json` prints of a point, without what its steps are like and what is not known: a page must open."""
+    left_out = tuple(STEP_KEYS.values())
     facts = point_facts(point).items()
     return {name: value for name, value in facts if value is not None and not name.startswith(left_out)}
 

@@ -1,11 +1,12 @@
 """Draw a figure over cores from its specification: panels, marks with bars, laws with bands, references, legend."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import ScaledTranslation, Transform
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.launch_effects import Floats
@@ -20,12 +21,33 @@ from scaling.reporting.plots.layout import (
     number_axis,
     shade_key,
 )
-from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series, logarithmic
-from scaling.reporting.plots.style import BAND_ALPHA, COLOURS, CROWDED_POINTS, FAINT, INK, MARK_POINTS, REFERENCE
+from scaling.reporting.plots.specification import (
+    CoresFigure,
+    LawLine,
+    Level,
+    Mark,
+    Panel,
+    Series,
+    logarithmic,
+    spread_labels,
+)
+from scaling.reporting.plots.style import (
+    BAND_ALPHA,
+    COLOURS,
+    CROWDED_POINTS,
+    FAINT,
+    INK,
+    MARK_POINTS,
+    REFERENCE,
+    SMALL_POINTS,
+    wrap,
+)
 
 # More marks than this in one series are drawn smaller, so that their bars are seen.
 FEW_MARKS = 10
 SIZE_COLOUR = COLOURS[1]
+# Names beside a panel: where they begin and the least distance between two, in parts of it, and the longest.
+LABEL_LEFT, LABEL_GAP, LABEL_EMS = 1.03, 0.045, 22.0
 
 
 def compile_figure(specification: CoresFigure) -> Figure:
@@ -39,6 +61,8 @@ def compile_figure(specification: CoresFigure) -> Figure:
     log_y = specification.log_y and logarithmic(specification.counts)
     for index, panel in enumerate(specification.panels):
         grid.axes[index].set_ylim(*panel.limits)
+        if panel.labelled:
+            _label_series(grid.axes[index], panel)
         if not log_y and (index == 0 or not specification.share_y):
             number_axis(grid.axes[index])
     grid.labels("cores", specification.y_label)
@@ -60,6 +84,8 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
     if panel.size is not None:
         axes.axvline(panel.size, color=SIZE_COLOUR, linewidth=1.3, zorder=2)
     for series in panel.series:
+        if panel.labelled:
+            _join_marks(axes, series)
         for law in series.laws:
             _draw_law(axes, law)
         _draw_marks(axes, series, panel.limits)
@@ -96,9 +122,55 @@ def _draw_law(axes: Axes, law: LawLine) -> None:
         )
 
 
+def _join_marks(axes: Axes, series: Series) -> None:
+    cores, values = zip(*((mark.cores, mark.estimate.value) for mark in series.marks), strict=True)
+    look: dict[str, Any] = {
+        "color": series.colour,
+        "linestyle": series.joined_by,
+        "linewidth": 1.0,
+        "alpha": 0.75,
+        "zorder": 2,
+    }
+    axes.plot(cores, values, transform=_moved(axes, series), **look)
+
+
+def _label_series(axes: Axes, panel: Panel) -> None:
+    """Name every series at the right of the panel, beside its last mark or as near as the other names leave room."""
+    low, high = panel.limits
+    last = [one.marks[-1] for one in panel.series]
+    heights = [min(1.0, max(0.0, (mark.estimate.value - low) / (high - low))) for mark in last]
+    for one, mark, height in zip(panel.series, last, spread_labels(heights, LABEL_GAP), strict=True):
+        leader = {
+            "arrowstyle": "-",
+            "color": one.colour,
+            "linewidth": 0.6,
+            "alpha": 0.6,
+            "shrinkA": 0.0,
+            "shrinkB": 4.0,
+        }
+        axes.annotate(
+            "",
+            xy=(mark.cores, mark.estimate.value),
+            xycoords=_moved(axes, one),
+            xytext=(LABEL_LEFT - 0.005, height),
+            textcoords="axes fraction",
+            annotation_clip=False,
+            arrowprops=leader,
+        )
+        name = wrap(one.label, LABEL_EMS, 1)
+        axes.text(
+            LABEL_LEFT, height, name, transform=axes.transAxes, va="center", fontsize=SMALL_POINTS, color=one.colour
+        )
+
+
+def _moved(axes: Axes, series: Series) -> Transform:
+    """Where the marks of a series are: at their values, moved sideways."""
+    return axes.transData + ScaledTranslation(series.shift / 72.0, 0.0, axes.figure.dpi_scale_trans)
+
+
 def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float]) -> None:
     """Marks with their bars, never joined; hollow where they are not valid."""
-    moved = axes.transData + ScaledTranslation(series.shift / 72.0, 0.0, axes.figure.dpi_scale_trans)
+    moved = _moved(axes, series)
     bars = [mark for mark in series.marks if has_bar(mark.estimate)]
     if bars:
         lengths = bar_lengths([mark.estimate for mark in bars], limits)

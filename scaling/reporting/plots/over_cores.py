@@ -18,6 +18,8 @@ from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.specification import (
+    MOST_LABELLED,
+    MOST_TOGETHER,
     SHIFT_POINTS,
     CoresFigure,
     LawLine,
@@ -41,6 +43,8 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
+# Of many series in one panel, the distance between marks at the same core count, in points, where counts are few.
+CLOSE_POINTS, FEW_COUNTS = 1.5, 8
 # How the laws look, in the order in which they are listed.
 LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
 LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", "-")
@@ -189,6 +193,40 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
     )
     label = COMMON_EFFICIENCY if common else EFFICIENCY.y_label
     return Drawing(f"{caption}{weak_words(lines)}", compile_figure(CoresFigure(panels, label, ideal=100.0)))
+
+
+def together(evaluation: Evaluation) -> Drawing | NotDrawn:
+    """Draw the parallel efficiency of all series in one pair of axes, each named at its end."""
+    lines = measured_lines(evaluation, EFFICIENCY, common=True)
+    if max(core_counts(lines, EFFICIENCY), default=1) == 1:
+        return NotDrawn(ONE_CORE_ONLY)
+    if len(lines) <= MOST_TOGETHER:
+        return NotDrawn(
+            f"`efficiency` has up to {MOST_TOGETHER} series in one pair of axes, and there are {len(lines)}"
+        )
+    if len(lines) > MOST_LABELLED:
+        return NotDrawn(
+            f"{len(lines)} series cannot be told apart in one pair of axes; `efficiency` has a panel for each"
+        )
+    counts = len({*core_counts(lines, EFFICIENCY)})
+    apart = CLOSE_POINTS if counts <= FEW_COUNTS else 0.0
+    series = [
+        Series(
+            line.name,
+            EFFICIENCY.marks(line),
+            colour(line.index),
+            marker(line.index),
+            shift=apart * (index - (len(lines) - 1) / 2.0),
+            joined_by="-" if line.index < len(COLOURS) else "--",
+        )
+        for index, line in enumerate(lines)
+    ]
+    panel = Panel(series, y_limits(series, EFFICIENCY.least), labelled=True)
+    caption = (
+        f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. The lines join marks and are no "
+        f"laws; `efficiency` has these.{weak_words(lines)}"
+    )
+    return Drawing(caption, compile_figure(CoresFigure([panel], EFFICIENCY.y_label, ideal=100.0)))
 
 
 def _baseline_words(lines: Sequence[Line]) -> str:

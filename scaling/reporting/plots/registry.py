@@ -32,6 +32,13 @@ FIGURES: tuple[FigureKind, ...] = (
         "efficiency", "Parallel efficiency", "parallel efficiency with the fitted law", "rows", "over_cores:efficiency"
     ),
     FigureKind(
+        "together",
+        "Parallel efficiency of everything together",
+        "parallel efficiency of all series in one pair of axes",
+        "rows",
+        "over_cores:together",
+    ),
+    FigureKind(
         "speedup", "Speedup with its laws", "speedup with both laws and their bands", "rows", "over_cores:speedup"
     ),
     FigureKind(

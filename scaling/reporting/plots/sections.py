@@ -1,4 +1,4 @@
-"""Where the seconds of a run go: starting and importing, building, the first step, the steps that count, the rest."""
+"""Where the seconds of a run go: starting and importing, INIT, SETUP, warm-up, RUN, the rest; and MAIN and WALL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,24 +8,29 @@ import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.specification import Line, series_lines
-from scaling.reporting.plots.style import DARK, LIGHT, SMALL_POINTS, wrap
+from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, wrap
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
 from scaling.results.rows import Sections as Seconds
+from scaling.results.sections import has_sections, is_whole_process
 from scaling.study.planning import Point
 
-NAMES = ("start and imports", "init", "setup and first step", "run", "rest")
+NAMES = ("start and imports", "INIT", "SETUP with the first step", "warm-up", "RUN", "rest")
+MAIN = "MAIN: from INIT to the last step"
+# The sections that make up MAIN.
+FIRST_OF_MAIN, END_OF_MAIN = NAMES.index("INIT"), NAMES.index("rest")
 # One after another from dark to light, so that they differ in grey print too.
 TINTS: tuple[str, ...] = tuple(seaborn.color_palette("viridis", len(NAMES)).as_hex())
 # With more bars only the most cores of each series are drawn.
 MANY_BARS = 24
 LEAST_LABELLED = 6.5
-BAR_INCHES, LINE_INCHES = 0.17, 0.15
+BAR_INCHES, LINE_INCHES = 0.2, 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +45,28 @@ class Bar:
 def sections(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
     by_point: dict[Point, list[Row]] = {}
-    for row in result.folder.rows:
-        if row.outcome.status == "ok" and _has_sections(row.outcome.sections):
-            by_point.setdefault(row.run.point, []).append(row)
+    rows = [row for row in result.folder.rows if has_sections(row)]
+    whole = [row for row in rows if is_whole_process(row)]
+    for row in whole or rows:
+        by_point.setdefault(row.run.point, []).append(row)
     lines = series_lines(result)
     bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MANY_BARS)]
     if not bars:
         return NotDrawn("no run that went well says where its time went")
     left = " Only the most cores of each series are drawn." if 2 * len(lines) > MANY_BARS else ""
+    hidden = (
+        ""
+        if whole
+        else (
+            " These runs were forked or took turns: the imports of forked ones were made by a server, and most of the "
+            "rest of those that took turns is waiting for the others."
+        )
+    )
     caption = (
-        "Share of a run's wall time, medians over launches: step times are taken from the part called run "
-        f"only. The seconds at the end of a bar are the whole run.{left}"
+        "Share of a run's wall time, medians over launches: step times are taken from RUN only. The thin line below a "
+        f"bar is MAIN; the whole bar is WALL, whose seconds are at its end.{hidden}{left}"
     )
     return Drawing(caption, _figure(bars))
-
-
-def _has_sections(seconds: Seconds) -> bool:
-    parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)
-    return bool(seconds.wall) and any(part is not None for part in parts)
 
 
 def _bars(line: Line, by_point: dict[Point, list[Row]], *, both: bool) -> list[Bar]:
@@ -77,12 +86,9 @@ def _bar(name: str, rows: Sequence[Row]) -> Bar:
 def shares_of(seconds: Seconds) -> tuple[float, ...]:
     """The parts of a run as shares of its wall time; the first step is part of setup, the unrecorded of the rest."""
     wall = seconds.wall or 1.0
-    parts = (
-        (seconds.spawn or 0.0) + (seconds.imports or 0.0),
-        seconds.init or 0.0,
-        seconds.setup or 0.0,
-        seconds.run or 0.0,
-    )
+    init, setup, run = (part or 0.0 for part in (seconds.init, seconds.setup, seconds.run))
+    warm_up = max(0.0, (seconds.main or 0.0) - init - setup - run)
+    parts = ((seconds.spawn or 0.0) + (seconds.imports or 0.0), init, setup, warm_up, run)
     return (*(part / wall for part in parts), max(0.0, 1.0 - sum(parts) / wall))
 
 
@@ -102,14 +108,17 @@ def _figure(bars: Sequence[Bar]) -> Figure:
     axes.grid(False)
     axes.tick_params(axis="y", length=0.0)
     keys = [Patch(facecolor=tint, label=name) for name, tint in zip(NAMES, TINTS, strict=True)]
-    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys))
+    main = Line2D([], [], color=INK, linewidth=1.0, label=MAIN)
+    figure.legend(handles=[*keys, main], loc="outside lower center", ncols=4)
     return figure
 
 
 def _draw(axes: Axes, bar: Bar, middle: float) -> None:
-    left = 0.0
+    left, half = 0.0, (BAR_INCHES + 0.04) / 2.0
+    main = sum(bar.percents[:FIRST_OF_MAIN]), sum(bar.percents[:END_OF_MAIN])
+    axes.plot(main, [middle + half + 0.03] * 2, color=INK, linewidth=1.0, solid_capstyle="butt")
     for percent, tint in zip(bar.percents, TINTS, strict=True):
-        axes.barh(middle, percent, height=BAR_INCHES + 0.04, left=left, color=tint, edgecolor="none")
+        axes.barh(middle, percent, height=2.0 * half, left=left, color=tint, edgecolor="none")
         if percent >= LEAST_LABELLED:
             axes.text(
                 left + percent / 2.0,

@@ -20,6 +20,8 @@ Stroke = Literal["-", "--", "-.", ":"]
 
 # More series than this in one panel cannot be distinguished.
 MOST_TOGETHER = 4
+# More than this cannot be named beside one panel either.
+MOST_LABELLED = 20
 # More panels than this do not repeat the other series in grey: the figure would grow with the square of its series.
 MOST_WITH_BACKGROUND = 24
 # Distance between marks of different series at the same core count, in points.
@@ -78,7 +80,8 @@ class Level:
 class Series:
     """Marks of one colour and marker, with their laws and levels; `shift` moves the marks sideways, in points.
 
-    `predicted` marks are no measurements: they are hollow, and say nothing of validity.
+    `predicted` marks are no measurements: they are hollow, and say nothing of validity. Where marks are joined, it is
+    by the stroke `joined_by`.
     """
 
     label: str
@@ -91,11 +94,16 @@ class Series:
     in_legend: bool = False
     predicted: bool = False
     shift: float = 0.0
+    joined_by: Stroke = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Series on common axes, with what else is drawn there; `limits` are those of the y axis."""
+    """Series on common axes, with what else is drawn there; `limits` are those of the y axis.
+
+    With `labelled`, series are named at the right of the panel, and their marks are joined, so that many can be told
+    apart.
+    """
 
     series: Sequence[Series]
     limits: tuple[float, float]
@@ -105,6 +113,7 @@ class Panel:
     target: Level | None = None
     size: int | None = None
     extrapolated: tuple[float, float] | None = None
+    labelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +185,33 @@ def panel_per_series(series: Sequence[Series], limits: tuple[float, float]) -> l
         else Panel([one], limits, one.label, one.remark)
         for one in series
     ]
+
+
+def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
+    """Heights moved as little as will do so that no two are closer than the gap, in the same order, within 0 and 1."""
+    order = sorted(range(len(heights)), key=lambda index: heights[index])
+    groups: list[list[int]] = []
+    for index in order:
+        groups.append([index])
+        while len(groups) > 1 and _top(groups[-2], heights, gap) + gap > _bottom(groups[-1], heights, gap):
+            last = groups.pop()
+            groups[-1] += last
+    placed = [0.0] * len(heights)
+    for group in groups:
+        for number, index in enumerate(group):
+            placed[index] = _bottom(group, heights, gap) + number * gap
+    return placed
+
+
+def _bottom(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
+    """Where the lowest label of a group stands that is centred on the mean of its heights."""
+    extent = (len(group) - 1) * gap
+    centred = sum(heights[index] for index in group) / len(group) - extent / 2.0
+    return max(0.0, min(centred, 1.0 - extent))
+
+
+def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
+    return _bottom(group, heights, gap) + (len(group) - 1) * gap
 
 
 def _marks(series: Iterable[Series]) -> list[Mark]:

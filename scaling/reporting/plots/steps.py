@@ -12,12 +12,13 @@ from matplotlib.ticker import FixedLocator
 
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.speedup import ScalingPoint
+from scaling.analysis.summary import Summary
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import make_grid, number_axis
+from scaling.reporting.plots.layout import PANEL_HEIGHT_INCHES, make_grid, number_axis
 from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.reporting.verdicts import VERDICT_WORDS
-from scaling.reporting.words import count, duration
+from scaling.reporting.words import count, duration, share
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds
 from scaling.study.planning import Point
@@ -28,6 +29,8 @@ STRIP, GAP = 0.76, 1.0
 # Beyond this ratio between the longest and the shortest, only a logarithmic axis shows both.
 WIDE = 4.0
 TINT = COLOURS[0]
+# The height of what is written below a point.
+LABEL_INCHES = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,9 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
     caption = (
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
         "the undisturbed level of its steps, which is the step time of the launch. Times are relative to the step "
-        "time of the point, which is written below; warm-up beyond the axis is cut. Where columns stand apart, "
-        "launches differ more than steps do."
+        "time of the point, which is written below with standard deviation (sd), coefficient of variation (CV) and the "
+        "5 % and 95 % quantiles of all steps of a launch, means over launches; warm-up beyond the axis is cut. Where "
+        "columns stand apart, launches differ more than steps do."
     )
     return Drawing(caption, _figure(panels))
 
@@ -83,10 +87,16 @@ def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
         seconds, warm_up = np.array(row.outcome.step_seconds) / middle, row.outcome.warmup_steps
         level = (launch_seconds(row) or 0.0) / middle
         strips.append(Strip(seconds[:warm_up], seconds[warm_up:], level, row.run.launch in used))
-    label = f"{count(summary.point.cores, 'core')}\n{duration(middle)}" + (
-        "" if summary.valid else f"\n{VERDICT_WORDS[summary.verdict]}"
-    )
-    return Group(label, tuple(strips))
+    verdict = [] if summary.valid else [VERDICT_WORDS[summary.verdict]]
+    lines = [count(summary.point.cores, "core"), duration(middle), *_distribution(summary), *verdict]
+    return Group("\n".join(lines), tuple(strips))
+
+
+def _distribution(summary: Summary) -> list[str]:
+    """How the steps of a point are distributed: standard deviation, coefficient of variation, and two quantiles."""
+    deviation, variation, low, high = (summary.step_figures[name] for name in ("sd", "cv", "p5", "p95"))
+    words = [f"sd {duration(deviation.value)}", f"CV {share(variation.value)}"] if deviation and variation else []
+    return words + ([f"p5 {duration(low.value)}", f"p95 {duration(high.value)}"] if low and high else [])
 
 
 def thin(values: Floats, most: int) -> Floats:
@@ -99,7 +109,7 @@ def thin(values: Floats, most: int) -> Floats:
 
 
 def _figure(panels: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
-    grid = make_grid(len(panels), share_x=False)
+    grid = make_grid(len(panels), share_x=False, height=PANEL_HEIGHT_INCHES + LABEL_INCHES)
     strips = [strip for _, groups in panels for group in groups for strip in group.strips]
     most = max(LEAST_MARKS, min(MOST_MARKS, ALL_MARKS // len(strips)))
     steady = np.concatenate([strip.steady for strip in strips])

@@ -206,6 +206,7 @@ class LocalEngine:
             precision=self.study.precision,
             max_seconds=self.study.max_seconds,
             steps=run.steps,
+            warmup=run.warmup,
             traced=run.traced,
             takes_turns=run.cohort is not None,
             group=None if point.quota is None else self._make_group(point.quota),

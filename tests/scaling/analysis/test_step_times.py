@@ -17,6 +17,15 @@ def test_steps_are_summed_up_by_their_number_mean_and_quantiles():
     assert [times.quantile(level) for level in SHOWN] == pytest.approx([100.0, 190.0, 198.0])
 
 
+def test_the_coefficient_of_variation_is_that_of_a_sample_and_unknown_of_a_single_step():
+    times = step_times(STEPS)
+    assert times.deviation == pytest.approx(np.std(STEPS, ddof=1))
+    assert times.variation == pytest.approx(np.std(STEPS, ddof=1) / 100)
+    assert (step_times([2.0]).deviation, step_times([2.0, 2.0]).deviation) == (None, 0.0)
+    assert step_times([1e300, 3e300]).variation == pytest.approx(2**-0.5)
+    assert step_times([5e-324] * 3).variation is None
+
+
 def test_between_levels_quantiles_are_interpolated():
     assert step_times(STEPS).quantile(0.85) == pytest.approx(170.0)
 

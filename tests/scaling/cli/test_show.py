@@ -169,12 +169,23 @@ def test_the_parts_of_a_loss_are_in_the_facts_with_their_intervals(tmp_path):
     assert four["peak_memory_bytes"] is None
 
 
+def test_sections_are_refused_where_no_run_was_a_process_by_itself(tmp_path):
+    rows = [replace(one, run=replace(one.run, start="fork")) for one in swept_rows()]
+    completed = scaling("show", folder_of(tmp_path / "results", rows), "--sections")
+    assert completed.returncode == 2
+    assert "INIT and WALL are not known" in completed.stderr
+
+
 def test_quantiles_of_steps_are_shown_where_launches_have_enough_of_them(tmp_path):
     folder = folder_of(tmp_path / "results", swept_rows())
     completed = scaling("show", folder, "--quantiles")
     header, first, *_ = completed.stdout.splitlines()
-    assert header.split() == ["workload", "cores", "undisturbed", "median", "p95", "p99", "steps", "per", "launch"]
-    assert first.split()[-2:] == ["-", "20"]
+    assert " ".join(header.split()) == "workload cores undisturbed median p95 p99 sd CV steps per launch"
+    assert first.split()[-1] == "20"
     (point, *_) = json.loads(scaling("show", folder, "--json").stdout)["points"]
     assert point["step_seconds_p95_low"] < point["step_seconds_p95"] < point["step_seconds_p95_high"]
     assert (point["step_seconds_p50"], point["step_seconds_p99"]) == (pytest.approx(1.0, rel=0.01), None)
+    assert (
+        point["step_seconds_p5"] <= point["step_seconds_p25"] <= point["step_seconds_p75"] <= point["step_seconds_p95"]
+    )
+    assert (point["step_seconds_sd"], point["step_cv"]) == pytest.approx((0.0, 0.0), abs=1e-9)

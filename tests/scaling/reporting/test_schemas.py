@@ -15,6 +15,7 @@ from scaling.study.planning import Point, plan
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.machine.invented import POWER9, files, write
+from tests.scaling.reporting.results import made
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "other_tools"
@@ -78,6 +79,12 @@ def test_a_command_without_json_is_answered_with_those_that_have_it():
 def test_what_is_said_of_results_holds_to_its_schema(folder, question):
     command, *options = question
     check(command, printed(command, folder, *options))
+
+
+def test_sections_hold_to_their_schema(tmp_path):
+    document = printed("show", folder_of(tmp_path / "results", made("cores = [1, 2]\nlaunches = 2")), "--sections")
+    check("show", document)
+    assert [point["normalised"]["wall"]["median"] for point in document["sections"]][-1] == 1.0
 
 
 def test_comparisons_hold_to_their_schema(tmp_path):

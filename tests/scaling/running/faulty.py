@@ -29,6 +29,13 @@ def brief(setting):
     return Steps(lambda: sum(range(2000)))
 
 
+def times_its_own(setting):
+    """Every call takes four steps and says how long each took."""
+    workload = brief(setting)
+    workload.step = lambda: [0.001] * 4
+    return workload
+
+
 def states_a_truth(setting, serial_fraction):
     workload = brief(setting)
     workload.truth = {"serial_fraction": serial_fraction, "overhead_seconds": 0.0}

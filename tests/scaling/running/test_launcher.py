@@ -12,7 +12,7 @@ import pytest
 
 from scaling.analysis.truth import StatedTruth
 from scaling.machine.sysfs import read_topology
-from scaling.results.rows import row_from_json, row_to_json
+from scaling.results.rows import launch_of, row_from_json, row_to_json
 from scaling.running import memory, processes
 from scaling.running.witness import memory_policy
 from tests import runs
@@ -47,6 +47,17 @@ def test_a_run_is_timed_and_its_sections_add_up(row_of):
     assert sections.spawn + sections.imports + sections.main <= sections.wall
     assert sections.init + sections.setup + sections.run == pytest.approx(sections.main)
     assert sum(row.outcome.step_seconds) <= sections.run
+
+
+@pytest.mark.parametrize("workload", ["brief", "times_its_own"])
+def test_a_fixed_number_of_steps_is_taken_after_a_fixed_warm_up_whatever_else_would_end_a_launch(row_of, workload):
+    row = row_of(faulty(workload), steps=20, warmup=3, max_seconds=1e-9, precision=0.9)
+    outcome = row.outcome
+    assert (outcome.status, outcome.ended_by, len(outcome.step_seconds), outcome.warmup_steps) == ("ok", "steps", 23, 3)
+    assert (row.run.steps, row.run.warmup) == (20, 3)
+    assert row_from_json(row_to_json(row)).run == row.run
+    assert launch_of(row).steps == 20
+    assert outcome.sections.init + outcome.sections.setup + outcome.sections.run <= outcome.sections.main
 
 
 def test_what_a_workload_states_of_itself_is_in_its_row(row_of):

@@ -22,6 +22,7 @@ RUN = messages.RunRequest(
     precision=0.01,
     max_seconds=1,
     steps=None,
+    warmup=None,
     traced=12,
     takes_turns=True,
 )

@@ -27,6 +27,7 @@ REQUEST = RunRequest(
     precision=0.1,
     max_seconds=0.1,
     steps=None,
+    warmup=None,
     traced=None,
     takes_turns=False,
 )

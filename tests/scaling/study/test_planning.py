@@ -52,6 +52,12 @@ def test_more_cores_than_there_are_is_said_and_not_the_size_of_the_plan():
         plan(study('cores = "1-60000"\nlaunches = 5'), machine(4))
 
 
+def test_the_most_cores_are_meant_alone():
+    assert core_counts('cores = "most"', cores=6) == [6]
+    assert core_counts('cores = "most"\nreserve = 0', cores=2) == [1]
+    assert {run.launch for run in plan(study('cores = "most"\nlaunches = 2'), machine(6)).runs} == {1, 2}
+
+
 def test_one_core_is_always_there():
     assert core_counts("cores = [3]", cores=4) == [1, 3]
 
@@ -190,6 +196,14 @@ def test_the_time_is_at_most_the_limit_and_as_measured_once_it_was():
     runs = plan(question, machine(2)).runs
     assert estimated_seconds(runs, question, {}) == len(runs) * (START_UP_SECONDS + 10)
     assert estimated_seconds(runs, question, {runs[0].point: 1.5}) == len(runs) * 1.5
+
+
+def test_a_fixed_number_of_steps_is_that_of_every_run_and_ends_no_sooner_than_its_process():
+    question = study("cores = [1]\nlaunches = 1\nsteps = 20\nwarmup = 3\ntimeout_seconds = 30")
+    runs = plan(question, machine(2)).runs
+    assert {(run.steps, run.warmup) for run in runs} == {(20, 3)}
+    assert {(run.steps, run.warmup) for run in traced_plan(question, machine(2), 5).runs} == {(20, 3)}
+    assert estimated_seconds(runs, question, {}) == len(runs) * 30
 
 
 @pytest.mark.parametrize(

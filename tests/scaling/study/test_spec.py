@@ -73,6 +73,18 @@ def test_several_mistakes_are_counted():
     assert "(and 1 more to put right)" in refusal('workloads = "a"\nlaunches = 0\nseed = -1')
 
 
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("steps = 200", 'set design = "apart"'),
+        ('design = "apart"\nwarmup = 10', "give steps too"),
+        ('design = "apart"\nsteps = 200\n[[programs]]\nname = "mine"\ncommand = "./mine"', "in [[programs]]"),
+    ],
+)
+def test_a_fixed_number_of_steps_is_refused_where_something_else_says_how_many(toml, message):
+    assert message in refusal(f'workloads = "calibrated"\n{toml}')
+
+
 def test_text_that_is_no_toml_is_refused_with_its_line():
     assert "not valid TOML" in refusal('workloads = "a')
 

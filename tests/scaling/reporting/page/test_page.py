@@ -16,7 +16,7 @@ from scaling.reporting.losses import loss_sentences
 from scaling.reporting.page import planner
 from scaling.reporting.page.page import embed_figures, page, page_facts, script_json, styles_to_attributes
 from scaling.reporting.plots.drawing import draw_figures
-from scaling.reporting.points import point_facts, points_table
+from scaling.reporting.points import STEP_KEYS, point_facts, points_table
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
 from scaling.results.store import Folder, read_folder
@@ -59,8 +59,10 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     facts = facts_of(shown)
     printed = json.loads(json.dumps([point_facts(point) for point in evaluation.points]))
     assert printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
+    left_out = tuple(STEP_KEYS.values())
     assert facts["points"] == [
-        {key: value for key, value in one.items() if value is not None and "_seconds_p" not in key} for one in printed
+        {key: value for key, value in one.items() if value is not None and not key.startswith(left_out)}
+        for one in printed
     ]
     fitted = [fit_facts(fit) for fit in evaluation.fits]
     assert facts["series"] == json.loads(json.dumps(fitted))

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from scaling.analysis.laws import AMDAHL
@@ -219,3 +221,21 @@ def test_levels_of_smt_share_a_panel_against_one_core_with_one_thread(tmp_path):
     capacity = picture(understood, "capacity")
     assert len(panels(capacity)) == 2
     assert len(panels(picture(understood, "smt"))) == 2
+
+
+def test_all_series_together_are_named_at_their_ends_and_apart_from_each_other(tmp_path):
+    drawing = picture(result(f"workloads = {list(EIGHT)}\ncores = [1, 2, 4]\nlaunches = 3", tmp_path), "together")
+    (axes,) = panels(drawing)
+    names = [text for text in axes.texts if text.get_text()]
+    assert sorted(text.get_text() for text in names) == sorted(EIGHT)
+    heights = sorted(text.get_position()[1] for text in names)
+    assert min(b - a for a, b in pairwise(heights)) >= 0.045 - 1e-9
+    assert len(mark_lines(axes)) == len(EIGHT)
+    assert not overlaps(drawing.figure)
+
+
+def test_few_series_and_very_many_are_left_to_the_figure_of_efficiency(tmp_path):
+    few = result("cores = [1, 2]\nlaunches = 2", tmp_path / "few")
+    many = result(f"items = {list(range(1, 23))}\ncores = [1, 2]\nlaunches = 2", tmp_path / "many")
+    assert "`efficiency` has up to 4 series" in nothing(few, "together")
+    assert "22 series cannot be told apart" in nothing(many, "together")

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.shared.machines import row
-from scaling.reporting.plots.sections import NAMES, shares_of
+from scaling.reporting.plots.sections import MAIN, NAMES, shares_of
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Sections
 from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
@@ -21,14 +23,26 @@ def test_every_bar_is_a_whole_run_with_its_seconds_at_the_end(tmp_path):
     ends = {round(bar.get_y(), 6): bar.get_x() + bar.get_width() for bar in axes.patches}
     assert list(ends.values()) == pytest.approx([100.0] * 4)
     assert sum(text.get_text().endswith(" s") for text in axes.texts) == 4
-    assert legend(drawing) == list(NAMES)
+    assert legend(drawing) == [*NAMES, MAIN]
+    assert len(axes.lines) == 4
     assert axes.get_xlabel() == "share of a run's wall time, %"
 
 
 def test_the_first_step_is_part_of_setup_and_unknown_sections_are_part_of_the_rest():
     sections = Sections(spawn=1.0, imports=1.0, init=1.0, setup=3.0, first_step=2.0, run=3.0, main=7.0, wall=10.0)
-    assert shares_of(sections) == pytest.approx((0.2, 0.1, 0.3, 0.3, 0.1))
-    assert shares_of(Sections(run=4.0, wall=10.0)) == pytest.approx((0.0, 0.0, 0.0, 0.4, 0.6))
+    assert shares_of(sections) == pytest.approx((0.2, 0.1, 0.3, 0.0, 0.3, 0.1))
+    assert shares_of(replace(sections, run=2.0)) == pytest.approx((0.2, 0.1, 0.3, 0.1, 0.2, 0.1))
+    assert shares_of(Sections(run=4.0, wall=10.0)) == pytest.approx((0.0, 0.0, 0.0, 0.0, 0.4, 0.6))
+
+
+def test_processes_of_their_own_are_drawn_without_those_that_were_forked(tmp_path):
+    rows = made("cores = [1, 2]\nlaunches = 3")
+    forked = [replace(row, run=replace(row.run, start="fork")) for row in rows]
+    assert "forked" in picture(evaluate(folder_of(forked, tmp_path / "forked")), "sections").caption
+    drawing = picture(evaluate(folder_of([*forked[:-1], rows[-1]], tmp_path / "both")), "sections")
+    assert "forked" not in drawing.caption
+    (axes,) = panels(drawing)
+    assert len(axes.get_yticklabels()) == 1
 
 
 def test_runs_that_do_not_tell_have_nothing_to_draw(tmp_path):

@@ -27,6 +27,14 @@ def test_every_launch_of_the_fewest_and_the_most_cores_is_a_column_of_its_steps(
     assert [label.get_text().split("\n")[0] for label in axes.get_xticklabels()] == ["1 core", "4 cores"]
 
 
+def test_how_steps_are_distributed_is_written_below_them(tmp_path):
+    understood = result("cores = [1, 2]\nlaunches = 3", tmp_path, 2, steps=40)
+    (axes,) = panels(picture(understood, "steps"))
+    lines = axes.get_xticklabels()[-1].get_text().split("\n")
+    assert [line.split()[0] for line in lines[2:]] == ["sd", "CV", "p5", "p95"]
+    assert lines[3] == f"CV {100 * understood.points[-1].summary.step_figures['cv'].value:.1f} %"
+
+
 def test_the_heavy_line_is_the_median_the_launch_counts_as_over_the_points_figure(tmp_path):
     understood = result("cores = [1, 2]\nlaunches = 3", tmp_path, 2)
     (axes,) = panels(picture(understood, "steps"))

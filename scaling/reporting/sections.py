@@ -1,0 +1,72 @@
+"""The sections of whole processes as a table, sentences and JSON facts."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from scaling.reporting.points import point_settings, setting_cells, unusual_settings
+from scaling.reporting.words import Table, count, duration
+from scaling.results.sections import PointSections, SectionsOfRuns, Spread
+
+NORMALISED = ("init", "setup", "run", "main", "wall")
+NONE_WHOLE = (
+    "none of its runs was a process by itself from start to end, so INIT and WALL are not known; measure with "
+    'start = "spawn" and design = "apart", as `scaling sweep minsky_sections` does'
+)
+
+
+def sections_table(sections: SectionsOfRuns) -> Table:
+    """Every point: its sections over the wall time on the most cores, medians with the least and the most."""
+    unusual = unusual_settings([one.point for one in sections.points])
+    rows = [
+        (
+            *setting_cells(one.point, unusual),
+            *(_relative(one.normalised[name]) for name in NORMALISED),
+            duration(one.seconds["wall"].median),
+            duration(one.seconds["start"].median),
+            str(one.steps),
+            str(one.launches),
+        )
+        for one in sections.points
+    ]
+    named = (f">{name.upper()}" for name in NORMALISED)
+    return Table(("workload", *unusual, ">cores", *named, ">wall", ">start and imports", ">steps", ">launches"), rows)
+
+
+def _relative(spread: Spread) -> str:
+    if spread.least == spread.most:
+        return f"{spread.median:.4f}"
+    return f"{spread.median:.4f} ({spread.least:.3f}–{spread.most:.3f})"
+
+
+def sections_notes(sections: SectionsOfRuns) -> list[str]:
+    """What the sections are over, and which runs have none."""
+    forked = f"{count(sections.forked, 'forked run')} left out: a server had made the imports, which are in no section"
+    turns = f"{count(sections.in_turns, 'run')} in turns left out: the wall time of each is that of the others too"
+    return [
+        "INIT, SETUP, RUN, MAIN and WALL are over the wall time of the same workload on the most cores; medians over "
+        "launches, with the least and the most",
+        *([forked] if sections.forked else []),
+        *([turns] if sections.in_turns else []),
+    ]
+
+
+def sections_facts(sections: SectionsOfRuns) -> dict[str, object]:
+    """The sections of every point, unrounded, and how many runs have none."""
+    points = [
+        {**_which(one), "seconds": _facts(one.seconds), "normalised": _facts(one.normalised)} for one in sections.points
+    ]
+    return {"sections": points, "forked": sections.forked, "in_turns": sections.in_turns}
+
+
+def flat_sections(one: PointSections) -> dict[str, object]:
+    """The sections of a point as columns: `init_seconds`, `init_normalised`, and so on."""
+    seconds = {f"{name}_seconds": spread.median for name, spread in one.seconds.items()}
+    return {**_which(one), **seconds, **{f"{name}_normalised": part.median for name, part in one.normalised.items()}}
+
+
+def _which(one: PointSections) -> dict[str, object]:
+    return {**point_settings(one.point), "launches": one.launches, "steps": one.steps}
+
+
+def _facts(spreads: Mapping[str, Spread]) -> dict[str, dict[str, float]]:
+    return {name: asdict(spread) for name, spread in spreads.items()}
