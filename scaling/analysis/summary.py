@@ -197,7 +197,7 @@ class Summary:
         known = [launch.throttled_share for launch in self.used if launch.throttled_share is not None]
         return fmean(known) if known else None
 
-    @property
+    @cached_property
     def pipeline_share(self) -> float | None:
         """The share of its CPU time that its pipeline took, over all launches; None without a pipeline."""
         launches = (*self.used, *self.disturbed)
@@ -241,7 +241,14 @@ class Summary:
 
     def without_launches(self) -> "Summary":
         """The same with everything that is shown of a point computed, in a tenth of the memory."""
-        shown = ("peak_memory_bytes", "throttled_share", "launch_count", "step_counts", "step_figures")
+        shown = (
+            "peak_memory_bytes",
+            "throttled_share",
+            "pipeline_share",
+            "launch_count",
+            "step_counts",
+            "step_figures",
+        )
         lean = replace(self, used=(), disturbed=(), turn_ratios=())
         vars(lean).update({name: getattr(self, name) for name in shown})
         return lean
