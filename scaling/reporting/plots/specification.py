@@ -350,10 +350,15 @@ def distinct_names(points: Sequence[Point]) -> list[str]:
         if field.name not in ("workload", "cores") and len({getattr(point, field.name) for point in points}) > 1
     ]
     return [
-        on_one_line(" ".join([point.workload, *(_setting(name, getattr(point, name)) for name in varied)]))
+        on_one_line(
+            " ".join([point.workload, *filter(None, (_setting(name, getattr(point, name)) for name in varied))])
+        )
         for point in points
     ]
 
 
 def _setting(name: str, value: object) -> str:
-    return str(value) if name in BARE else f"{name} {value}"
+    """A setting in words; nothing where a point has none, as no quota."""
+    if value is None:
+        return ""
+    return str(value) if name in BARE else f"{name.replace('_', ' ')} {value}"

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from benchmarks.shared.machines import first_run
 from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.specification import (
@@ -9,6 +12,7 @@ from scaling.reporting.plots.specification import (
     Mark,
     Panel,
     Series,
+    distinct_names,
     finite_marks,
     logarithmic,
     panel_per_series,
@@ -34,6 +38,12 @@ def test_more_series_have_a_panel_each_with_the_others_behind_while_they_are_few
     panels = panel_per_series([series(str(n), 1.0) for n in range(count)], (0.0, 1.0))
     assert [panel.title for panel in panels] == [str(n) for n in range(count)]
     assert {len(panel.background) for panel in panels} == {background}
+
+
+def test_settings_that_a_point_does_not_have_are_not_in_its_name():
+    fixed = first_run('workloads = "autoenc"').point
+    points = [fixed, replace(fixed, data="pipeline", pipeline_threads=2)]
+    assert distinct_names(points) == ["autoenc data fixed", "autoenc data pipeline pipeline threads 2"]
 
 
 def test_limits_hold_marks_and_laws():
