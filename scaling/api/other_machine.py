@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from scaling.analysis.estimates import mean
+from scaling.analysis.estimates import Estimate, mean
 from scaling.analysis.ops.machines import (
     COMPUTE,
     MEMORY,
@@ -19,7 +19,7 @@ from scaling.analysis.ops.machines import (
     uncovered_ops,
 )
 from scaling.analysis.ops.profile import profiles
-from scaling.analysis.ops.roofline import MATMUL, STREAM, ceiling_rates
+from scaling.analysis.ops.roofline import MATMUL, STREAM, UNITS, ceiling_rates
 from scaling.analysis.summary import summarize
 from scaling.errors import FitError, StoreError
 from scaling.results.evaluation import OpEvaluation, Scaling
@@ -45,11 +45,15 @@ def read_speeds(folder: Path) -> MachineSpeeds:
     if not rates:
         raise StoreError(f"{folder} has no ceilings; measure them with scaling sweep ceilings -o {folder}")
     by_bound = {
-        cores: {BOUNDS[name]: summary.rate for name, summary in best.items() if summary.rate}
+        cores: {BOUNDS[name]: _per_second(summary.rate, UNITS[name]) for name, summary in best.items() if summary.rate}
         for cores, best in rates.items()
     }
     imports = [1 / seconds for seconds in map(_import_seconds, rows) if seconds]
     return MachineSpeeds(str(folder), by_bound, mean(imports) if imports else None)
+
+
+def _per_second(items: Estimate, unit: float) -> Estimate:
+    return items.map(lambda rate: rate * unit)
 
 
 def _import_seconds(row: Row) -> float | None:
@@ -85,7 +89,8 @@ def predict_on(
     refusals += [f"{name}: traced on one number of threads, so there is no law" for name in _without_laws(result)]
     for scaling in result.scalings:
         try:
-            laws = ceiling_laws(scaling.laws.times, speeds_here)
+            executions = {op.type: op.executions for op in scaling.threading.profiles[0].ops}
+            laws = ceiling_laws(scaling.laws.times, speeds_here, executions)
         except FitError as error:
             refusals.append(f"{scaling.name}: {error}")
             continue

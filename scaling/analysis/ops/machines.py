@@ -1,9 +1,10 @@
 """A step on another machine, from the laws of its ops on one machine and the ceilings of both. Pure.
 
 A part of a step is bound by what its class is bound by: products and convolutions by arithmetic (the ceiling `matmul`
-measures), all other ops by memory (`stream`), and the framework's time between ops by the speed of one core. With a
-ceiling C(n) on n cores and c(n) = C(n) / C(1), the law of a part on machine A is fitted over its ceiling in place of
-its threads, and on machine B the same work meets B's ceiling:
+measures), all other ops by memory (`stream`), and the framework's time between ops by the speed of one core; so are ops
+whose executions are so short that what they move stays in a cache. With a ceiling C(n) on n cores and
+c(n) = C(n) / C(1), the law of a part on machine A is fitted over its ceiling in place of its threads, and on machine B
+the same work meets B's ceiling:
 
     t_A(n) = a / c_A(n) + b            t_B(n) = (a / c_B(n) + b) · C_A(1) / C_B(1)
 
@@ -38,11 +39,13 @@ BOUND_OF_CLASS: dict[OpClass, Bound] = {
 # Ops that no ceiling bounds, or that were not profiled, may take this share of a step.
 LEAST_COVERED = 0.01
 NORMAL = 1.96
+# Ops that move less than this in an execution do so within the cache of a core.
+CACHE_BYTES = 2 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class MachineSpeeds:
-    """What a machine can do: rates by cores and bound, and how fast one core is (per second; None where not known)."""
+    """What a machine can do per second: operations and bytes by cores, and imports of one core, None if not known."""
 
     name: str
     rates: Mapping[int, Mapping[Bound, Estimate]]
@@ -66,8 +69,19 @@ class MachineSpeeds:
 
 
 def bound_of(part: str) -> Bound | None:
-    """What bounds a part of a step; None for an op of no class."""
+    """What bounds a part of a step by its class; None for an op of no class."""
     return ONE_CORE if part in NOT_OPS else BOUND_OF_CLASS.get(op_class(part))
+
+
+def _bounds(times: PartTimes, here: MachineSpeeds, executions: Mapping[str, float]) -> tuple[Bound, ...]:
+    """What bounds each part, by its class and by what it can have moved in an execution on the fewest threads."""
+    bandwidth = here.rate(times.threads[0], MEMORY).value
+    bounds: list[Bound] = []
+    for name, seconds in zip(times.names, times.means[0], strict=True):
+        bound = bound_of(name) or MEMORY
+        in_cache = seconds / executions.get(name, 1.0) * bandwidth < CACHE_BYTES
+        bounds.append(ONE_CORE if bound == MEMORY and in_cache else bound)
+    return tuple(bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +92,18 @@ class CeilingLaws:
     """
 
     times: PartTimes
+    bounds: tuple[Bound, ...]
     parallel: Floats
     serial: Floats
     one_core: Floats
     noise: Floats
 
 
-def ceiling_laws(times: PartTimes, here: MachineSpeeds, size: int = DRAWS) -> CeilingLaws:
-    """The laws of one subject's parts; refused where ops or numbers of threads have no ceiling."""
+def ceiling_laws(
+    times: PartTimes, here: MachineSpeeds, executions: Mapping[str, float], size: int = DRAWS
+) -> CeilingLaws:
+    """The laws of one subject's parts, of which ops have so many executions per step; refused where ops or numbers of
+    threads have no ceiling."""
     _refuse_unbound(times)
     traced = [count for count in times.threads if all(count in here.counts(bound) for bound in (COMPUTE, MEMORY))]
     if len(traced) < 2 or 1 not in here.rates:
@@ -96,14 +114,15 @@ def ceiling_laws(times: PartTimes, here: MachineSpeeds, size: int = DRAWS) -> Ce
     times = times.only(traced)
     draws, factors = draw_means(times, size)
     means = np.concatenate([times.means[None], draws])
-    one, relative = _capacities(here, times.names, times.threads, len(means), seed=SEED)
+    bounds = _bounds(times, here, executions)
+    one, relative = _capacities(here, bounds, times.threads, len(means), seed=SEED)
     parallel, serial = fit_parts(times, means, relative.transpose(0, 2, 1).reshape(-1, len(times.threads)))
-    return CeilingLaws(times, parallel, serial, one, factors * np.sqrt(np.sum(times.step_deviations**2)))
+    return CeilingLaws(times, bounds, parallel, serial, one, factors * np.sqrt(np.sum(times.step_deviations**2)))
 
 
 def predict_elsewhere(laws: CeilingLaws, there: MachineSpeeds, threads: int, units: int = 1) -> StepPrediction:
     """Predict the step on so many threads of another machine; refused where it has no ceilings of as many."""
-    one, relative = _capacities(there, laws.times.names, [threads], len(laws.parallel), seed=SEED + 1)
+    one, relative = _capacities(there, laws.bounds, [threads], len(laws.parallel), seed=SEED + 1)
     parts = (laws.parallel / relative[:, 0] + laws.serial) * laws.one_core / one
     return step_prediction(laws.times, threads, parts[0], parts[1:], laws.noise / np.sqrt(units))
 
@@ -116,11 +135,10 @@ def of_one_kind(here: MachineSpeeds, there: MachineSpeeds) -> tuple[MachineSpeed
 
 
 def _capacities(
-    machine: MachineSpeeds, parts: Sequence[str], counts: Sequence[int], size: int, seed: int
+    machine: MachineSpeeds, bounds: Sequence[Bound], counts: Sequence[int], size: int, seed: int
 ) -> tuple[Floats, Floats]:
     """The rate of one core, draws × parts, and the capacity of counts relative to it, draws × counts × parts."""
     chance = np.random.default_rng(seed)
-    bounds = [bound_of(name) or MEMORY for name in parts]
     one, by_count = np.empty((size, len(bounds))), np.empty((size, len(counts), len(bounds)))
     for bound in dict.fromkeys(bounds):
         columns = [index for index, other in enumerate(bounds) if other == bound]
