@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 
 import pytest
 
+from scaling.analysis.ops.traces import OpTime
 from scaling.reporting.operations import (
     held_out_table,
     laws_table,
@@ -12,6 +14,7 @@ from scaling.reporting.operations import (
     op_remarks,
     predictions_table,
     profiles_table,
+    purposes_table,
     shares_table,
     similarity_lines,
     stationarity_table,
@@ -53,6 +56,26 @@ def test_shares_are_shown_class_by_class_for_networks_that_can_be_compared(resul
     assert shares_table(result).headers[2:] == (">alexnet", ">speech")
     assert rows["Conv2DBackpropFilter"][1:] == ("convolution", "40", "·")
     assert rows["NextIteration"][1:] == ("other", "·", "2")
+
+
+def test_what_ops_are_for_is_shown_by_profile_where_the_traces_tell(result):
+    table = purposes_table(result)
+    assert table.headers == (
+        "% of op time for", ">convolution layers", ">dense layers", ">loss", ">optimizer", ">other",
+    )  # fmt: skip
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["alexnet train ×1"] == ("90", "4", "1", "5", "·")
+    assert rows["speech train ×1"] == ("·", "·", "·", "·", "100")
+
+
+def test_traces_of_before_there_were_purposes_are_named():
+    old = replace(step({"MatMul": 1.0}), ops=(OpTime("MatMul", 1.0, 1),))
+    result = evaluate_ops([trace(old)])
+    assert purposes_table(result).rows == []
+    assert "alexnet ×1: the traces are of before ops had a purpose, which is unknown; trace again to know it" in list(
+        op_remarks(result)
+    )
+    assert op_facts(result)["profiles"][0]["purposes"] is None
 
 
 def test_profiles_are_compared_where_most_networks_have_one(result):

@@ -1,6 +1,6 @@
 import pytest
 
-from scaling.reporting.plots.operation_scaling import heaviest, segments
+from scaling.reporting.plots.operation_scaling import heaviest, purpose_note, segments
 from tests.scaling.reporting.plots.artists import svg_texts
 
 
@@ -17,3 +17,9 @@ def test_what_is_lost_is_cut_by_ops_the_largest_first(op_evaluation, op_drawings
     assert sum(percent for _, _, percent in cut) == pytest.approx(100.0, abs=1.0)
     assert cut[0][:2] == ("ApplyAdam", "optimisation")
     assert any("% efficient" in text for text in svg_texts(op_drawings["op-losses"]))
+
+
+def test_an_op_says_what_it_is_for_and_time_between_ops_nothing(op_evaluation):
+    [scaling, *_] = op_evaluation.scalings
+    assert purpose_note(scaling, "ApplyAdam") == "\n  optimizer"
+    assert purpose_note(scaling, "framework overhead") == ""
