@@ -77,8 +77,10 @@ class Stationarity:
         return inf if steps < LEAST_STEPS else self.noise * detectable_trend(steps)
 
     @property
-    def steps_needed(self) -> int:
-        """How many steps of such a spread would show a drift that matters."""
+    def steps_needed(self) -> int | None:
+        """How many steps of such a spread would show a drift that matters; None where too few tell the spread."""
+        if len(self.step_seconds) < LEAST_STEPS:
+            return None
         enough = [steps for steps in STEP_COUNTS if self.noise * detectable_trend(steps) <= DRIFT]
         return int(min(enough, default=STEP_COUNTS[-1]))
 

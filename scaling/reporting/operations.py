@@ -102,7 +102,7 @@ def stationarity_table(result: OpEvaluation) -> Table:
 def _steadiness(launch: Stationarity) -> str:
     """Whether steps drift, or how many would be needed to tell."""
     if launch.stationary is None:
-        return f"too few steps to tell; {launch.steps_needed} would"
+        return "too few steps to tell" + (f"; {launch.steps_needed} would" if launch.steps_needed else "")
     return "steady" if launch.stationary else "drifts"
 
 
