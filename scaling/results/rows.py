@@ -51,6 +51,8 @@ from scaling.study.spec import Start
 T = TypeVar("T")
 
 Pairs = tuple[tuple[str, str], ...]
+# Workload, mode, size, items and placement.
+Subject = tuple[Any, Any, Any, Any, Any]
 
 SCHEMA = 1
 
@@ -496,7 +498,7 @@ class _SubjectLine(msgspec.Struct):
 _decode_subject = msgspec.json.Decoder(_SubjectLine).decode
 
 
-def subject_of_line(line: bytes) -> tuple[Any, ...]:
+def subject_of_line(line: bytes) -> Subject:
     """What a line is about; lines of which this differs have no series in common. ValueError where it does not say.
 
     Points of one subject stand together in a table.

@@ -7,7 +7,6 @@ same in every figure: a colour each, and the name within wherever there is room,
 from collections.abc import Sequence
 
 import numpy as np
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -25,6 +24,7 @@ from scaling.reporting.plots.style import (
     FAINT,
     INK,
     LIGHT,
+    PALETTE,
     SMALL_POINTS,
     TEXT_POINTS,
     colour,
@@ -38,9 +38,8 @@ from scaling.results.evaluation import OpEvaluation, Scaling
 
 # Classes in the order of the paper, then what is no op.
 PARTS: tuple[str, ...] = (*CLASSES, OVERHEAD, UNEXPLAINED)
-_PALETTE = seaborn.color_palette("colorblind").as_hex()
 CLASS_COLOURS: dict[str, str] = dict(
-    zip(PARTS, (_PALETTE[index] for index in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
+    zip(PARTS, (PALETTE[index] for index in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
 )
 BETWEEN = "#ffffff"
 # About how many percent of a bar an em of its small text takes, in figures as wide as ours.

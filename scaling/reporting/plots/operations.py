@@ -9,7 +9,6 @@ from itertools import groupby
 from statistics import median
 
 import numpy as np
-import seaborn
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -225,6 +224,8 @@ def _shares_figure(result: OpEvaluation) -> Figure:
     words = np.array([[f"{value:.0f}" if value >= LEAST_PRINTED else "" for value in row] for row in percents])
     figure = Figure(figsize=(3.9 + COLUMN_INCHES * len(profiles), 1.1 + ROW_INCHES * len(types)), layout="constrained")
     axes = figure.add_subplot()
+    import seaborn  # only heat maps need it, and it takes a second to import
+
     seaborn.heatmap(
         percents,
         ax=axes,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -25,8 +24,8 @@ NAMES = ("start and imports", "INIT", "SETUP with the first step", "warm-up", "R
 MAIN = "MAIN: from INIT to the last step"
 # The sections that make up MAIN.
 FIRST_OF_MAIN, END_OF_MAIN = NAMES.index("INIT"), NAMES.index("rest")
-# One after another from dark to light, so that they differ in grey print too.
-TINTS: tuple[str, ...] = tuple(seaborn.color_palette("viridis", len(NAMES)).as_hex())
+# Matplotlib's viridis, one after another from dark to light, so that they differ in grey print too.
+TINTS = ("#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39")
 # With more bars only the most cores of each series are drawn.
 MANY_BARS = 24
 LEAST_LABELLED = 6.5

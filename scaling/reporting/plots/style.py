@@ -11,7 +11,6 @@ from unicodedata import east_asian_width
 from warnings import catch_warnings, filterwarnings
 
 import matplotlib.style
-import seaborn
 
 from scaling.errors import visible
 
@@ -21,7 +20,12 @@ DARK, LIGHT = "#111111", "#fafafa"
 FAINT = "#8c8c8c"
 # A thin dotted line: what would be ideal, or unchanged.
 REFERENCE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
-COLOURS: tuple[str, ...] = tuple(seaborn.color_palette("colorblind").as_hex()[index] for index in (0, 3, 2, 4, 1, 5, 9))
+# Seaborn's `colorblind`; seaborn itself is imported for heat maps only, since it takes a second and 80 MiB.
+PALETTE = (
+    *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),
+    *("#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
+)
+COLOURS: tuple[str, ...] = tuple(PALETTE[index] for index in (0, 3, 2, 4, 1, 5, 9))
 MARKERS = ("o", "s", "^", "D", "v", "p", "<", ">", "h", "*")
 
 TEXT_POINTS, SMALL_POINTS = 9.0, 8.0
@@ -41,6 +45,7 @@ _OURS = {
     "axes.formatter.useoffset": False,
     "figure.labelsize": TEXT_POINTS,
     "font.size": TEXT_POINTS,
+    "font.sans-serif": ["Arial", "DejaVu Sans", "Liberation Sans", "Bitstream Vera Sans", "sans-serif"],
     "grid.color": FAINT,
     "grid.alpha": 0.3,
     "grid.linewidth": 0.6,
@@ -48,6 +53,9 @@ _OURS = {
     "legend.fontsize": SMALL_POINTS,
     "lines.markersize": MARK_POINTS,
     "lines.linewidth": 1.4,
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "w",
+    "patch.force_edgecolor": True,
     "pdf.fonttype": 42,  # text stays text
     "svg.fonttype": "none",
     "svg.hashsalt": "scaling",  # the same picture is the same file
@@ -71,7 +79,7 @@ def style() -> Iterator[None]:
     with catch_warnings():
         # A name in a script that the font lacks is drawn as boxes in PNG and PDF, and as itself in SVG.
         filterwarnings("ignore", message="(Glyph|Matplotlib currently does not support)")
-        with matplotlib.style.context(["default", seaborn.axes_style("ticks"), _OURS]):
+        with matplotlib.style.context(["default", _OURS]):
             yield
 
 

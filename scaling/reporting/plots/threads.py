@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import seaborn
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -113,6 +112,8 @@ def _draw(axes: Axes, grid: Grid, low: float) -> None:
         ]
         for row in zip(grid.percents, grid.valid, strict=True)
     ]
+    import seaborn  # only heat maps need it, and it takes a second to import
+
     seaborn.heatmap(
         grid.percents,
         ax=axes,
