@@ -51,6 +51,7 @@ def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: i
 def _inherit(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
     global _inherited
     _inherited = function, items
+    gc.freeze()  # what the parent has made is never garbage here, and looking at it would copy it
 
 
 def _apply(index: int) -> Any:

@@ -16,7 +16,7 @@ Carlo error. Where two laws are possible their draws are mixed by Akaike weight:
 Augustin, Biometrics 53, 1997).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -176,9 +176,11 @@ class Draws:
 
     def launch_noise(self, cores: Floats, launches: int | float = 1) -> Floats:
         """Relative noise of the mean of new launches on so many cores, and how far off the law it may be."""
-        cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-        own = self.own_variance(cores)
-        noise: Floats = np.sqrt((own + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
+        return self.noise_of_mean(self.own_variance(np.atleast_1d(np.asarray(cores, dtype=np.float64))), launches)
+
+    def noise_of_mean(self, own_variance: Floats, launches: int | float) -> Floats:
+        """The same from the variance that launches have of their own."""
+        noise: Floats = np.sqrt((own_variance + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
         return noise
 
     def own_variance(self, cores: Floats) -> Floats:
@@ -381,17 +383,20 @@ def predict(draws: Draws, cores: float, launches: int = 1) -> Prediction:
 
 
 def turn_mixture(draws: Draws, cores: float, threads: int = 1, launches: int | float = 1) -> Mixture:
-    """Log seconds on cores with so many threads each of one turn on the host, or of the mean over so many launches.
+    """Log seconds on cores with so many threads each of one turn on the host, or of the mean over so many launches."""
+    return next(turn_mixtures(draws, cores, threads, (launches,)))
 
-    The shape is that of a launch with the noise that draws have on average.
-    """
-    at, share = np.array([cores]), draws.share / draws.share.sum()
-    delay = draws.host.at(cores * threads)
+
+def turn_mixtures(draws: Draws, cores: float, threads: int, launches: Iterable[int | float]) -> Iterator[Mixture]:
+    """The same for several numbers of launches; the shape is that of a launch with the noise of an average draw."""
+    at, share = np.array([float(cores)]), draws.share / draws.share.sum()
+    delay, own = draws.host.at(cores * threads), draws.own_variance(at)
     means = draws.log_time(at, threads)[:, 0] + delay.mean
-    noise = np.sqrt(draws.launch_noise(at, launches)[:, 0] ** 2 + delay.deviation**2 / launches)
-    typical = max(float(np.sqrt(share @ draws.launch_noise(at)[:, 0] ** 2)), LEAST_NOISE)
-    errors = draws.errors.plus(delay.errors, delay.deviation / typical).mean_of(launches)
-    return Mixture(means, np.maximum(noise, 1e-15), share, errors)
+    typical = max(float(np.sqrt(share @ draws.noise_of_mean(own, 1)[:, 0] ** 2)), LEAST_NOISE)
+    errors = draws.errors.plus(delay.errors, delay.deviation / typical)
+    for count in launches:
+        noise = np.sqrt(draws.noise_of_mean(own, count)[:, 0] ** 2 + delay.deviation**2 / count)
+        yield Mixture(means, np.maximum(noise, 1e-15), share, errors.mean_of(count))
 
 
 def chance_within(draws: Draws, seconds: float | Floats, cores: Floats, threads: int = 1, launches: int = 1) -> Floats:

@@ -117,13 +117,18 @@ def _standard(distribution: LaunchErrors) -> Floats:
 
 def _locate(values: Floats) -> tuple[Indices, Floats]:
     """The tabulated values below these, by index, and how far each is on the way to the next."""
-    where = (values + REACH) * POINTS_PER_UNIT
-    np.clip(where, 0.0, 2 * REACH * POINTS_PER_UNIT - 0.000001, out=where)
+    where: Floats = values + REACH
+    where *= POINTS_PER_UNIT
+    where.clip(0.0, 2 * REACH * POINTS_PER_UNIT - 0.000001, out=where)
     index = where.astype(np.intp)
-    return index, where - index
+    where -= index
+    return index, where
 
 
 def _between(table: _Table, index: Indices, part: Floats) -> Floats:
     """The values of a table between its entries."""
-    interpolated: Floats = table.entries[index] + part * table.steps[index]
+    # Several times as fast as by brackets, and every index is one of the table.
+    interpolated: Floats = table.steps.take(index, mode="clip")
+    interpolated *= part
+    interpolated += table.entries.take(index, mode="clip")
     return interpolated

@@ -6,12 +6,19 @@ be compared. A law answers up to twice the cores measured at its level, and no f
 measured can be known. Where no law describes a level, its counts answer for themselves and no other does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT, Draws, Mixture, chance_within, turn_mixture
+from scaling.analysis.fits.bootstrap import (
+    EXTRAPOLATION_LIMIT,
+    Draws,
+    Mixture,
+    chance_within,
+    turn_mixture,
+    turn_mixtures,
+)
 from scaling.analysis.fits.host_level import slowdown_at
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.verdict import Verdict
@@ -161,6 +168,10 @@ class Size:
     def mixture(self, launches: int | float = 1) -> Mixture:
         """Log seconds of one turn on the host, or of the mean of turns of so many launches."""
         return turn_mixture(self.law.draws, self.cores, self.law.counted, launches)
+
+    def mixtures(self, launches: Iterable[int]) -> Iterator[Mixture]:
+        """The same for several numbers of launches."""
+        return turn_mixtures(self.law.draws, self.cores, self.law.counted, launches)
 
     def chance_within(self, seconds: float, launches: int = 1) -> float:
         """The probability that a turn, or the mean over launches, takes at most these seconds."""

@@ -5,7 +5,7 @@ Halley's method on the probit scale, where a mixture is almost linear, with a br
 quantiles gets the chance of any time by interpolation, exact at the levels of `ASSURANCES`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,10 +81,10 @@ def size_tables(law: LevelLaw, counts: Sequence[int]) -> tuple[SizeTable, ...]:
     shape, tables = Shape(PROBITS), []
     for column, cores in enumerate(counts):
         size = Size(cores, law)
-        mixture = size.mixture()
+        mixture, *means = size.mixtures(2**doubling for doubling in range(DOUBLINGS + 1))
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
-        replicas = _replicas(size, log_seconds[list(ASSURANCE_PROBITS)])
+        replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)])
         tables.append(_size_table(size, log_seconds, efficiencies[:, column], replicas))
     return tuple(tables)
 
@@ -115,7 +115,8 @@ def fastest_table(law: LevelLaw) -> StepTable:
 
 def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = None) -> Floats:
     """Where a mixture reaches levels, given as probits; by Halley's method with a bracket, level by level."""
-    at = mixture.mean + probits * mixture.deviation if start is None else start.copy()
+    deviation = mixture.deviation
+    at = mixture.mean + probits * deviation if start is None else start.copy()
     reach = 9.0 * mixture.noise.max()
     low = np.full(len(probits), mixture.means.min() - reach)
     high = np.full(len(probits), mixture.means.max() + reach)
@@ -127,7 +128,7 @@ def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = 
         below = low[unsolved] = np.where(missing > 0.0, here, low[unsolved])
         above = high[unsolved] = np.where(missing < 0.0, here, high[unsolved])
         step = missing / slope / np.clip(1.0 + missing * bend / 2.0, 0.5, 1.5)
-        close = np.maximum(np.abs(missing), np.abs(step) / mixture.deviation) < _CONVERGED
+        close = np.maximum(np.abs(missing), np.abs(step) / deviation) < _CONVERGED
         inside = (here + step > below) & (here + step < above)
         halved = np.where(inside, here + step, (below + above) / 2.0)
         at[unsolved] = np.where(close, np.clip(here + step, below, above), halved)
@@ -146,7 +147,8 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
     weight = mixture.share * inverse
     for first in range(0, len(at), _BLOCK):
         block = slice(first, first + _BLOCK)
-        standard = (at[block, None] - mixture.means) * inverse
+        standard = at[block, None] - mixture.means
+        standard *= inverse
         chance, density, change = mixture.errors.distribution(standard)
         sums[0, block] = chance @ mixture.share
         sums[1, block] = density @ weight
@@ -158,12 +160,11 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
         return reached, slope, reached + sums[2] / height / slope**2
 
 
-def _replicas(size: Size, one_launch: Floats) -> tuple[tuple[float, ...], ...]:
+def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> tuple[tuple[float, ...], ...]:
     """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
-    probits, columns = ndtri(ASSURANCES), [one_launch]
-    shape = Shape(probits).after(size.mixture(), one_launch)
-    for doubling in range(1, DOUBLINGS + 1):
-        mean_of_launches = size.mixture(2**doubling)
+    probits, columns = ndtri(ASSURANCES), [of_launch]
+    shape = Shape(probits).after(launch, of_launch)
+    for mean_of_launches in means:
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
         shape = shape.after(mean_of_launches, columns[-1])
     return tuple(map(tuple, np.array(columns).T.tolist()))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 from scaling.analysis.capacity import DRAWS, end_reason, too_few
 from scaling.analysis.estimates import Estimate
@@ -27,6 +28,8 @@ from scaling.reporting.capacity import (
     sizing_reasons_sentence,
 )
 from scaling.reporting.fits import VERDICT_WORDS
+from scaling.results.evaluation import MANY_SERIES
+from scaling.results.processes import map_by_processes, process_count
 
 # Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
 MOST_CHARACTERS = 3_000_000
@@ -39,20 +42,31 @@ _BELOW_ALL = -1e9
 
 def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
     """The levels of the quantiles, and every series, in full while the page stays small."""
-    series, characters = [], 0
-    for limits in series_limits:
-        # Nothing is computed that there is no room for: a series of many sizes takes seconds.
-        laws = () if refusal(limits.fit) else level_laws(limits.fit, DRAWS, sizes)
-        least = characters + LEAST_PER_SIZE * sum(len(law.sizes(sizes)) for law in laws)
-        facts = series_facts(limits, laws, sizes) if least <= MOST_CHARACTERS else _without_sizes(limits.fit)
-        characters += len(json.dumps(facts))
-        series.append(facts if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
+    series: list[dict[str, object]] = []
+    characters, together = 0, process_count() if len(series_limits) >= MANY_SERIES else 1
+    for first in range(0, len(series_limits), together):
+        few = series_limits[first : first + together]
+        made = map_by_processes(partial(_facts_where_room, sizes, MOST_CHARACTERS - characters), few)
+        for limits, (least, facts) in zip(few, made, strict=True):
+            own = _without_sizes(limits.fit) if facts is None or characters + least > MOST_CHARACTERS else facts
+            characters += len(json.dumps(own))
+            series.append(own if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
     return {
         "assurances": ASSURANCES,
         "probits": PROBITS.tolist(),
         "assurance_probits": ASSURANCE_PROBITS,
         "series": series,
     }
+
+
+def _facts_where_room(sizes: Sizes | None, room: int, limits: ScalingLimits) -> tuple[int, dict[str, object] | None]:
+    """The fewest characters that a series takes, and what it is; None where that is more than there is room for.
+
+    Nothing is computed that there is no room for: a series of many sizes takes seconds.
+    """
+    laws = () if refusal(limits.fit) else level_laws(limits.fit, DRAWS, sizes)
+    least = LEAST_PER_SIZE * sum(len(law.sizes(sizes)) for law in laws)
+    return least, series_facts(limits, laws, sizes) if least <= room else None
 
 
 def series_facts(limits: ScalingLimits, laws: Sequence[LevelLaw], sizes: Sizes | None) -> dict[str, object]:
