@@ -530,11 +530,11 @@ def _group(launch: Launch, by_block: bool) -> str | int | None:
 
 def table_order(point: Point) -> tuple[object, ...]:
     """What points are sorted by in a table: by axes, then by cores."""
-    series = (point.workload, point.mode, point.size, *_numbers_first(point.items), point.placement, point.smt)
+    series = (point.workload, point.mode, point.size, *numbers_first(point.items), point.placement, point.smt)
     rest = (
         point.quota or 0.0,
-        *_numbers_first(point.intra),
-        *_numbers_first(point.inter),
+        *numbers_first(point.intra),
+        *numbers_first(point.inter),
         point.scale,
         point.framework,
         point.device,
@@ -546,7 +546,8 @@ def table_order(point: Point) -> tuple[object, ...]:
     return (*series, *rest, point.cores)
 
 
-def _numbers_first(setting: int | str) -> tuple[float, str]:
+def numbers_first(setting: int | str) -> tuple[float, str]:
+    """What settings are sorted by that are numbers or words."""
     return (inf, setting) if isinstance(setting, str) else (setting, "")
 
 

@@ -148,7 +148,7 @@ class Source:
         """The same for a page: of very many rows without their steps, and with the laws of the first series only."""
         if self.is_table or not self.path.is_dir() or not is_large(self.path):
             return self.evaluation
-        return evaluate(read_large_folder(self.path, self.full), most_series)
+        return evaluate(read_large_folder(self.path, self.full, most_series), most_series)
 
     def as_node_type(self) -> NodeTypeEvaluation:
         """The same as a node type of a cluster, with its price."""

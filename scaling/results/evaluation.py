@@ -66,8 +66,7 @@ def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
 
     Of more series than `most_series` only the first are fitted.
     """
-    launches = map(launch_of, folder.rows) if folder.launches is None else folder.launches
-    points = tuple(speedups(summarize(launches)))
+    points = folder.points or tuple(speedups(summarize(map(launch_of, folder.rows))))
     selection = select_points(point.summary for point in points)
     keys = _keys_of_series(points)
     kept = set(keys[:most_series])

@@ -7,11 +7,11 @@ the beginning, one line after another, which says what is wrong and where.
 
 import copyreg
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import chain, pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
@@ -19,10 +19,10 @@ from scaling.analysis.decomposition import CounterRatios, Decomposition
 from scaling.analysis.estimates import Estimate, Reach
 from scaling.analysis.fits.verdict import LEAST_COUNTS
 from scaling.analysis.rules import RULES, Doubt, Rule
-from scaling.analysis.series import series_key, settings_with_few_counts
+from scaling.analysis.series import settings_with_few_counts
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.step_times import StepTimes
-from scaling.analysis.summary import HostSlowdown, Launch, select_points, summarize, table_order
+from scaling.analysis.summary import HostSlowdown, Launch, numbers_first, select_points, summarize, table_order
 from scaling.analysis.turns import TurnTimes
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
@@ -33,15 +33,18 @@ from scaling.results.rows import (
     Outcome,
     Row,
     Sections,
+    Subject,
     launch_of,
     public_row,
     row_from_json,
     row_identity,
     subject_of_line,
 )
-from scaling.results.store import ROWS, Folder, RowCensus, folder_with, read_rows
+from scaling.results.sections import has_sections, is_whole_process
+from scaling.results.store import ROWS, Folder, RowCensus, folder_with, read_folder, read_rows
 from scaling.results.traces import TRACES
 from scaling.study.planning import Point, Run
+from scaling.study.privacy import without_secrets
 
 T = TypeVar("T")
 
@@ -83,86 +86,194 @@ def read_launches(folder: Path, census: RowCensus) -> Iterator[Launch]:
 
 
 def read_points(folder: Path, census: RowCensus) -> list[ScalingPoint]:
-    """The points of a large folder, each without its launches where its series has enough counts for a law.
-
-    Every process reads all lines, and makes points of its share of the subjects.
-    """
-    shares = process_count()
-    made = list(map_by_processes(partial(_read_share, folder / ROWS.file, shares), range(shares)))
-    known = [share for share in made if share is not None]
-    if len(known) < shares:
+    """The points of a large folder, without their launches where a series has enough counts for a law."""
+    shares = _read_shares(_Reading(folder / ROWS.file))
+    if shares is None:
         return speedups(summarize(map(launch_of, census.count(read_rows(folder, census.count_repeated)))))
-    for _, machine, runs in sorted((line, machine, runs) for share in known for line, machine, runs in share.machines):
-        census.machines[machine] += runs
-    census.repeated += sum(share.repeated for share in known)
-    points = chain.from_iterable(share.points for share in known)
-    return sorted(points, key=lambda point: table_order(point.summary.point))
+    return _join(shares, census)[0]
+
+
+def read_large_folder(path: Path, full: bool, most_series: int) -> Folder:
+    """A folder of very many rows with its points, at least those of the first series with their launches.
+
+    Of its rows it has those by which a page says something of all.
+    """
+    shares = _read_shares(_Reading(path / ROWS.file, is_public=not full, most_subjects=most_series))
+    if shares is None:
+        return read_folder(path, full)
+    census = RowCensus()
+    points, rows = _join(shares, census)
+    return replace(folder_with(path, tuple(rows), census, full), points=tuple(points))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How a large file is read: as it is or without what is private, and how many subjects keep their launches.
+
+    Without a number those do that have too few core counts for a law, since a short fit needs them.
+    """
+
+    path: Path
+    is_public: bool = False
+    most_subjects: int | None = None
 
 
 class _Share(NamedTuple):
-    """Points of a share of the subjects, and its machines, each with the number of its first line and of its runs."""
+    """The points of some of the subjects, and by the number of their line rows and machines with how many runs."""
 
     points: list[ScalingPoint]
-    machines: list[tuple[int, Machine, int]]
+    rows: dict[int, Row]
+    machines: dict[int, tuple[Machine, int]]
     repeated: int
 
 
-def _read_share(path: Path, shares: int, share: int) -> _Share | None:
-    """The points of every so-manieth subject; None where a line cannot be read."""
+def _read_shares(reading: _Reading) -> list[_Share] | None:
+    """The points of all subjects: every process reads all lines and makes the points of its share of the subjects.
+
+    None where a line cannot be read.
+    """
+    count = process_count()
+    shares = list(map_by_processes(partial(_read_share, reading, count), range(count)))
+    known = [share for share in shares if share is not None]
+    return known if len(known) == count else None
+
+
+def _join(shares: Sequence[_Share], census: RowCensus) -> tuple[list[ScalingPoint], list[Row]]:
+    """All points in the order of a table, and rows in that of the file; the census counts what there is."""
+    for _, (machine, runs) in sorted(chain.from_iterable(share.machines.items() for share in shares)):
+        census.machines[machine] += runs
+    census.repeated += sum(share.repeated for share in shares)
+    rows = sorted(chain.from_iterable(share.rows.items() for share in shares), key=itemgetter(0))
+    points = chain.from_iterable(share.points for share in shares)
+    return sorted(points, key=lambda point: table_order(point.summary.point)), [row for _, row in rows]
+
+
+def _read_share(reading: _Reading, shares: int, share: int) -> _Share | None:
     try:
         with paused_garbage_collection():
-            return _points_of_share(path, shares, share)
+            return _points_of_share(reading, shares, share)
     except (StoreError, OSError, ValueError, ArithmeticError, TypeError):
         return None
 
 
-def _points_of_share(path: Path, shares: int, share: int) -> _Share:
-    subjects: dict[tuple[Any, ...], int] = {}
+def _points_of_share(reading: _Reading, shares: int, share: int) -> _Share:
+    """The points of every subject whose turn it is, in the order in which subjects first occur."""
+    subjects: dict[Subject, int] = {}
     identities: set[int] = set()
-    first_lines: dict[Machine, int] = {}
-    census, launches = RowCensus(), []
-    with open_regular(path) as lines:
+    machines: dict[Machine, tuple[int, int]] = {}
+    kept, launches, repeated = _KeptRows(), [], 0
+    for number, subject, line in _lines_by_subject(reading):
+        if subjects.setdefault(subject, len(subjects)) % shares != share:
+            continue
+        row = row_from_json(line)
+        identity = row_identity(row)
+        if identity in identities:
+            repeated += 1
+            continue
+        identities.add(identity)
+        row = public_row(row) if reading.is_public else row
+        first, runs = machines.get(row.machine, (number, 0))
+        machines[row.machine] = first, runs + 1
+        launches.append(launch_of(row))
+        if reading.most_subjects is not None:
+            kept.add(number, row)
+    points = speedups(summarize(launches))
+    full = _subjects_in_full(reading, points, subjects)
+    return _Share(
+        [point if _subject(point.summary.point) in full else point.without_launches() for point in points],
+        kept.rows(),
+        {first: (machine, runs) for machine, (first, runs) in machines.items()},
+        repeated,
+    )
+
+
+def _lines_by_subject(reading: _Reading) -> Iterator[tuple[int, Subject, bytes]]:
+    """Every line with its number and subject; a torn last line is passed over."""
+    with open_regular(reading.path) as lines:
         for number, line in enumerate(lines):
-            if subjects.setdefault(subject_of_line(line), len(subjects)) % shares == share:
-                row = row_from_json(line)
-                identity = row_identity(row)
-                if identity in identities:
-                    census.repeated += 1
-                    continue
-                identities.add(identity)
-                first_lines.setdefault(row.machine, number)
-                census.machines[row.machine] += 1
-                launches.append(launch_of(row))
-    machines = [(first_lines[machine], machine, runs) for machine, runs in census.machines.items()]
-    return _Share(_lean_points(speedups(summarize(launches))), machines, census.repeated)
+            try:
+                workload, *settings = subject_of_line(line)
+            except ValueError:
+                if lines.read(1) == b"":
+                    return
+                raise
+            yield number, (_public_name(workload) if reading.is_public else workload, *settings), line
 
 
-def _lean_points(points: Sequence[ScalingPoint]) -> list[ScalingPoint]:
-    """The points without their launches; those of series with few counts keep theirs, as a short fit needs them."""
+# A study has a handful of workloads.
+_public_name = lru_cache(4096)(without_secrets)
+
+
+def _subjects_in_full(
+    reading: _Reading, points: Sequence[ScalingPoint], subjects: Iterable[Subject]
+) -> Collection[Subject]:
+    """The subjects whose points keep their launches."""
+    if reading.most_subjects is not None:
+        return set(sorted(subjects, key=_subject_order)[: reading.most_subjects])
     few = settings_with_few_counts(select_points(point.summary for point in points), LEAST_COUNTS)
-    return [point if series_key(point.summary.point).settings in few else point.without_launches() for point in points]
+    return {_subject(settings) for settings in few}
+
+
+def _subject(point: Point) -> Subject:
+    return point.workload, point.mode, point.size, point.items, point.placement
+
+
+def _subject_order(subject: Subject) -> tuple[object, ...]:
+    workload, mode, size, items, placement = subject
+    return workload, mode, size, *numbers_first(items), placement
+
+
+class _KeptRows:
+    """The rows by which a page says something of all, without steps, turns and witness.
+
+    These are runs that failed, the first with its machine, versions and variables and the first on so many cores, the
+    earliest and the latest, and by series those on the fewest and on the most cores that say where their time went,
+    as a process of its own or not.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[int, Row] = {}
+        self._seen: set[tuple[object, ...]] = set()
+        self._times: list[tuple[str, int, Row]] = []
+        self._ends: dict[tuple[Point, bool], dict[int, dict[int, Row]]] = {}
+
+    def add(self, number: int, row: Row) -> None:
+        point = row.run.point
+        firsts = {(row.machine, row.versions, row.environment, row.left_out), (point.placement, point.smt, point.cores)}
+        if row.outcome.status != "ok" or not firsts <= self._seen:
+            self._seen |= firsts
+            self._rows[number] = _lean(row)
+        by_time = sorted([*self._times, (row.started_at, number, row)], key=itemgetter(0, 1))
+        self._times = [by_time[0], by_time[-1]]
+        if has_sections(row):
+            self._add_to_series(number, row)
+
+    def _add_to_series(self, number: int, row: Row) -> None:
+        by_cores = self._ends.setdefault((_on_one_core(row.run.point), is_whole_process(row)), {})
+        by_cores.setdefault(row.run.point.cores, {})[number] = row
+        for cores in sorted(by_cores)[1:-1]:
+            del by_cores[cores]
+
+    def rows(self) -> dict[int, Row]:
+        """All of them by their numbers."""
+        times = {number: row for _, number, row in self._times}
+        ends = [rows for by_cores in self._ends.values() for rows in by_cores.values()]
+        further = chain.from_iterable(rows.items() for rows in (times, *ends))
+        return self._rows | {number: _lean(row) for number, row in further}
+
+
+@lru_cache(2**16)
+def _on_one_core(point: Point) -> Point:
+    return replace(point, cores=1)
+
+
+def _lean(row: Row) -> Row:
+    return replace(row, outcome=replace(row.outcome, step_seconds=(), turns=()), witness=NOTHING_SEEN)
 
 
 def is_large(folder: Path) -> bool:
     """Whether a folder has very many rows and nothing else to read."""
     return bool(_spans(folder / ROWS.file)) and not (folder / TRACES.file).exists()
-
-
-def read_large_folder(path: Path, full: bool) -> Folder:
-    """A folder of very many rows, each without its steps, turns and witness, and the launches made of them."""
-    census = RowCensus()
-    pairs = list(map_rows(path, _lean if full else _public_and_lean, census))
-    folder = folder_with(path, tuple(row for row, _ in pairs), census, full)
-    return replace(folder, launches=tuple(launch for _, launch in pairs))
-
-
-def _lean(row: Row) -> tuple[Row, Launch]:
-    outcome = replace(row.outcome, step_seconds=(), turns=())
-    return replace(row, outcome=outcome, witness=NOTHING_SEEN), launch_of(row)
-
-
-def _public_and_lean(row: Row) -> tuple[Row, Launch]:
-    return _lean(public_row(row))
 
 
 def map_rows(folder: Path, function: Callable[[Row], T], census: RowCensus) -> Iterator[T]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from scaling.analysis.ops.traces import Trace
-from scaling.analysis.summary import Launch
+from scaling.analysis.speedup import ScalingPoint
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
@@ -75,6 +75,11 @@ class RowCensus:
     repeated: int = 0
     machines: Counter[Machine] = field(default_factory=Counter)
 
+    @property
+    def runs(self) -> int:
+        """How many there are."""
+        return self.machines.total()
+
     def count(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows, each counted."""
         for row in rows:
@@ -90,7 +95,7 @@ class RowCensus:
 class Folder:
     """What a sweep has left; None is what it did not.
 
-    Of very many rows nothing is kept but what a page says of each, and the `launches` that were made of them.
+    Where there are very many rows it has those by which a page says something of all, and the `points` made of all.
     """
 
     name: str
@@ -101,7 +106,7 @@ class Folder:
     traces: tuple[Trace, ...] = ()
     census: RowCensus = field(default_factory=RowCensus)
     notes: tuple[str, ...] = ()
-    launches: tuple[Launch, ...] | None = None
+    points: tuple[ScalingPoint, ...] | None = None
 
 
 def folder_of(name: str, rows: Iterable[Row], full: bool = False) -> Folder:

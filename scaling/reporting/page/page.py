@@ -8,10 +8,10 @@ attributes.
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, islice
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -30,7 +30,7 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import STEP_KEYS, evaluation_notes, host_sentence, host_table, point_facts
+from scaling.reporting.points import STEP_KEYS, evaluation_notes, host_sentence, host_table, point_facts, points_table
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
@@ -48,8 +48,11 @@ STYLES = ("page.css", "print.css")
 # So many points take longer to draw than it takes to start processes.
 MANY_POINTS = 500
 
+# So many parts of a page are put together at a time.
+PARTS_AT_ONCE = 2**14
+
 # What could end a script element or begin another, and line ends that only JavaScript knows.
-_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+ESCAPED = "<>&\u2028\u2029"
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -59,6 +62,7 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
     figures, undrawn = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
+    table = points_table(result.points)
     return render_page(
         "page.html",
         SCRIPTS,
@@ -73,8 +77,8 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
         notes=evaluation_notes(result),
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
-        columns=point_columns(result.points),
-        rows=point_rows(result.points),
+        columns=point_columns(table),
+        rows=point_rows(result.points, table),
         host=host_table(result.points),
         host_words=host_sentence(result.points),
         identity=provenance.identity(folder.rows),
@@ -97,7 +101,7 @@ def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = Non
 def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
-        "points": [_point_facts(point) for point in result.points],
+        "points": map(_point_facts, result.points),
         "series": [fit_facts(fit) for fit in result.fits],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
@@ -124,11 +128,11 @@ def totals(result: Evaluation) -> str:
     rows = result.folder.rows
     failed = sum(row.outcome.status != "ok" for row in rows)
     points = f"{count(len(result.points), 'point')}, {verdict_counts(point.verdict for point in result.points)}"
-    runs = len(rows) or sum(point.summary.launch_count for point in result.points)
+    runs = result.folder.census.runs or sum(point.summary.launch_count for point in result.points)
     return f"{points} · {count(runs, 'run')}" + (f", {failed} failed" if failed else "")
 
 
-def render_page(template: str, scripts: Iterable[str], facts: object, **context: object) -> str:
+def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, object], **context: object) -> str:
     """A page from one of our templates, with these scripts of ours, facts as JSON, and further variables."""
     script, style = _scope(scripts), _read_files(STYLES)
     environment = Environment(
@@ -138,13 +142,15 @@ def render_page(template: str, scripts: Iterable[str], facts: object, **context:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(
+    parts = environment.get_template(template).generate(
         policy=_policy(script, style),
         script=Markup(script),
         style=Markup(style),
         facts=Markup(script_json(facts)),
         **context,
     )
+    # Very many points are millions of parts, which by themselves take more memory than what they are parts of.
+    return "".join(iter(lambda: "".join(islice(parts, PARTS_AT_ONCE)), ""))
 
 
 def _scope(scripts: Iterable[str]) -> str:
@@ -168,9 +174,24 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def script_json(facts: object) -> str:
-    """Facts as JSON that may stand inside a script element, whatever the texts in it say."""
-    return json_text(facts).translate(_ESCAPED)
+def script_json(facts: Mapping[str, object]) -> str:
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say.
+
+    Those that come one after another are written so: all at once they would take more memory than the page.
+    """
+    parts = (f"{_escaped_json(name)}:{_escaped_items(value)}" for name, value in facts.items())
+    return f"{{{','.join(parts)}}}"
+
+
+def _escaped_items(value: object) -> str:
+    return f"[{','.join(map(_escaped_json, value))}]" if isinstance(value, Iterator) else _escaped_json(value)
+
+
+def _escaped_json(value: object) -> str:
+    text = json_text(value)
+    for letter in ESCAPED:
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The tables of the page: an answer per series, and every point with the numbers its cells are sorted by."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -12,9 +12,8 @@ from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.capacity import sizing_reasons_sentence
 from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
-from scaling.reporting.points import points_table
 from scaling.reporting.verdicts import doubt_words
-from scaling.reporting.words import cores_words, count, figure, percent, with_interval
+from scaling.reporting.words import Table, cores_words, count, figure, percent, with_interval
 
 VERDICTS = {
     Verdict.OK: "the law fits",
@@ -145,21 +144,20 @@ class PointRow:
     reasons: tuple[str, ...]
 
 
-def point_columns(points: Sequence[ScalingPoint]) -> list[Column]:
-    """The headers of the table; an interval is of the figure before it."""
+def point_columns(table: Table) -> list[Column]:
+    """The headers of the table of points; an interval is of the figure before it."""
     columns: list[Column] = []
-    for header in points_table(points).headers:
+    for header in table.headers:
         interval = header == "95 %"
         of = columns[-1].name if interval else ""
         columns.append(Column(header.removeprefix(">"), interval or header.startswith(">"), of))
     return columns
 
 
-def point_rows(points: Sequence[ScalingPoint]) -> list[PointRow]:
+def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRow]:
     """Every point as the terminal shows it."""
-    table = points_table(points)
     settings = table.headers.index(">cores")
-    return [
+    return (
         PointRow(
             cells=(
                 *map(Cell, cells[:settings]),
@@ -170,7 +168,7 @@ def point_rows(points: Sequence[ScalingPoint]) -> list[PointRow]:
             reasons=tuple(doubt_words(doubt) for doubt in point.all_doubts),
         )
         for point, cells in zip(points, table.rows, strict=True)
-    ]
+    )
 
 
 def _values(point: ScalingPoint, smt: bool) -> list[float | None]:

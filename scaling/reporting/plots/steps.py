@@ -53,7 +53,7 @@ class Group:
 
 def steps(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per series, with its fewest and its most cores."""
-    if result.folder.launches is not None:
+    if result.folder.points is not None:
         return NotDrawn("the steps of so many runs are not kept for a page; `scaling plot DIR steps` draws them")
     rows: dict[Point, list[Row]] = {}
     for row in result.folder.rows:

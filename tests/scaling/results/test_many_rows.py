@@ -10,11 +10,16 @@ from scaling.api.results import load
 from scaling.errors import StoreError
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.losses import loss_sentences, losses_table
+from scaling.reporting.page import provenance
+from scaling.reporting.page.page import totals
 from scaling.reporting.plots.drawing import NotDrawn, draw_page_figures
+from scaling.reporting.plots.placement import used_of
+from scaling.reporting.plots.specification import series_lines
 from scaling.reporting.points import evaluation_notes, point_facts, point_remarks, points_table, quantiles_table
 from scaling.results import many_rows
 from scaling.results.evaluation import evaluate
-from scaling.results.rows import row_to_json
+from scaling.results.rows import Outcome, Sections, row_to_json
+from scaling.results.sections import has_sections
 from scaling.results.store import RowCensus, read_folder
 from scaling.study.planning import plan
 
@@ -107,11 +112,49 @@ def test_a_table_written_by_processes_is_the_one_that_one_process_writes(folder,
 
 
 @pytest.mark.usefixtures("by_processes")
-def test_a_large_folder_has_the_points_of_a_small_one_and_says_what_its_page_leaves_out(folder):
-    large = evaluate(many_rows.read_large_folder(folder, full=False), most_series=1)
+def test_a_large_folder_says_what_its_page_leaves_out(folder):
+    large = evaluate(many_rows.read_large_folder(folder, full=False, most_series=1), most_series=1)
     small = evaluate(read_folder(folder))
-    assert large.points == small.points
+    assert points_table(large.points) == points_table(small.points)
     assert (large.series_fitted, len(large.fits), len(small.fits)) == (1, 1, 2)
+    assert large.fits[0].series == small.fits[0].series
     assert any("those of the first 1 series" in note for note in evaluation_notes(large))
     reasons = {one.kind: one.reason for one in draw_page_figures(large) if isinstance(one, NotDrawn)}
     assert "not kept for a page" in reasons["steps"]
+
+
+def odd_rows():
+    """Rows of two machines, of which some failed, and that differ in all that a page says of them."""
+    runs = plan(study(cores='"all"', launches="3", items="[1, 2, 3]", smt='"all"'), machine(4, 2)).runs
+    for number, row in enumerate(AmdahlMachine().execute(runs)):
+        yield replace(
+            row,
+            machine=replace(row.machine, host=f"host{number % 7 == 5}"),
+            versions=(*row.versions, ("library", str(number // 20))),
+            environment=(("HOME", "/home/me"), ("THREADS", str(number % 3))),
+            started_at=f"2026-01-{1 + number * 7 % 28:02d}T00:00:00.000+00:00",
+            outcome=replace(row.outcome, sections=Sections(spawn=0.1, imports=0.2, run=1.0 + number / 100, wall=2.0))
+            if number % 10
+            else Outcome("failed", f"reason {number % 3}", stderr_tail=f"{number}"),
+        )
+
+
+def stated(folder):
+    """All that a page says of the rows of a folder, and what its figures are drawn from."""
+    result = evaluate(folder)
+    names = ("failures", "period", "identity", "versions", "environment", "left_out")
+    said = {name: getattr(provenance, name)(folder.rows) for name in names}
+    known = [row for row in folder.rows if has_sections(row)]
+    lines = series_lines(result)
+    cores = {line.name: (line.points[0].summary.point, line.points[-1].summary.point) for line in lines}
+    ends = [row.outcome.sections for pair in cores.values() for row in known if row.run.point in pair]
+    return said, totals(result), used_of(result), ends, points_table(result.points), evaluation_notes(result)
+
+
+@pytest.mark.usefixtures("by_processes")
+def test_the_rows_that_are_kept_of_a_large_folder_say_what_all_of_them_say(tmp_path):
+    rows = list(odd_rows())
+    (tmp_path / "rows.jsonl").write_text("".join(f"{row_to_json(row)}\n" for row in [*rows, rows[3]]))
+    large = many_rows.read_large_folder(tmp_path, full=False, most_series=40)
+    assert stated(large) == stated(read_folder(tmp_path))
+    assert len(large.rows) < len(rows)
