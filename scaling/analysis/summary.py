@@ -541,7 +541,7 @@ def table_order(point: Point) -> tuple[object, ...]:
         point.jit,
         point.memory,
         point.data,
-        *_numbers_first(point.pipeline_threads or 0),
+        *numbers_first(point.pipeline_threads or 0),
     )
     return (*series, *rest, point.cores)
 

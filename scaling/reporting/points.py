@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from scaling.analysis.comparison import Change, Comparison, Difference, Gate
 from scaling.analysis.decomposition import Decomposition
@@ -468,7 +469,7 @@ def _slowdown_facts(slowdown: HostSlowdown | None) -> dict[str, object]:
     """How much slower turns on this host were than undisturbed, and that in a sentence."""
     if slowdown is None:
         return {"host": None, "on_this_host": None}
-    return {"host": asdict(slowdown), "on_this_host": slowdown_words(slowdown)}
+    return {"host": _values(slowdown), "on_this_host": slowdown_words(slowdown)}
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
@@ -510,7 +511,12 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
 
 def point_settings(point: Point) -> dict[str, object]:
     """The settings of a point for JSON: null where another tool's file does not say."""
-    return {name: None if value == "" else value for name, value in asdict(point).items()}
+    return {name: None if value == "" else value for name, value in _values(point).items()}
+
+
+def _values(flat: Point | HostSlowdown) -> dict[str, Any]:
+    """The fields of a value that holds no others: `asdict` copies what it finds, which takes several times as long."""
+    return {name: getattr(flat, name) for name in flat.__dataclass_fields__}
 
 
 def _estimate_facts(name: str, figure: Estimate | None) -> dict[str, float | None]:
