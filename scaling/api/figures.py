@@ -10,7 +10,7 @@ from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page
 from scaling.reporting.plots.drawing import (
-    MOST_SERIES,
+    MOST_SERIES_OF_MANY_ROWS,
     Drawing,
     Figure,
     NotDrawn,
@@ -137,7 +137,7 @@ def write_reports(
     """
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
-    text = _page(results.sources[0].page_evaluation(MOST_SERIES), figures, on_file)
+    text = _page(results.sources[0].page_evaluation(MOST_SERIES_OF_MANY_ROWS), figures, on_file)
     return [_write_page(output or page_path(results.path), text)]
 
 

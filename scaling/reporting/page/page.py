@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, islice
-from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -53,7 +52,6 @@ PARTS_AT_ONCE = 2**14
 
 # What could end a script element or begin another, and line ends that only JavaScript knows.
 ESCAPED = "<>&\u2028\u2029"
-_SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> str:
@@ -109,10 +107,10 @@ def page_facts(result: Evaluation) -> dict[str, object]:
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:
-    """What `show --json` prints of a point, without what its steps are like and what is not known: a page must open."""
+    """What `show --json` prints of a point, without what its steps are like, is not known or empty: a page must open."""
     left_out = tuple(STEP_KEYS.values())
     facts = point_facts(point).items()
-    return {name: value for name, value in facts if value is not None and not name.startswith(left_out)}
+    return {name: value for name, value in facts if value not in (None, [], ()) and not name.startswith(left_out)}
 
 
 def _meta(result: Evaluation) -> list[str]:
@@ -220,27 +218,10 @@ def _embed_page_figures(result: Evaluation) -> tuple[list[EmbeddedFigure], list[
 def _embed(drawing: Drawing | NotDrawn) -> EmbeddedFigure | NotDrawn:
     if isinstance(drawing, NotDrawn):
         return drawing
-    svg = Markup(styles_to_attributes(page_svg(drawing)))
-    return EmbeddedFigure(drawing.kind, drawing.title, drawing.caption, svg)
+    return EmbeddedFigure(drawing.kind, drawing.title, drawing.caption, Markup(page_svg(drawing)))
 
 
 def _separate(figures: Iterable[EmbeddedFigure | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
     made = list(figures)
     drawn = [figure for figure in made if isinstance(figure, EmbeddedFigure)]
     return drawn, [figure for figure in made if isinstance(figure, NotDrawn)]
-
-
-def styles_to_attributes(svg: str) -> str:
-    """The same SVG with every declaration of a style as an attribute of its own."""
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        element.tag = element.tag.removeprefix(_SVG)
-        for name, value in _declarations(element.attrib.pop("style", "")):
-            element.set(name, value)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _declarations(style: str) -> Iterable[tuple[str, str]]:
-    for part in filter(None, map(str.strip, style.split(";"))):
-        name, _, value = part.partition(":")
-        yield name.strip(), value.strip()

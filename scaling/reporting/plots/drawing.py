@@ -27,6 +27,8 @@ __all__ = [
 # A series has a panel in each of half a dozen figures. Of more series than this a page has several figures of a kind,
 # and of more than so many times as many it leaves some out: it would take minutes to draw and to open.
 MOST_SERIES, MOST_PARTS = 40, 5
+# Of very many rows it fits and draws so many series: its planner has room for no more where each has a hundred sizes.
+MOST_SERIES_OF_MANY_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,13 @@ def draw_figures(
 
 def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
     """Draw figures for a page, the named ones or every kind; of very many series in parts, so that each can be read."""
-    parts = split_series(evaluation, MOST_SERIES)
+    # Where only some series are fitted, as of very many rows, the others have nothing to draw but their points.
+    fitted = evaluation.series_fitted
+    parts = split_series(evaluation, fitted or MOST_SERIES)
     if len(parts) == 1:
         yield from draw_figures(evaluation, names)
         return
-    # Where only some series are fitted, as of very many rows, the others have nothing to draw but their points.
-    notes = _part_notes(parts, 1 if evaluation.series_fitted is not None else MOST_PARTS)
+    notes = _part_notes(parts, MOST_PARTS if fitted is None else 1)
     for kind in kinds("rows"):
         if names is None or kind.name in names:
             yield from _draw_parts(kind, notes) if kind.per_series else [_finish(kind, evaluation, None)]

@@ -52,7 +52,10 @@ def _dots_per_inch(figure: Figure) -> float:
 
 
 def page_svg(drawing: Drawing) -> str:
-    """An `<svg>` element for a page: its ink is the page's text colour, its ids begin with the kind."""
+    """An `<svg>` element for a page: its ink is the page's text colour, its ids begin with the kind.
+
+    A page forbids inline styles, so that every declaration of one is an attribute.
+    """
     return _svg(drawing, paper=False)
 
 
@@ -84,6 +87,8 @@ def _svg(drawing: Drawing, *, paper: bool) -> str:
     root.set("role", "img")
     root.set("aria-labelledby", f"{title.get('id')} {about.get('id')}")
     root.set("style", f"font-family: {FONTS}; stroke-linejoin: round")
+    if not paper:
+        styles_to_attributes(root)
     return _text(root)
 
 
@@ -146,6 +151,14 @@ def _declarations(css: str, paper: bool) -> str:
     parts = [part.strip() for part in css.split(";") if not part.strip().startswith("font-family")]
     small = ";".join(part.replace(": ", ":") for part in parts)
     return small if paper else small.replace(INK, "currentColor")
+
+
+def styles_to_attributes(root: ElementTree.Element) -> None:
+    """Give every declaration of a style as an attribute of its own."""
+    for element in root.iter():
+        for part in filter(None, map(str.strip, element.attrib.pop("style", "").split(";"))):
+            name, _, value = part.partition(":")
+            element.set(name.strip(), value.strip())
 
 
 def _unwrap(element: ElementTree.Element) -> None:

@@ -14,7 +14,7 @@ from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences
 from scaling.reporting.page import planner
-from scaling.reporting.page.page import embed_figures, page, page_facts, script_json, styles_to_attributes
+from scaling.reporting.page.page import embed_figures, page, page_facts, script_json
 from scaling.reporting.plots.drawing import draw_figures
 from scaling.reporting.points import STEP_KEYS, point_facts, points_table
 from scaling.results.evaluation import evaluate
@@ -61,7 +61,7 @@ def test_the_facts_are_those_the_commands_print(understood, shown):
     assert printed == json.loads(scaling("show", folder, "--json").stdout)["points"]
     left_out = tuple(STEP_KEYS.values())
     assert facts["points"] == [
-        {key: value for key, value in one.items() if value is not None and not key.startswith(left_out)}
+        {key: value for key, value in one.items() if value not in (None, []) and not key.startswith(left_out)}
         for one in printed
     ]
     fitted = [fit_facts(fit) for fit in evaluation.fits]
@@ -230,12 +230,6 @@ def test_any_text_can_stand_in_a_script_element_and_is_read_back(text):
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_what_is_no_finite_number_is_left_empty(value):
     assert json.loads(script_json({"speedups": [1.5, value]})) == {"speedups": [1.5, None]}
-
-
-def test_declarations_of_a_style_become_attributes_and_texts_stay():
-    text = '<text style="fill:red;opacity:.5"> style="x"</text>'
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" style="font-family: a, b">{text}</svg>'
-    assert styles_to_attributes(svg) == '<svg font-family="a, b"><text fill="red" opacity=".5"> style="x"</text></svg>'
 
 
 def test_every_figure_is_drawn_without_styles_or_says_why_it_is_not(tmp_path):

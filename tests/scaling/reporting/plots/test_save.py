@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 
 from scaling.reporting.plots.drawing import Drawing, draw_figures
-from scaling.reporting.plots.save import page_svg, save
+from scaling.reporting.plots.save import page_svg, save, styles_to_attributes
 from scaling.reporting.plots.style import INK
 from tests.scaling.reporting.plots.artists import picture
 from tests.scaling.reporting.results import EIGHT, result
@@ -44,12 +44,21 @@ def test_names_from_the_results_are_text_and_nothing_else(drawings):
 def test_ink_is_the_pages_own_on_a_page_and_dark_on_white_in_a_file(drawings, tmp_path):
     for drawing in drawings:
         page = page_svg(drawing)
-        styles = " ".join(element.get("style", "") for element in ElementTree.fromstring(page).iter())
-        assert INK not in styles
-        assert "currentColor" in styles
+        elements = list(ElementTree.fromstring(page).iter())
+        colours = {element.get(name) for element in elements for name in ("fill", "stroke")}
+        assert INK not in colours
+        assert "currentColor" in colours
         (path,) = save(drawing, tmp_path, ["svg"])
         assert "currentColor" not in path.read_text()
         assert ElementTree.parse(path).getroot().find(f"{SVG}rect").get("fill") == "#ffffff"
+
+
+def test_declarations_of_a_style_become_attributes_and_texts_stay():
+    text = '<text style="fill:red;opacity:.5"> style="x"</text>'
+    root = ElementTree.fromstring(f'<svg style="font-family: a, b">{text}</svg>')
+    styles_to_attributes(root)
+    changed = '<svg font-family="a, b"><text fill="red" opacity=".5"> style="x"</text></svg>'
+    assert ElementTree.tostring(root, encoding="unicode") == changed
 
 
 def test_ids_belong_to_the_picture_and_every_reference_is_answered(drawings):
