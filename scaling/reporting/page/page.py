@@ -107,7 +107,7 @@ def page_facts(result: Evaluation) -> dict[str, object]:
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:
-    """What `show --json` prints of a point, without what its steps are like, is not known or empty: a page must open."""
+    """What `show --json` prints of a point, but for its steps and what is not known or empty: a page must open."""
     left_out = tuple(STEP_KEYS.values())
     facts = point_facts(point).items()
     return {name: value for name, value in facts if value not in (None, [], ()) and not name.startswith(left_out)}
