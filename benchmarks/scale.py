@@ -2,7 +2,8 @@
 
     python -m benchmarks.scale [--runs 100000]
 
-Each runs in its own process, as started by a user, with its wall time, its CPU time and its maximum memory.
+Each runs in its own process, as started by a user, with its wall time, CPU time and maximum memory, and that of all
+processes it consists of, pages that several share counted once (PSS).
 """
 
 import argparse
@@ -11,7 +12,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
+
+import psutil
 
 from benchmarks.shared.machines import AmdahlMachine, machine
 from scaling.results.rows import row_to_json
@@ -37,7 +42,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "large.toml").write_text(here)
         made = _write_rows(Path(folder) / "results", wide)
-        print("| what | lines printed | seconds | of them CPU | MiB |\n|---|---|---|---|---|")
+        print(
+            "| what | lines printed | seconds | of them CPU | MiB | MiB of all processes |\n|---|---|---|---|---|---|"
+        )
         _measure("plan, 100 cores", [sys.executable, "-c", PLAN.format(toml=wide)])
         _measure("sweep --dry-run, this machine", [SCALING, "sweep", f"{folder}/large.toml", "--dry-run"])
         _measure(f"show ({made:.0f} MB)", [SCALING, "show", f"{folder}/results"])
@@ -67,14 +74,38 @@ def _measure(what: str, command: list[str]) -> None:
     with tempfile.TemporaryFile() as output:
         start = time.monotonic()
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+        memory = _Memory(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
+        together = memory.end()
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         lines = sum(1 for _ in output)
     remark = "" if process.returncode == 0 else f" (status {process.returncode})"
     cpu = usage.ru_utime + usage.ru_stime
-    print(f"| {what}{remark} | {lines:,} | {seconds:.1f} | {cpu:.1f} | {usage.ru_maxrss / 1024:.0f} |", flush=True)
+    cells = [f"{what}{remark}", f"{lines:,}", f"{seconds:.1f}", f"{cpu:.1f}", f"{usage.ru_maxrss / 1024:.0f}"]
+    print(f"| {' | '.join([*cells, f'{together / 2**20:.0f}'])} |", flush=True)
+
+
+class _Memory:
+    """The most memory that a process and its descendants had together, looked at four times a second."""
+
+    def __init__(self, pid: int) -> None:
+        self._process, self._most, self._ended = psutil.Process(pid), 0, Event()
+        self._thread = Thread(target=self._look)
+        self._thread.start()
+
+    def end(self) -> int:
+        """The most bytes, now that the process has ended."""
+        self._ended.set()
+        self._thread.join()
+        return self._most
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.25):
+            with suppress(psutil.Error):
+                processes = [self._process, *self._process.children(recursive=True)]
+                self._most = max(self._most, sum(process.memory_full_info().pss for process in processes))
 
 
 if __name__ == "__main__":
