@@ -123,7 +123,8 @@ class Schedule:
         That is so where a row was lost or set aside, or the study has grown.
         """
         baseline = runs[0].point.baseline
-        partner = [] if runs[0].point == baseline else self._again({baseline} & self.runs_of_points.keys())
+        planned = max((run.launch for run in self.pending if run.point == baseline), default=0)
+        partner = [] if runs[0].point == baseline else self._again({baseline} & self.runs_of_points.keys(), planned)
         cohort = Cohort(uuid.uuid4().hex[:12], len(partner) + len(runs))
         members = [replace(run, cohort=cohort) for run in (*partner, *runs)]
         keys = {run.key for run in members}
@@ -207,9 +208,10 @@ class Schedule:
     def _closing(self) -> list[Run]:
         return self._again(point for point in self.runs_of_points if point.cores == 1)
 
-    def _again(self, points: Iterable[Point]) -> list[Run]:
-        """A further launch of each point, under the next number that is free."""
-        return [replace(self.runs_of_points[point], launch=1 + self._last_launch(point)) for point in points]
+    def _again(self, points: Iterable[Point], taken: int = 0) -> list[Run]:
+        """A further launch of each point, under the next number that is free, where others are taken up to one."""
+        numbers = {point: 1 + max(taken, self._last_launch(point)) for point in points}
+        return [replace(self.runs_of_points[point], launch=number) for point, number in numbers.items()]
 
     def _fits(self, runs: Sequence[Run]) -> bool:
         return self.deadline is None or self.now() + self._seconds(runs) <= self.deadline

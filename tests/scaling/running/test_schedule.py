@@ -158,6 +158,16 @@ def test_what_is_missing_of_a_cohort_is_made_beside_one_core_under_a_number_of_i
     assert one.cohort == four.cohort
 
 
+def test_the_number_of_one_core_beside_what_is_missing_is_none_that_is_yet_to_be_made():
+    rows = [launch_of(row) for row in AmdahlMachine().execute(TURNS_PLAN.runs)]
+    killed = [launch for launch in rows if launch.number == 1 and launch.point.cores < 4]
+    runs = list(made(turns_schedule(killed), Clock()))
+    assert max(Counter(run.key for run in runs).values()) == 1
+    assert {run.key for run in TURNS_PLAN.runs} <= {run.key for run in runs} | {
+        (one.point, one.number) for one in killed
+    }
+
+
 def test_a_budget_adds_whole_launches_to_all_points_of_a_series():
     clock = Clock()
     runs = list(made(turns_schedule(budget=1000, clock=clock), clock, 0.03))
