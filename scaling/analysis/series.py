@@ -354,8 +354,8 @@ def _varying_settings(points: Collection[Point]) -> list[str]:
 def _settings_name(point: Point, varied: list[str]) -> str:
     """'alexnet train compact', and whatever else tells it from its neighbours."""
     settings = {name: getattr(point, name) for name in varied}
-    told = (f"{name}={value}" for name, value in settings.items() if value is not None)
-    return " ".join([point.subject, point.placement, *told])
+    given = (f"{name}={value}" for name, value in settings.items() if value is not None)
+    return " ".join([point.subject, point.placement, *given])
 
 
 def _with_smt(settings: Point, name: str, launches: list[Launch]) -> list[Series]:

@@ -64,16 +64,16 @@ def shares_table(result: OpEvaluation) -> Table:
 
 def purposes_table(result: OpEvaluation) -> Table:
     """A line a profile whose traces tell it: the share of op time of every purpose, by the scopes of the graph."""
-    told = [
+    known = [
         (name, profile, seconds)
         for name, profile in zip(result.names, result.profiles, strict=True)
         for seconds in (profile.purpose_seconds,)
         if seconds
     ]
-    used = [purpose for purpose in PURPOSES if any(purpose in seconds for *_, seconds in told)]
+    used = [purpose for purpose in PURPOSES if any(purpose in seconds for *_, seconds in known)]
     rows = [
         (name, *(_percent(seconds.get(purpose, 0.0) / profile.op_seconds) for purpose in used))
-        for name, profile, seconds in told
+        for name, profile, seconds in known
     ]
     return Table(("% of op time for", *(f">{purpose}" for purpose in used)), rows)
 
@@ -258,9 +258,9 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
     unknown = sorted({op.type for profile in result.profiles for op in profile.ops if op.op_class == "other"})
     if unknown:
         yield f"op types of class other: {', '.join(unknown)}"
-    untold = [name for name, profile in zip(result.names, result.profiles, strict=True) if not profile.purpose_seconds]
-    if untold:
-        yield f"{_few(untold)}: the traces are of before ops had a purpose, which is unknown; trace again to know it"
+    lacking = [name for name, profile in zip(result.names, result.profiles, strict=True) if not profile.purpose_seconds]
+    if lacking:
+        yield f"{_few(lacking)}: the traces are of before ops had a purpose, which is unknown; trace again to know it"
     for profile in result.profiles:
         yield from _drift_remarks(
             profile, [launch for launch in result.stationarity if launch.trace.point == profile.point]

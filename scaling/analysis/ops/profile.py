@@ -235,8 +235,8 @@ def _op_purposes(traces: Sequence[Trace]) -> dict[str, dict[Purpose, float]]:
     steps = [
         (step, 1 / len(quiet) / len(traces)) for trace in traces for quiet in (quiet_steps(trace),) for step in quiet
     ]
-    told = all(op.purpose is not None for step, _ in steps for op in step.ops)
-    for step, weight in steps if told else ():
+    have_purposes = all(op.purpose is not None for step, _ in steps for op in step.ops)
+    for step, weight in steps if have_purposes else ():
         for op in step.ops:
             if op.purpose is not None:
                 seconds = by_op[one_name(op.type)]

@@ -33,7 +33,7 @@ FIGURES: tuple[FigureKind, ...] = (
     ),
     FigureKind(
         "together",
-        "Parallel efficiency of everything together",
+        "Parallel efficiency of all series",
         "parallel efficiency of all series in one pair of axes",
         "rows",
         "over_cores:together",
