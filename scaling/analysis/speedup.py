@@ -121,10 +121,10 @@ class ScalingPoint:
             return None
         return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 
-    def without_launches(self) -> "ScalingPoint":
-        """The same with everything that is shown of it computed, in a tenth of the memory."""
+    def without_launches(self, *, taken_apart: bool = True) -> "ScalingPoint":
+        """The same with what is shown of it computed, its losses where it is taken apart, in a tenth of the memory."""
         lean = replace(self, summary=self.summary.without_launches(), baseline=None)
-        vars(lean)["decomposition"] = self.decomposition
+        vars(lean)["decomposition"] = self.decomposition if taken_apart else None
         return lean
 
     @property

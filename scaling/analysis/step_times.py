@@ -6,9 +6,9 @@ say nothing of quantiles beyond n / (n + 1).
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import ceil, sqrt
 from operator import mul
 from struct import Struct
@@ -48,26 +48,41 @@ class StepTimes:
 
     def quantile(self, level: float) -> float | None:
         """The seconds that a share of all steps stays within; None where there are too few steps to know."""
-        if self.count < steps_needed(level):
-            return None
-        known, after = self.quantiles, bisect_left(LEVELS, level)
-        part = (level - LEVELS[after - 1]) / (LEVELS[after] - LEVELS[after - 1])
-        return known[after - 1] + part * (known[after] - known[after - 1])
+        return _interpolate(self.quantiles, _between(level)) if self.count >= steps_needed(level) else None
+
+    @property
+    def figures(self) -> tuple[float | None, ...]:
+        """The values of `STEP_FIGURES`; None for what is not known of so few steps."""
+        known = self.quantiles
+        return (
+            *(self.mean, self.deviation, self.variation),
+            *[_interpolate(known, between) if self.count >= needed else None for between, needed in _TELLING],
+        )
 
 
 # What a distribution of steps is told by: mean, standard deviation, coefficient of variation, quantiles.
-STEP_FIGURES: Mapping[str, Callable[[StepTimes], float | None]] = {
-    "mean": lambda steps: steps.mean,
-    "sd": lambda steps: steps.deviation,
-    "cv": lambda steps: steps.variation,
-    **{f"p{100 * level:g}": partial(StepTimes.quantile, level=level) for level in TELLING},
-}
+STEP_FIGURES = ("mean", "sd", "cv", *(f"p{100 * level:g}" for level in TELLING))
+
+
+@lru_cache(256)
+def _between(level: float) -> tuple[int, float]:
+    """Which of `LEVELS` a level lies below or at, and how far from the one before."""
+    after = bisect_left(LEVELS, level)
+    return after, (level - LEVELS[after - 1]) / (LEVELS[after] - LEVELS[after - 1])
+
+
+def _interpolate(quantiles: Sequence[float], between: tuple[int, float]) -> float:
+    after, part = between
+    return quantiles[after - 1] + part * (quantiles[after] - quantiles[after - 1])
 
 
 def steps_needed(level: float) -> int:
     """The fewest steps of a launch that know a quantile: 19 for the 95 % quantile, 99 for that of 99 %."""
     farther = max(level, 1.0 - level)
     return ceil(farther / (1.0 - farther) - 1e-6)
+
+
+_TELLING = tuple((_between(level), steps_needed(level)) for level in TELLING)
 
 
 def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes | None:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
 from math import exp, inf, log, sqrt
 from statistics import fmean, median, quantiles
 
@@ -223,21 +223,13 @@ class Summary:
     @cached_property
     def step_figures(self) -> dict[str, Estimate | None]:
         """How all steps are distributed: mean, standard deviation, coefficient of variation and quantiles, by name."""
-        return {name: self._of_steps(figure) for name, figure in STEP_FIGURES.items()}
+        launches = [steps.figures for _, steps in self._launches_with_steps()]
+        columns = zip(*launches, strict=True) if launches else repeat(())
+        return dict(zip(STEP_FIGURES, map(_over_launches, columns), strict=False))
 
     def quantile(self, level: float) -> Estimate | None:
         """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
-        return self._of_steps(lambda steps: steps.quantile(level))
-
-    def _of_steps(self, figure: Callable[[StepTimes], float | None]) -> Estimate | None:
-        """A figure of all steps of a launch, with its interval over launches; None where none has it.
-
-        Steps that all took the same time have no deviation, and a figure that is zero has no interval.
-        """
-        known = [value for _, steps in self._launches_with_steps() if (value := figure(steps)) is not None]
-        if not known:
-            return None
-        return estimates.mean(known) if min(known) > 0 else Estimate(fmean(known))
+        return _over_launches(steps.quantile(level) for _, steps in self._launches_with_steps())
 
     def without_launches(self) -> "Summary":
         """The same with everything that is shown of a point computed, in a tenth of the memory."""
@@ -252,6 +244,17 @@ class Summary:
         lean = replace(self, used=(), disturbed=(), turn_ratios=())
         vars(lean).update({name: getattr(self, name) for name in shown})
         return lean
+
+
+def _over_launches(figures: Iterable[float | None]) -> Estimate | None:
+    """A figure of all steps of a launch, with its interval over launches; None where none has it.
+
+    Steps that all took the same time have no deviation, and a figure that is zero has no interval.
+    """
+    known = [figure for figure in figures if figure is not None]
+    if not known:
+        return None
+    return estimates.mean(known) if min(known) > 0 else Estimate(fmean(known))
 
 
 def summarize(launches: Iterable[Launch]) -> list[Summary]:

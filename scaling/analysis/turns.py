@@ -8,13 +8,16 @@ A run that had the machine to itself from its first step to its last (`design = 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain, compress, pairwise
 from math import sqrt
+from operator import ne
 from statistics import fmean, median
+from typing import NamedTuple
 
 from scaling.analysis import rules
 from scaling.analysis.witness import SLACK_SECONDS
 
-WARMUP_ROUND = 0
+WARMUP_ROUND, FIRST_ROUND = 0, 1
 
 # Why the run of a program has ended: it was executed as often as it was to be.
 EXECUTIONS = "executions"
@@ -70,7 +73,11 @@ class Turn:
         return max(0.0, self.busy_seconds - self.cpu_seconds)
 
 
-def counted_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[tuple[Turn, tuple[float, ...]]]:
+# A turn with the seconds of its counted steps.
+CountedTurn = tuple[Turn, tuple[float, ...]]
+
+
+def counted_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[CountedTurn]:
     """Every turn with the seconds of its counted steps; warm-up is left out."""
     split, start = [], 0
     for turn in turns:
@@ -109,20 +116,12 @@ class TurnTimes:
     @property
     def quiet(self) -> bool:
         """Whether nobody is known to have taken CPU time from it."""
-        return _is_quiet(self.disturbance)
-
-    def without_windows(self) -> "TurnTimes":
-        """The same turn, in less memory."""
-        shares = self.disturbance, self.stolen, self.foreign, self.waited, self.elsewhere, self.cpus_busy
-        return TurnTimes(self.round, self.seconds, (), *shares)
+        return self.disturbance is None or self.disturbance <= QUIET
 
 
 def was_quiet(turn: Turn, cpus: int) -> bool:
     """Whether nobody is known to have taken CPU time from a turn on so many CPUs."""
-    return turn.seconds <= 0 or _is_quiet(_disturbance(turn, cpus))
-
-
-def _is_quiet(disturbance: float | None) -> bool:
+    disturbance = _disturbance(turn, cpus) if turn.seconds > 0 else None
     return disturbance is None or disturbance <= QUIET
 
 
@@ -135,20 +134,52 @@ def turn_times(
     mean.
     """
     return tuple(
-        TurnTimes(
-            round=turn.round,
-            seconds=fmean(steps) if throttled else median(steps),
-            windows=(sum(seconds / len(steps) for seconds in steps),) if throttled else tuple(_windows(steps)),
-            disturbance=_disturbance(turn, cpus),
-            stolen=(turn.steal_seconds or 0.0) / turn.seconds,
-            foreign=(turn.foreign_seconds or 0.0) / turn.seconds,
-            waited=None if turn.wait_seconds is None else turn.wait_seconds / turn.seconds,
-            elsewhere=_elsewhere(turn, cpus),
-            cpus_busy=None if turn.cpu_seconds is None else turn.cpu_seconds / turn.seconds,
-        )
-        for turn, steps in counted_steps(step_seconds, turns)
-        if steps and turn.seconds > 0
+        [
+            _turn_times(turn, steps, cpus, throttled, tuple(_windows(steps, throttled)))
+            for turn, steps in _timed(counted_steps(step_seconds, turns))
+        ]
     )
+
+
+def _timed(counted: Iterable[CountedTurn]) -> list[CountedTurn]:
+    return [(turn, steps) for turn, steps in counted if steps and turn.seconds > 0]
+
+
+def _turn_times(
+    turn: Turn, steps: Sequence[float], cpus: int, throttled: bool, windows: tuple[float, ...] = ()
+) -> TurnTimes:
+    # A folder may have a hundred thousand of them, and a call by position takes half as long as one by name.
+    return TurnTimes(
+        turn.round,
+        fmean(steps) if throttled else median(steps),
+        windows,
+        _disturbance(turn, cpus),
+        (turn.steal_seconds or 0.0) / turn.seconds,
+        (turn.foreign_seconds or 0.0) / turn.seconds,
+        None if turn.wait_seconds is None else turn.wait_seconds / turn.seconds,
+        _elsewhere(turn, cpus),
+        None if turn.cpu_seconds is None else turn.cpu_seconds / turn.seconds,
+    )
+
+
+class LaunchTimes(NamedTuple):
+    """The undisturbed step time of a launch, how many CPUs it kept busy, and its turns without their windows."""
+
+    level: float | None
+    cpus_busy: float | None
+    turns: tuple[TurnTimes, ...]
+
+
+def launch_times(counted: Iterable[CountedTurn], cpus: int, *, throttled: bool = False) -> LaunchTimes:
+    """What the turns of a launch on so many CPUs come to."""
+    timed = _timed(counted)
+    turns = tuple([_turn_times(turn, steps, cpus, throttled) for turn, steps in timed])
+    used = calmest(turns) or turns
+    if throttled:
+        return LaunchTimes(mean_level(used), _mean_busy(used), turns)
+    calm = set(map(id, used))
+    steps_used = [steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm]
+    return LaunchTimes(_level([_windows(steps, throttled) for steps in steps_used]), _mean_busy(used), turns)
 
 
 def _disturbance(turn: Turn, cpus: int) -> float | None:
@@ -186,27 +217,35 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
     return min(LARGEST_SHARE, taken, fmean(waits) if waits else taken)
 
 
-def _windows(steps: Sequence[float]) -> list[float]:
-    """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself."""
+def _windows(steps: Sequence[float], throttled: bool) -> Sequence[float]:
+    """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself.
+
+    Of steps that a quota throttles it is their mean.
+    """
+    if throttled:
+        return [sum(seconds / len(steps) for seconds in steps)]
     total = sum(steps)
     if min(steps) >= 2 * WINDOW_SECONDS or total > LONGEST_SECONDS:
-        return list(steps)
+        return steps
     per_second = max(1, round(total / WINDOW_SECONDS)) / total
-    medians, elapsed, window, start = [], 0.0, int(steps[0] / 2 * per_second), 0
-    for step, seconds in enumerate(steps):
-        ours = int((elapsed + seconds / 2) * per_second)
-        if ours != window:
-            medians.append(steps[start] if step - start == 1 else median(steps[start:step]))
-            window, start = ours, step
-        elapsed += seconds
-    return [*medians, median(steps[start:])]
+    elapsed = accumulate(steps, initial=0.0)
+    numbers = [(before + seconds / 2.0) * per_second // 1.0 for before, seconds in zip(elapsed, steps, strict=False)]
+    starts = compress(range(1, len(steps)), map(ne, numbers, numbers[1:]))
+    # The median of one step is that step and that of two their mean, which is told without a call.
+    return [
+        (steps[start] + steps[end - 1]) / 2 if end - start <= 2 else median(steps[start:end])
+        for start, end in pairwise((0, *starts, len(steps)))
+    ]
 
 
 def launch_level(turns: Sequence[TurnTimes]) -> float | None:
     """The undisturbed step time of a launch, from its calmest turns; from all where none was quiet."""
-    used = calmest(turns) or turns
-    windows = sorted(window for turn in used for window in turn.windows)
-    return lower_level(windows) if windows else None
+    return _level([turn.windows for turn in calmest(turns) or turns])
+
+
+def _level(windows: Sequence[Sequence[float]]) -> float | None:
+    ordered = sorted(chain.from_iterable(windows))
+    return lower_level(ordered) if ordered else None
 
 
 def mean_level(turns: Sequence[TurnTimes]) -> float | None:
@@ -217,7 +256,11 @@ def mean_level(turns: Sequence[TurnTimes]) -> float | None:
 
 def launch_cpus_busy(turns: Sequence[TurnTimes]) -> float | None:
     """How many CPUs a launch kept busy in the turns that its level comes from; None where it is not known, or none."""
-    known = [turn.cpus_busy for turn in calmest(turns) or turns if turn.cpus_busy is not None]
+    return _mean_busy(calmest(turns) or turns)
+
+
+def _mean_busy(turns: Sequence[TurnTimes]) -> float | None:
+    known = [turn.cpus_busy for turn in turns if turn.cpus_busy is not None]
     busy = fmean(known) if known else 0.0
     return busy if LEAST_BUSY < busy < MOST_BUSY else None
 

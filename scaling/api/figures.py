@@ -8,7 +8,7 @@ from scaling.api.roofline import achieved_in
 from scaling.api.sources import Sources
 from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
-from scaling.reporting.page.page import page
+from scaling.reporting.page.page import page_parts
 from scaling.reporting.plots.drawing import (
     MOST_SERIES_OF_MANY_ROWS,
     Drawing,
@@ -24,7 +24,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
 from scaling.results.cluster_folder import unmeasured_node_types
 from scaling.results.evaluation import Evaluation, evaluate_ops
-from scaling.results.files import STDIN, write_output
+from scaling.results.files import STDIN, open_output
 from scaling.results.store import ROWS, read_study_toml
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
@@ -137,14 +137,14 @@ def write_reports(
     """
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
-    text = _page(results.sources[0].page_evaluation(MOST_SERIES_OF_MANY_ROWS), figures, on_file)
-    return [_write_page(output or page_path(results.path), text)]
+    parts = _page_parts(results.sources[0].page_evaluation(MOST_SERIES_OF_MANY_ROWS), figures, on_file)
+    return [_write_page(output or page_path(results.path), parts)]
 
 
-def _page(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> str:
+def _page_parts(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> Iterator[str]:
     """A page, with its figures as files too if a folder is given for them."""
     drawings = write_figures(draw_page_figures(evaluation), figures, on_file=on_file) if figures else None
-    return page(evaluation, drawings)
+    return page_parts(evaluation, drawings)
 
 
 def _write_node_type_reports(
@@ -156,8 +156,7 @@ def _write_node_type_reports(
         for one in node_types
     }
     for one in node_types:
-        text = _page(one.evaluation, figures / one.name if figures else None, on_file)
-        _write_page(pages[one.name], text)
+        _write_page(pages[one.name], _page_parts(one.evaluation, figures / one.name if figures else None, on_file))
     study = read_study_toml(results.path)
     side_by_side = draw_side_by_side(node_types, target=target)
     text = node_types_page(
@@ -169,9 +168,12 @@ def _write_node_type_reports(
         unmeasured=unmeasured_node_types(results.path),
         target=target,
     )
-    return [*pages.values(), _write_page(path, text)]
+    return [*pages.values(), _write_page(path, [text])]
 
 
-def _write_page(path: Path, text: str) -> Path:
-    # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
-    return write_output(path, text.encode(errors="replace"))
+def _write_page(path: Path, parts: Iterable[str]) -> Path:
+    with open_output(path) as file:
+        for part in parts:
+            # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
+            file.write(part.encode(errors="replace"))
+    return path

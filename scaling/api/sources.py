@@ -87,20 +87,38 @@ class Source:
         """What is odd about its rows as a whole, or what another tool's file leaves open."""
         if self.table:
             return [*self.table.notes]
-        return census_notes((self._read_points if "_read_points" in vars(self) else self._read)[1])
+        read = [vars(self)[name] for name in ("_read_points", "_read_table_points") if name in vars(self)]
+        return census_notes((read[0] if read else self._read)[1])
 
     @cached_property
     def _read_points(self) -> tuple[list[ScalingPoint], RowCensus]:
+        return self._made_points(in_full=True)
+
+    @cached_property
+    def _read_table_points(self) -> tuple[list[ScalingPoint], RowCensus]:
+        return self._read_points if "_read_points" in vars(self) else self._made_points(in_full=False)
+
+    def _made_points(self, *, in_full: bool) -> tuple[list[ScalingPoint], RowCensus]:
         if self.is_table or not self.path.is_dir() or not is_large(self.path):
             summaries, census = self._read
             return speedups(summaries), census
         census = RowCensus()
-        return read_points(self.path, census), census
+        return read_points(self.path, census, in_full=in_full), census
 
     @property
     def points(self) -> list[ScalingPoint]:
         """The points with speedup and efficiency; refused where there is none yet. Of very many without launches."""
-        points = self._read_points[0]
+        return self._refuse_none(self._read_points[0])
+
+    @property
+    def table_points(self) -> list[ScalingPoint]:
+        """The same for a table with a sentence per series: of very many without how their steps are distributed.
+
+        What efficiency is lost to is then known on the fewest and on the most cores only.
+        """
+        return self._refuse_none(self._read_table_points[0])
+
+    def _refuse_none(self, points: list[ScalingPoint]) -> list[ScalingPoint]:
         if not points:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
         return points
@@ -166,7 +184,7 @@ class Source:
         return fit_all(short[:most], resamples=0)
 
     def _series_with_few_counts(self) -> list[Series]:
-        selection = select_points(point.summary for point in self._read_points[0])
+        selection = select_points(point.summary for point in self._read_table_points[0])
         return selected_series(selection, settings_with_few_counts(selection, LEAST_COUNTS))
 
     def series(self) -> tuple[list[Series], list[str]]:

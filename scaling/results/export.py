@@ -9,9 +9,9 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.util import find_spec
 from io import StringIO
 from itertools import chain
@@ -19,15 +19,19 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
+import msgspec
+
 from scaling.analysis.series import selected_series, series_key
 from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.truth import StatedTruth
+from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.machine.topology import Machine
 from scaling.results.files import open_input, open_output
 from scaling.results.rows import (
     SCHEMA,
+    AnyRow,
     Outcome,
     Pairs,
     Row,
@@ -49,8 +53,11 @@ Format = Literal["csv", "parquet", "json", "pyperf", "extrap", "markdown"]
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
 NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step")
 
-# Columns that hold several values, in a CSV as JSON.
-LISTS = ("step_seconds", "cautions", "turns")
+# Columns that hold several values, in a CSV as JSON, beside `step_seconds`.
+LISTS = ("cautions", "turns")
+
+# Numbers from the first to below the second have no exponent in JSON, whoever writes it.
+WITHOUT_EXPONENT = 1e-4, 1e15
 
 # Columns by which our own CSV is told from one of another tool's making, and how our own JSON begins.
 OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_seconds", "machine_fingerprint"}
@@ -136,14 +143,26 @@ def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
             ) from error
 
 
-def csv_line(row: Row) -> CsvLine:
+def csv_line(row: AnyRow) -> CsvLine:
     """A row as a line of a table."""
     flat = _flat(row)
     flat |= {name: json.dumps(flat[name]) if flat[name] else "[]" for name in LISTS}
+    flat["step_seconds"] = _numbers_json(row.outcome.step_seconds)
     return CsvLine(_shared(tuple(flat)), _csv_line(flat.values()))
 
 
-def public_csv_line(row: Row) -> CsvLine:
+def _numbers_json(numbers: Sequence[float]) -> str:
+    """Positive numbers as `json.dumps` writes them, most of them in a third of the time."""
+    least, most = WITHOUT_EXPONENT
+    if numbers and least <= min(numbers) and max(numbers) < most:
+        return _encode(numbers).decode().replace(",", ", ")
+    return json.dumps(numbers)
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def public_csv_line(row: AnyRow) -> CsvLine:
     """The same without what says more about a person than about the run."""
     return csv_line(public_row(row))
 
@@ -294,28 +313,46 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     return columns
 
 
-def _flat(row: Row) -> dict[str, Any]:
+def _flat(row: AnyRow) -> dict[str, Any]:
     """A row with its nesting undone: the names of a row's JSON, with a prefix where two parts share one."""
-    outcome = row.outcome
+    run, outcome = row.run, row.outcome
     return {
-        **_flat_point(row.run.point),
+        **_flat_point(run.point),
         "items": outcome.items_per_step,
-        "cpus": _flat_cpus(row.run.cpus),
-        "launch": row.run.launch,
-        "seed": row.run.seed,
-        "start": row.run.start,
-        "cohort": row.run.cohort.name if row.run.cohort else None,
-        "cohort_members": row.run.cohort.members if row.run.cohort else None,
+        "cpus": _flat_cpus(run.cpus),
+        "launch": run.launch,
+        "seed": run.seed,
+        "start": run.start,
+        "cohort": run.cohort.name if run.cohort else None,
+        "cohort_members": run.cohort.members if run.cohort else None,
         "median_seconds": launch_seconds(row),
-        **{name: value for name, value in _values(outcome).items() if name not in NOT_IN_A_TABLE},
-        "turns": tuple(map(_values, outcome.turns)),
-        **{f"{name}_seconds": value for name, value in _values(outcome.sections).items()},
-        **{f"truth_{name}": getattr(outcome.truth, name, None) for name in StatedTruth.__dataclass_fields__},
-        **_values(row.witness),
+        **_outcome_columns(outcome),
+        "turns": tuple(map(_turn_columns, outcome.turns)),
+        **_sections_columns(outcome.sections),
+        **(_truth_columns(outcome.truth) if outcome.truth else _NO_TRUTH),
+        **_witness_columns(row.witness),
         **_flat_machine(row.machine),
         **_flat_versions(row.versions),
         "started_at": row.started_at,
     }
+
+
+def _columns_of(names: Iterable[str], form: str = "{}") -> Callable[[object], dict[str, Any]]:
+    """What takes the fields of a value by their names as columns."""
+    fields = tuple(names)
+    columns, values = tuple(form.format(name) for name in fields), attrgetter(*fields)
+    return lambda value: dict(zip(columns, values(value), strict=True))
+
+
+_turn_columns, _witness_columns = _columns_of(Turn.__dataclass_fields__), _columns_of(Witness.__dataclass_fields__)
+_outcome_columns = _columns_of(name for name in Outcome.__dataclass_fields__ if name not in NOT_IN_A_TABLE)
+_sections_columns = _columns_of(Sections.__dataclass_fields__, "{}_seconds")
+_point_columns, _machine_columns = (
+    _columns_of(Point.__dataclass_fields__),
+    _columns_of(Machine.__dataclass_fields__, "machine_{}"),
+)
+_truth_columns = _columns_of(StatedTruth.__dataclass_fields__, "truth_{}")
+_NO_TRUTH = {f"truth_{name}": None for name in StatedTruth.__dataclass_fields__}
 
 
 # Rows of a folder have most of these parts in common.
@@ -324,7 +361,7 @@ def _flat_point(point: Point) -> dict[str, Any]:
     requested = {"items": point.items, "intra": point.intra, "inter": point.inter}
     requested |= {"pipeline_threads": point.pipeline_threads} if point.pipeline_threads is not None else {}
     return {
-        **_values(point),
+        **_point_columns(point),
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
         "pipeline_threads": point.pipeline_pool,
@@ -339,7 +376,7 @@ def _flat_cpus(cpus: RunCpus) -> str:
 
 @lru_cache(256)
 def _flat_machine(machine: Machine) -> dict[str, Any]:
-    return {f"machine_{name}": value for name, value in _values(machine).items()}
+    return _machine_columns(machine)
 
 
 @lru_cache(256)
@@ -394,15 +431,3 @@ def _is_version(name: str | None, text: str | None) -> bool:
 
 def _number_or_word(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
-
-
-def _values(value: Any) -> dict[str, Any]:
-    names, read = _fields(type(value))  # type: ignore[arg-type]  # a class is hashable
-    return dict(zip(names, read(value), strict=True))
-
-
-@cache
-def _fields(value_type: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """The names of a dataclass's fields, and what reads them all at once."""
-    names = tuple(value_type.__dataclass_fields__)
-    return names, attrgetter(*names)

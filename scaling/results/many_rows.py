@@ -7,10 +7,10 @@ the beginning, one line after another, which says what is wrong and where.
 
 import copyreg
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
@@ -30,15 +30,17 @@ from scaling.machine.topology import Machine
 from scaling.results.files import open_regular
 from scaling.results.processes import map_by_processes, paused_garbage_collection, process_count
 from scaling.results.rows import (
+    AnyRow,
     Outcome,
     Row,
     Sections,
     Subject,
+    decode_row,
     launch_of,
     public_row,
-    row_from_json,
     row_identity,
     subject_of_line,
+    whole_row,
 )
 from scaling.results.sections import has_sections, is_whole_process
 from scaling.results.store import ROWS, Folder, RowCensus, folder_with, read_folder, read_rows
@@ -85,9 +87,13 @@ def read_launches(folder: Path, census: RowCensus) -> Iterator[Launch]:
     return map_rows(folder, launch_of, census)
 
 
-def read_points(folder: Path, census: RowCensus) -> list[ScalingPoint]:
-    """The points of a large folder, without their launches where a series has enough counts for a law."""
-    shares = _read_shares(_Reading(folder / ROWS.file))
+def read_points(folder: Path, census: RowCensus, *, in_full: bool = True) -> list[ScalingPoint]:
+    """The points of a large folder, without their launches where a series has enough counts for a law.
+
+    Where they are not wanted in full, nothing is known of how steps are distributed, and of a series only those on the
+    fewest and on the most cores are taken apart.
+    """
+    shares = _read_shares(_Reading(folder / ROWS.file, in_full=in_full))
     if shares is None:
         return speedups(summarize(map(launch_of, census.count(read_rows(folder, census.count_repeated)))))
     return _join(shares, census)[0]
@@ -110,12 +116,14 @@ def read_large_folder(path: Path, full: bool, most_series: int) -> Folder:
 class _Reading:
     """How a large file is read: as it is or without what is private, and how many subjects keep their launches.
 
-    Without a number those do that have too few core counts for a law, since a short fit needs them.
+    Without a number those do that have too few core counts for a law, since a short fit needs them. Points whose
+    launches are kept are known `in_full`, and others where that is said.
     """
 
     path: Path
     is_public: bool = False
     most_subjects: int | None = None
+    in_full: bool = False
 
 
 class _Share(NamedTuple):
@@ -158,14 +166,14 @@ def _read_share(reading: _Reading, shares: int, share: int) -> _Share | None:
 
 def _points_of_share(reading: _Reading, shares: int, share: int) -> _Share:
     """The points of every subject whose turn it is, in the order in which subjects first occur."""
-    subjects: dict[Subject, int] = {}
+    subjects = _Subjects(reading.most_subjects)
     identities: set[int] = set()
     machines: dict[Machine, tuple[int, int]] = {}
     kept, launches, repeated = _KeptRows(), [], 0
     for number, subject, line in _lines_by_subject(reading):
-        if subjects.setdefault(subject, len(subjects)) % shares != share:
+        if subjects.number(subject) % shares != share:
             continue
-        row = row_from_json(line)
+        row = decode_row(line)
         identity = row_identity(row)
         if identity in identities:
             repeated += 1
@@ -174,17 +182,53 @@ def _points_of_share(reading: _Reading, shares: int, share: int) -> _Share:
         row = public_row(row) if reading.is_public else row
         first, runs = machines.get(row.machine, (number, 0))
         machines[row.machine] = first, runs + 1
-        launches.append(launch_of(row))
+        launches.append(launch_of(row, with_steps=reading.in_full or subject in subjects.first))
         if reading.most_subjects is not None:
             kept.add(number, row)
     points = speedups(summarize(launches))
-    full = _subjects_in_full(reading, points, subjects)
+    whole = subjects.first if reading.most_subjects is not None else _subjects_with_few_counts(points)
     return _Share(
-        [point if _subject(point.summary.point) in full else point.without_launches() for point in points],
+        _shown_points(points, whole, all_losses=reading.in_full or reading.most_subjects is not None),
         kept.rows(),
         {first: (machine, runs) for machine, (first, runs) in machines.items()},
         repeated,
     )
+
+
+class _Subjects:
+    """The subjects of a file in the order they occur, and those that are first in a table, up to so many."""
+
+    def __init__(self, most: int | None) -> None:
+        self.first: set[Subject] = set()
+        self._most, self._numbers = most or 0, dict[Subject, int]()
+
+    def number(self, subject: Subject) -> int:
+        """How many others occurred before it did; none that comes later makes one of the first of it."""
+        number = self._numbers.get(subject)
+        if number is not None:
+            return number
+        if self._most:
+            self.first = set(sorted([*self.first, subject], key=_subject_order)[: self._most])
+        return self._numbers.setdefault(subject, len(self._numbers))
+
+
+def _shown_points(
+    points: Sequence[ScalingPoint], whole: Collection[Subject], *, all_losses: bool
+) -> list[ScalingPoint]:
+    """The points, those of some subjects as they are and the others without launches."""
+    apart = set(map(id, points if all_losses else _ends_of_series(points)))
+    return [
+        point if _subject(point.summary.point) in whole else point.without_launches(taken_apart=id(point) in apart)
+        for point in points
+    ]
+
+
+def _ends_of_series(points: Sequence[ScalingPoint]) -> Iterator[ScalingPoint]:
+    """Of every series the points on the fewest and on the most cores whose loss of efficiency is known."""
+    for _, members in groupby(points, key=lambda point: point.summary.point.baseline):
+        by_cores = list(members)
+        ends = (next((point for point in side if point.decomposition), None) for side in (by_cores, by_cores[::-1]))
+        yield from filter(None, ends)
 
 
 def _lines_by_subject(reading: _Reading) -> Iterator[tuple[int, Subject, bytes]]:
@@ -204,12 +248,8 @@ def _lines_by_subject(reading: _Reading) -> Iterator[tuple[int, Subject, bytes]]
 _public_name = lru_cache(4096)(without_secrets)
 
 
-def _subjects_in_full(
-    reading: _Reading, points: Sequence[ScalingPoint], subjects: Iterable[Subject]
-) -> Collection[Subject]:
-    """The subjects whose points keep their launches."""
-    if reading.most_subjects is not None:
-        return set(sorted(subjects, key=_subject_order)[: reading.most_subjects])
+def _subjects_with_few_counts(points: Sequence[ScalingPoint]) -> Collection[Subject]:
+    """The subjects with a series of too few core counts for a law."""
     few = settings_with_few_counts(select_points(point.summary for point in points), LEAST_COUNTS)
     return {_subject(settings) for settings in few}
 
@@ -234,21 +274,29 @@ class _KeptRows:
     def __init__(self) -> None:
         self._rows: dict[int, Row] = {}
         self._seen: set[tuple[object, ...]] = set()
-        self._times: list[tuple[str, int, Row]] = []
-        self._ends: dict[tuple[Point, bool], dict[int, dict[int, Row]]] = {}
+        self._last: tuple[object, ...] = ()
+        self._times: list[tuple[str, int, AnyRow]] = []
+        self._ends: dict[tuple[Point, bool], dict[int, dict[int, AnyRow]]] = {}
 
-    def add(self, number: int, row: Row) -> None:
-        point = row.run.point
-        firsts = {(row.machine, row.versions, row.environment, row.left_out), (point.placement, point.smt, point.cores)}
-        if row.outcome.status != "ok" or not firsts <= self._seen:
-            self._seen |= firsts
+    def add(self, number: int, row: AnyRow) -> None:
+        if row.outcome.status != "ok" or self._has_something_new(row):
             self._rows[number] = _lean(row)
-        by_time = sorted([*self._times, (row.started_at, number, row)], key=itemgetter(0, 1))
-        self._times = [by_time[0], by_time[-1]]
+        at = row.started_at, number, row
+        self._times = [min(at, *self._times[:1]), max(at, *self._times[1:])] if self._times else [at, at]
         if has_sections(row):
             self._add_to_series(number, row)
 
-    def _add_to_series(self, number: int, row: Row) -> None:
+    def _has_something_new(self, row: AnyRow) -> bool:
+        point, made_by = row.run.point, (row.machine, row.versions, row.environment, row.left_out)
+        firsts: set[tuple[object, ...]] = {(point.placement, point.smt, point.cores)}
+        if made_by != self._last:  # most rows have what the one before has, which is told without a hash
+            self._last = made_by
+            firsts.add(made_by)
+        is_new = not firsts <= self._seen
+        self._seen |= firsts
+        return is_new
+
+    def _add_to_series(self, number: int, row: AnyRow) -> None:
         by_cores = self._ends.setdefault((_on_one_core(row.run.point), is_whole_process(row)), {})
         by_cores.setdefault(row.run.point.cores, {})[number] = row
         for cores in sorted(by_cores)[1:-1]:
@@ -267,8 +315,9 @@ def _on_one_core(point: Point) -> Point:
     return replace(point, cores=1)
 
 
-def _lean(row: Row) -> Row:
-    return replace(row, outcome=replace(row.outcome, step_seconds=(), turns=()), witness=NOTHING_SEEN)
+def _lean(row: AnyRow) -> Row:
+    whole = whole_row(row)
+    return replace(whole, outcome=replace(whole.outcome, step_seconds=(), turns=()), witness=NOTHING_SEEN)
 
 
 def is_large(folder: Path) -> bool:
@@ -276,7 +325,7 @@ def is_large(folder: Path) -> bool:
     return bool(_spans(folder / ROWS.file)) and not (folder / TRACES.file).exists()
 
 
-def map_rows(folder: Path, function: Callable[[Row], T], census: RowCensus) -> Iterator[T]:
+def map_rows(folder: Path, function: Callable[[AnyRow], T], census: RowCensus) -> Iterator[T]:
     """What a function makes of every row of a folder, each once; the census counts what there is."""
     pieces = _map_by_pieces(folder / ROWS.file, function)
     if pieces:
@@ -297,7 +346,7 @@ def _once(pieces: deque[list[_Made[T]]], census: RowCensus) -> Iterator[T]:
                 yield made
 
 
-def _map_by_pieces(path: Path, function: Callable[[Row], T]) -> deque[list[_Made[T]]]:
+def _map_by_pieces(path: Path, function: Callable[[AnyRow], T]) -> deque[list[_Made[T]]]:
     """What is made of all rows of a large file, piece by piece; none where a line cannot be read, or it is small."""
     pieces: deque[list[_Made[T]]] = deque()
     for piece in map_by_processes(partial(_make, path, function), _spans(path)):
@@ -326,12 +375,12 @@ def _next_line(file: BinaryIO, offset: int) -> int:
     return file.tell()
 
 
-def _make(path: Path, function: Callable[[Row], T], span: tuple[int, int]) -> list[_Made[T]] | None:
+def _make(path: Path, function: Callable[[AnyRow], T], span: tuple[int, int]) -> list[_Made[T]] | None:
     start, end = span
     try:
         with open_regular(path) as file:
             file.seek(start)
-            rows = map(row_from_json, file.read(end - start).splitlines())
+            rows = map(decode_row, file.read(end - start).splitlines())
             with paused_garbage_collection():
                 return [_Made(function(row), row.machine, row_identity(row)) for row in rows]
     except (StoreError, OSError, ValueError, ArithmeticError):

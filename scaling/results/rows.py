@@ -4,7 +4,7 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain, repeat
@@ -30,13 +30,13 @@ from scaling.analysis.summary import Launch
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import (
     EXECUTIONS,
+    FIRST_ROUND,
+    CountedTurn,
+    LaunchTimes,
     Turn,
     TurnTimes,
     counted_steps,
-    launch_cpus_busy,
-    launch_level,
-    mean_level,
-    turn_times,
+    launch_times,
     was_quiet,
 )
 from scaling.analysis.warmup import level_shift, step_noise
@@ -161,11 +161,6 @@ def row_facts(row: Row) -> dict[str, object]:
     }
 
 
-def row_identity(row: Row) -> int:
-    """Equal for rows of the same run that began at the same time: one of them is a copy."""
-    return hash((row.run.key, row.started_at))
-
-
 def storable(row: Row) -> Row:
     """A row as it can be stored and read again: of a run whose figures cannot be, the row of a failed one.
 
@@ -185,52 +180,6 @@ def storable(row: Row) -> Row:
         failed = Outcome("failed", reason, stdout_tail=tails[0], stderr_tail=tails[1])
         return replace(escaped, outcome=failed, witness=Witness())
     return escaped
-
-
-def public_row(row: Row) -> Row:
-    """A row without what says more about a person than about the run; `left_out` names the variables."""
-    home, private, public = _public_environment(row.environment)
-    point = row.run.point
-    workload = without_secrets(point.workload)
-    texts = _change_texts(row.outcome, lambda text: without_home(without_secrets(text), home))
-    versions = _public_versions(row.versions, home)
-    if not private and (workload, texts, versions) == (point.workload, row.outcome, row.versions):
-        return row
-    return replace(
-        row,
-        run=row.run if workload == point.workload else replace(row.run, point=replace(point, workload=workload)),
-        outcome=texts,
-        versions=versions,
-        environment=public,
-        left_out=tuple(dict.fromkeys((*row.left_out, *private))),
-    )
-
-
-# Rows of a folder have a handful of environments between them.
-@lru_cache(256)
-def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
-    """The home folder, the names of private variables, and the other variables."""
-    private = tuple(name for name, _ in environment if is_private(name))
-    return dict(environment).get("HOME"), private, tuple(pair for pair in environment if pair[0] not in private)
-
-
-@lru_cache(256)
-def _public_versions(versions: Pairs, home: str | None) -> Pairs:
-    return tuple((name, without_home(text, home)) for name, text in versions)
-
-
-def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
-    """An outcome with every text of the program's changed, reason and cautions no longer than a person reads."""
-    reason, stdout, stderr = outcome.reason, outcome.stdout_tail, outcome.stderr_tail
-    if not (reason or stdout or stderr or outcome.cautions):
-        return outcome
-    return replace(
-        outcome,
-        reason=None if reason is None else change(reason)[:LONGEST_REASON],
-        cautions=tuple(change(caution)[:LONGEST_REASON] for caution in outcome.cautions),
-        stdout_tail=None if stdout is None else change(stdout),
-        stderr_tail=None if stderr is None else change(stderr),
-    )
 
 
 def escape_text(text: str) -> str:
@@ -518,20 +467,57 @@ _read_cpus, _read_cohort, _read_machine = _read_once(RunCpus), _read_once(Cohort
 _read_pairs = _read_once(Annotated[dict[str, str], AfterValidator(lambda pairs: tuple(pairs.items()))])
 
 
-def _row_of_parts(line: _LineParts) -> Row:
-    return Row(
-        run=_run_of_part(line.run),
-        outcome=_outcome_of_part(line.outcome),
-        witness=line.witness,
-        machine=_read_machine(bytes(line.machine)),
-        versions=_read_pairs(bytes(line.versions)),
-        started_at=line.started_at,
-        environment=_read_pairs(bytes(line.environment)),
-        left_out=line.left_out,
+class DecodedRun(msgspec.Struct, gc=False):
+    """A run as it was read: what `Run` has of it, made in a tenth of the time."""
+
+    point: Point
+    cpus: RunCpus
+    launch: int
+    seed: int
+    start: Start
+    steps: int | None
+    warmup: int | None
+    traced: int | None
+    cohort: Cohort | None
+
+    @property
+    def key(self) -> tuple[Point, int]:
+        """What makes this run this run."""
+        return self.point, self.launch
+
+
+class DecodedRow(msgspec.Struct, gc=False):
+    """A row as it was read, for whoever goes through very many: it has what `Row` has, made in a third of the time."""
+
+    run: DecodedRun
+    outcome: _OutcomePart
+    witness: Witness
+    machine: Machine
+    versions: Pairs
+    started_at: str
+    environment: Pairs
+    left_out: tuple[str, ...] = ()
+
+
+AnyRow = Row | DecodedRow
+SomeRow = TypeVar("SomeRow", bound=AnyRow)
+SomeOutcome = TypeVar("SomeOutcome", bound=Outcome | _OutcomePart)
+
+
+def _row_of_parts(line: _LineParts) -> DecodedRow:
+    return DecodedRow(
+        _run_of_part(line.run),
+        line.outcome,
+        line.witness,
+        _read_machine(bytes(line.machine)),
+        _read_pairs(bytes(line.versions)),
+        line.started_at,
+        _read_pairs(bytes(line.environment)),
+        line.left_out,
     )
 
 
-def _run_of_part(run: _RunPart) -> Run:
+def _run_of_part(run: _RunPart) -> DecodedRun:
     asked = run.asked or _RequestedPart()
     items = run.items if asked.items is MISSING else asked.items
     intra = run.intra if asked.intra is MISSING else asked.intra
@@ -541,8 +527,44 @@ def _run_of_part(run: _RunPart) -> Run:
         *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
         *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads),
     )
-    cpus, cohort = _read_cpus(bytes(run.cpus)), _read_cohort(bytes(run.cohort))
-    return Run(point, cpus, run.launch, run.seed, run.start, asked.steps, asked.warmup, asked.traced, cohort)
+    return DecodedRun(
+        point=point,
+        cpus=_read_cpus(bytes(run.cpus)),
+        launch=run.launch,
+        seed=run.seed,
+        start=run.start,
+        steps=asked.steps,
+        warmup=asked.warmup,
+        traced=asked.traced,
+        cohort=_read_cohort(bytes(run.cohort)),
+    )
+
+
+def whole_row(row: AnyRow) -> Row:
+    """A row as a value, however it was read."""
+    if isinstance(row, Row):
+        return row
+    run = row.run
+    return Row(
+        run=Run(
+            point=run.point,
+            cpus=run.cpus,
+            launch=run.launch,
+            seed=run.seed,
+            start=run.start,
+            steps=run.steps,
+            warmup=run.warmup,
+            traced=run.traced,
+            cohort=run.cohort,
+        ),
+        outcome=_outcome_of_part(row.outcome),
+        witness=row.witness,
+        machine=row.machine,
+        versions=row.versions,
+        started_at=row.started_at,
+        environment=row.environment,
+        left_out=row.left_out,
+    )
 
 
 def _outcome_of_part(part: _OutcomePart) -> Outcome:
@@ -567,12 +589,17 @@ def _outcome_of_part(part: _OutcomePart) -> Outcome:
     )
 
 
-def row_from_json(line: str | bytes) -> Row:
-    """The row a line of JSON describes."""
+def decode_row(line: str | bytes) -> AnyRow:
+    """The row that a line of JSON describes, as it is read fastest."""
     try:
         return _row_of_parts(_decode_line(line))
     except (ValueError, TypeError, RecursionError):
         return row_from_any_json(line)
+
+
+def row_from_json(line: str | bytes) -> Row:
+    """The row a line of JSON describes."""
+    return whole_row(decode_row(line))
 
 
 def row_from_any_json(line: str | bytes) -> Row:
@@ -622,35 +649,96 @@ def first_wrong(error: ValidationError) -> str:
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
-def launch_seconds(row: Row) -> float | None:
+def row_identity(row: AnyRow) -> int:
+    """Equal for rows of the same run that began at the same time: one of them is a copy."""
+    return hash((row.run.key, row.started_at))
+
+
+def public_row(row: SomeRow) -> SomeRow:
+    """A row without what says more about a person than about the run; `left_out` names the variables."""
+    home, private, public = _public_environment(row.environment)
+    point = row.run.point
+    workload = without_secrets(point.workload)
+    texts = _change_texts(row.outcome, lambda text: without_home(without_secrets(text), home))
+    versions = _public_versions(row.versions, home)
+    if not private and (workload, texts, versions) == (point.workload, row.outcome, row.versions):
+        return row
+    return _replace(
+        row,
+        run=row.run if workload == point.workload else _replace(row.run, point=replace(point, workload=workload)),
+        outcome=texts,
+        versions=versions,
+        environment=public,
+        left_out=tuple(dict.fromkeys((*row.left_out, *private))),
+    )
+
+
+# Rows of a folder have a handful of environments between them.
+@lru_cache(256)
+def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
+    """The home folder, the names of private variables, and the other variables."""
+    private = tuple(name for name, _ in environment if is_private(name))
+    return dict(environment).get("HOME"), private, tuple(pair for pair in environment if pair[0] not in private)
+
+
+@lru_cache(256)
+def _public_versions(versions: Pairs, home: str | None) -> Pairs:
+    return tuple((name, without_home(text, home)) for name, text in versions)
+
+
+def _change_texts(outcome: SomeOutcome, change: Callable[[str], str]) -> SomeOutcome:
+    """An outcome with every text of the program's changed, reason and cautions no longer than a person reads."""
+    reason, stdout, stderr = outcome.reason, outcome.stdout_tail, outcome.stderr_tail
+    if not (reason or stdout or stderr or outcome.cautions):
+        return outcome
+    return _replace(
+        outcome,
+        reason=None if reason is None else change(reason)[:LONGEST_REASON],
+        cautions=tuple(change(caution)[:LONGEST_REASON] for caution in outcome.cautions),
+        stdout_tail=None if stdout is None else change(stdout),
+        stderr_tail=None if stderr is None else change(stderr),
+    )
+
+
+def _replace(value: T, **changes: object) -> T:
+    """A value with other parts."""
+    return msgspec.structs.replace(value, **changes) if isinstance(value, msgspec.Struct) else replace(value, **changes)  # type: ignore[type-var]
+
+
+def launch_seconds(row: AnyRow) -> float | None:
     """The undisturbed step time of a row; None where it has none."""
-    return _level(row, _timed_turns(row, _turns(row), len(_cpu_set(row.run.cpus))))
+    return _times(row, _counted_steps(row), len(_cpu_set(row.run.cpus))).level
 
 
-def _level(row: Row, timed: Sequence[TurnTimes]) -> float | None:
-    return launch_level(timed) if row.run.point.quota is None else mean_level(timed)
+def _counted_steps(row: AnyRow) -> list[CountedTurn]:
+    turns = (row.outcome.turns or (_whole_run(row),)) if row.outcome.status == "ok" else ()
+    return counted_steps(row.outcome.step_seconds, turns)
 
 
-def steady_steps(row: Row) -> list[float]:
+def _times(row: AnyRow, counted: Iterable[CountedTurn], cpus: int) -> LaunchTimes:
+    return launch_times(counted, cpus, throttled=row.run.point.quota is not None)
+
+
+def steady_steps(row: AnyRow) -> list[float]:
     """The seconds of the steps of a row that count, without warm-up."""
-    return _steps(row, _turns(row))
+    return [seconds for _, steps in _counted_steps(row) for seconds in steps]
 
 
-def quiet_steps(row: Row) -> list[float]:
+def quiet_steps(row: AnyRow) -> list[float]:
     """Those of quiet turns, where there are any."""
-    turns, cpus = counted_steps(row.outcome.step_seconds, _turns(row)), len(_cpu_set(row.run.cpus))
-    quiet = [seconds for turn, steps in turns if was_quiet(turn, cpus) for seconds in steps]
-    return quiet or steady_steps(row)
+    counted, cpus = _counted_steps(row), len(_cpu_set(row.run.cpus))
+    return [seconds for turn, steps in counted if was_quiet(turn, cpus) for seconds in steps] or steady_steps(row)
 
 
-def launch_of(row: Row) -> Launch:
-    """A row as the analysis sees it."""
-    outcome, witness, turns, cpus = row.outcome, row.witness, _turns(row), _cpu_set(row.run.cpus)
-    steps, timed = _steps(row, turns), _timed_turns(row, turns, len(cpus))
+def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
+    """A row as the analysis sees it; without steps it does not say how they are distributed."""
+    outcome, witness, run, cpus = row.outcome, row.witness, row.run, _cpu_set(row.run.cpus)
+    counted = _counted_steps(row)
+    steps, times = [*chain.from_iterable([steps for _, steps in counted])], _times(row, counted, len(cpus))
     return Launch(
-        point=row.run.point,
-        number=row.run.launch,
-        seconds=_level(row, timed),
+        point=run.point,
+        number=run.launch,
+        seconds=times.level,
         items=outcome.items_per_step,
         wall_seconds=outcome.sections.wall,
         reason=outcome.reason,
@@ -658,15 +746,15 @@ def launch_of(row: Row) -> Launch:
         run_seconds=outcome.sections.run,
         mhz=witness.mhz,
         truth=outcome.truth,
-        doubts=tuple(_doubts(row, cpus, steps, timed)) if steps else (),
-        turns=tuple([turn.without_windows() for turn in timed]),
-        cohort=row.run.cohort.name if row.run.cohort else None,
+        doubts=tuple(_doubts(row, cpus, steps, times.turns)) if steps else (),
+        turns=times.turns,
+        cohort=run.cohort.name if run.cohort else None,
         whole_process=_is_whole_process(row),
-        cpus_busy=launch_cpus_busy(timed),
+        cpus_busy=times.cpus_busy,
         ipc=_rate(witness.instructions, witness.cycles),
         clock_hz=_rate(witness.cycles, witness.cpu_seconds),
         peak_memory_bytes=witness.max_rss_bytes,
-        step_times=step_times(steps),
+        step_times=step_times(steps) if with_steps else None,
         throttled_share=_throttled_share(row),
         pipeline_share=_pipeline_share(row),
         cpus=cpus,
@@ -678,7 +766,7 @@ def planned_launch(row: Row) -> Launch:
     return replace(launch_of(row), step_noise=step_noise(steady_steps(row)))
 
 
-def is_execution(row: Row) -> bool:
+def is_execution(row: AnyRow) -> bool:
     """Whether a run was a program from its start to its end, of which a launch has few steps or one."""
     return row.outcome.ended_by == EXECUTIONS
 
@@ -690,7 +778,7 @@ def _rate(count: float | None, per: float | None) -> float | None:
     return count / per
 
 
-def _throttled_share(row: Row) -> float | None:
+def _throttled_share(row: AnyRow) -> float | None:
     """The share of the periods of a run's quota in which it ran into it; None where it had none."""
     throttled, periods = row.witness.throttled_periods, row.witness.quota_periods
     if row.run.point.quota is None or throttled is None or not periods:
@@ -698,41 +786,23 @@ def _throttled_share(row: Row) -> float | None:
     return throttled / periods
 
 
-def _pipeline_share(row: Row) -> float | None:
+def _pipeline_share(row: AnyRow) -> float | None:
     """The share of a run's CPU time that its input pipeline took; None where it had none."""
     return _rate(row.witness.pipeline_cpu_seconds, row.witness.cpu_seconds)
 
 
-def _is_whole_process(row: Row) -> bool:
+def _is_whole_process(row: AnyRow) -> bool:
     """Whether the time of a step is that of a program from its start to its exit, and none that it states itself."""
     return is_execution(row) and sum(row.outcome.step_seconds) >= LEAST_OF_EXECUTION * (row.outcome.sections.run or 0.0)
 
 
-def _turns(row: Row) -> tuple[Turn, ...]:
-    return (row.outcome.turns or (_whole_run(row),)) if row.outcome.status == "ok" else ()
-
-
-def _steps(row: Row, turns: Sequence[Turn]) -> list[float]:
-    return [seconds for _, steps in counted_steps(row.outcome.step_seconds, turns) for seconds in steps]
-
-
-def _timed_turns(row: Row, turns: Sequence[Turn], cpus: int) -> tuple[TurnTimes, ...]:
-    return turn_times(row.outcome.step_seconds, turns, cpus, throttled=row.run.point.quota is not None)
-
-
-def _whole_run(row: Row) -> Turn:
+def _whole_run(row: AnyRow) -> Turn:
     """A run that had the machine to itself, as its only turn; threads that waited did so for each other."""
     witness, outcome = row.witness, row.outcome
     own = None if witness.cpu_seconds is None else witness.cpu_seconds + (witness.parent_cpu_seconds or 0.0)
-    return Turn(
-        round=1,
-        steps=len(outcome.step_seconds),
-        unsettled=outcome.warmup_steps,
-        seconds=outcome.sections.run or sum(outcome.step_seconds[outcome.warmup_steps :]),
-        cpu_seconds=own,
-        busy_seconds=witness.busy_seconds,
-        steal_seconds=witness.steal_seconds,
-    )
+    seconds = outcome.sections.run or sum(outcome.step_seconds[outcome.warmup_steps :])
+    seen = own, witness.busy_seconds, witness.steal_seconds
+    return Turn(FIRST_ROUND, len(outcome.step_seconds), outcome.warmup_steps, seconds, *seen)
 
 
 # Launches of a point have the same CPUs, or one of a few equivalent sets.
@@ -741,13 +811,13 @@ def _cpu_set(cpus: RunCpus) -> CpuSet:
     return frozenset(chain.from_iterable(cpus))
 
 
-def _made_by_quota(row: Row) -> set[Rule]:
+def _made_by_quota(row: AnyRow) -> set[Rule]:
     """The rules that a run breaks by its own quota: its threads are stopped, and wait, and its steps are uneven."""
     quota = row.run.point.quota
     return set() if quota is None else {rules.THROTTLED, rules.WAITING, rules.PRESSURE, rules.UNSTEADY}
 
 
-def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
+def _judged_by_turns(row: AnyRow, timed: Sequence[TurnTimes]) -> set[Rule]:
     """The rules that are applied turn by turn where a run took turns, and so not to the run as a whole."""
     turns = row.outcome.turns
     if not turns:
@@ -760,7 +830,7 @@ def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
     return judged
 
 
-def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
+def _doubts(row: AnyRow, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
     against = []
@@ -768,13 +838,8 @@ def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[Tu
         against.append(Doubt(rules.UNSTEADY, apart))
     if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
-    circumstances = Circumstances(
-        cpus=cpus,
-        run_seconds=outcome.sections.run or 0.0,
-        intra=point.threads(point.intra),
-        inter=point.threads(point.inter),
-        cautions=outcome.cautions,
-    )
+    threads = point.threads(point.intra), point.threads(point.inter)
+    circumstances = Circumstances(cpus, outcome.sections.run or 0.0, *threads, outcome.cautions)
     against += doubts(row.witness, circumstances)
     if not against:
         return []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from scaling.analysis.summary import table_order
-from scaling.results.rows import Row, Sections, steady_steps
+from scaling.results.rows import AnyRow, Row, Sections, steady_steps
 from scaling.study.planning import Point, series_of_points
 
 SECTIONS = ("start", "init", "setup", "run", "main", "wall")
@@ -68,14 +68,14 @@ def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
     )
 
 
-def has_sections(row: Row) -> bool:
+def has_sections(row: AnyRow) -> bool:
     """Whether a run went well and says where its time went."""
     seconds = row.outcome.sections
     parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)
     return row.outcome.status == "ok" and bool(seconds.wall) and any(part is not None for part in parts)
 
 
-def is_whole_process(row: Row) -> bool:
+def is_whole_process(row: AnyRow) -> bool:
     """Whether a run was a process from exec to exit: neither forked from a server nor stopped for others."""
     return row.run.start == "spawn" and row.run.cohort is None
 

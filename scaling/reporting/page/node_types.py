@@ -68,7 +68,7 @@ def node_types_page(
     machines = {
         (node_type.name, row.machine.host) for node_type in node_types for row in node_type.evaluation.folder.rows
     }
-    return render_page(
+    parts = render_page(
         "node_types.html",
         ("theme.js",),
         node_types_page_facts(node_types, works),
@@ -90,6 +90,7 @@ def node_types_page(
         left_out=provenance.left_out(rows),
         commands=provenance.cluster_commands(name, works[0].target if works else None),
     )
+    return "".join(parts)
 
 
 def node_types_page_facts(node_types: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:

@@ -47,7 +47,7 @@ STYLES = ("page.css", "print.css")
 # So many points take longer to draw than it takes to start processes.
 MANY_POINTS = 500
 
-# So many parts of a page are put together at a time.
+# So many parts of a page are put together at a time; very many points are millions of them.
 PARTS_AT_ONCE = 2**14
 
 # What could end a script element or begin another, and line ends that only JavaScript knows.
@@ -56,6 +56,11 @@ ESCAPED = "<>&\u2028\u2029"
 
 def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> str:
     """The whole page, with these figures of the result, or else with every kind there is."""
+    return "".join(page_parts(result, drawings))
+
+
+def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> Iterator[str]:
+    """The same part by part: that of very many points takes more memory than the points."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
@@ -130,7 +135,7 @@ def totals(result: Evaluation) -> str:
     return f"{points} · {count(runs, 'run')}" + (f", {failed} failed" if failed else "")
 
 
-def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, object], **context: object) -> str:
+def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, object], **context: object) -> Iterator[str]:
     """A page from one of our templates, with these scripts of ours, facts as JSON, and further variables."""
     script, style = _scope(scripts), _read_files(STYLES)
     environment = Environment(
@@ -144,11 +149,10 @@ def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, objec
         policy=_policy(script, style),
         script=Markup(script),
         style=Markup(style),
-        facts=Markup(script_json(facts)),
+        facts=map(Markup, script_json(facts)),
         **context,
     )
-    # Very many points are millions of parts, which by themselves take more memory than what they are parts of.
-    return "".join(iter(lambda: "".join(islice(parts, PARTS_AT_ONCE)), ""))
+    return iter(lambda: "".join(islice(parts, PARTS_AT_ONCE)), "")
 
 
 def _scope(scripts: Iterable[str]) -> str:
@@ -172,17 +176,21 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def script_json(facts: Mapping[str, object]) -> str:
-    """Facts as JSON that may stand inside a script element, whatever the texts in it say.
+def script_json(facts: Mapping[str, object]) -> Iterator[str]:
+    """Facts as JSON that may stand inside a script element, whatever the texts in it say; part by part."""
+    yield "{"
+    for index, (name, value) in enumerate(facts.items()):
+        yield f"{',' if index else ''}{_escaped_json(name)}:"
+        yield from _escaped_items(value) if isinstance(value, Iterator) else [_escaped_json(value)]
+    yield "}"
 
-    Those that come one after another are written so: all at once they would take more memory than the page.
-    """
-    parts = (f"{_escaped_json(name)}:{_escaped_items(value)}" for name, value in facts.items())
-    return f"{{{','.join(parts)}}}"
 
-
-def _escaped_items(value: object) -> str:
-    return f"[{','.join(map(_escaped_json, value))}]" if isinstance(value, Iterator) else _escaped_json(value)
+def _escaped_items(items: Iterator[object]) -> Iterator[str]:
+    """A list of what comes one after another: all at once it would take more memory than the page."""
+    yield "["
+    for index, item in enumerate(items):
+        yield f",{_escaped_json(item)}" if index else _escaped_json(item)
+    yield "]"
 
 
 def _escaped_json(value: object) -> str:

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 from dataclasses import replace
@@ -6,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pyperf
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.shared.machines import AmdahlMachine, machine, row, study
 from scaling.analysis.series import selected_series
@@ -41,6 +44,19 @@ def test_raw_steps_survive_both_forms(tmp_path):
     write_export(ROWS, "parquet", tmp_path / "rows.parquet")
     assert json.loads(pd.read_csv(tmp_path / "rows.csv")["step_seconds"].iloc[0]) == [0.1, 0.1, 0.1]
     assert list(pd.read_parquet(tmp_path / "rows.parquet")["step_seconds"].iloc[0]) == [0.1, 0.1, 0.1]
+
+
+@given(st.lists(st.floats(min_value=1e-300, allow_infinity=False) | st.floats(1e-5, 1e17), max_size=4))
+@settings(derandomize=True, deadline=None)
+def test_steps_are_written_as_the_json_of_python_has_them(steps):
+    (line,) = csv.DictReader(_csv_of(row(step_seconds=tuple(steps))))
+    assert line["step_seconds"] == json.dumps(steps)
+
+
+def _csv_of(one):
+    written = io.BytesIO()
+    write_export([one], "csv", written)
+    return io.StringIO(written.getvalue().decode(), newline="")
 
 
 def test_a_column_that_only_later_rows_have_is_empty_before(tmp_path):

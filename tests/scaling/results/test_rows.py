@@ -13,15 +13,20 @@ from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.results import rows
+from scaling.results.export import csv_line
 from scaling.results.rows import (
+    DecodedRow,
     Sections,
+    decode_row,
     launch_of,
     public_row,
     row_from_json,
+    row_identity,
     row_to_json,
     run_from_json,
     run_to_json,
     storable,
+    whole_row,
 )
 from scaling.study.planning import Cohort
 
@@ -216,6 +221,27 @@ def _read_or_reason(read, line):
 def test_unusual_and_broken_json_is_read_as_the_contract_has_it(edit):
     line = edit(row_to_json(row()).encode())
     assert _read_or_reason(row_from_json, line) == _read_or_reason(rows.row_from_any_json, line)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"status": "failed", "reason": "token=abc in /home/me", "stderr_tail": "password: 1"},
+        {"sections": Sections(run=2.0, wall=3.0), "turns": (Turn(0, 1, 0, 0.5), Turn(1, 2, 1, 1.0, cpu_seconds=2.0))},
+        {"cautions": ("odd",), "warmup_steps": 2, "truth": StatedTruth(0.1, 1e-6)},
+    ],
+)
+def test_a_row_as_it_was_decoded_says_what_the_row_says(changes):
+    one = replace(row(**changes), environment=(("HOME", "/home/me"),), versions=(("library", "1"),))
+    decoded = decode_row(row_to_json(one))
+    assert isinstance(decoded, DecodedRow)
+    assert whole_row(decoded) == one
+    assert launch_of(decoded) == launch_of(one)
+    assert replace(launch_of(one), step_times=None) == launch_of(decoded, with_steps=False)
+    assert row_identity(decoded) == row_identity(one)
+    assert whole_row(public_row(decoded)) == public_row(one)
+    assert csv_line(decoded) == csv_line(one)
 
 
 def test_the_rows_of_this_version_are_decoded_fast(monkeypatch):
