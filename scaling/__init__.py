@@ -1,7 +1,7 @@
 """How a program scales on a CPU, and so how many cores it should get.
 
-`run` measures, `load` reads, both return `Results`. Names are imported when they are first used, so that
-`import scaling` loads neither pandas nor matplotlib nor TensorFlow.
+`run` measures, `load` reads, both return `Results`; `tune` finds the best settings. Names are imported when they are
+first used, so that `import scaling` loads neither pandas nor matplotlib nor TensorFlow.
 """
 
 from importlib import import_module
@@ -11,20 +11,23 @@ if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate
     from scaling.api.measuring import run
     from scaling.api.results import Results, load
+    from scaling.api.tuning import Tuned, tune
     from scaling.study.programs import Program
     from scaling.study.spec import Study
 
     __version__: str
 
-__all__ = ["Estimate", "Program", "Results", "Study", "__version__", "load", "run"]
+__all__ = ["Estimate", "Program", "Results", "Study", "Tuned", "__version__", "load", "run", "tune"]
 
 _MODULES = {
     "Estimate": "scaling.analysis.estimates",
     "Program": "scaling.study.programs",
     "Results": "scaling.api.results",
     "Study": "scaling.study.spec",
+    "Tuned": "scaling.api.tuning",
     "load": "scaling.api.results",
     "run": "scaling.api.measuring",
+    "tune": "scaling.api.tuning",
 }
 
 

@@ -276,10 +276,10 @@ def _logs(summary: Summary) -> dict[int, float]:
 def _paired_logs(first: Summary, second: Summary) -> dict[int, float]:
     """The logarithm of second over first of every cohort that both have, under the number of the first's launch."""
     one, other = _by_cohort(first), _by_cohort(second)
-    return {one[cohort].number: _log_ratio(one[cohort], other[cohort]) for cohort in one if cohort in other}
+    return {one[cohort].number: log_ratio(one[cohort], other[cohort]) for cohort in one if cohort in other}
 
 
-def _log_ratio(first: Launch, second: Launch) -> float:
+def log_ratio(first: Launch, second: Launch) -> float:
     """The median over the rounds that were quiet for both, or over all; without rounds that of the launches."""
     rounds = {turn.round: turn for turn in first.turns}
     both = [(rounds[turn.round], turn) for turn in second.turns if turn.round in rounds]

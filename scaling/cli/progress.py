@@ -40,7 +40,7 @@ class Progress(Monitor):
             self.task = self.bar.add_task("", total=self._total(), completed=schedule.completed)
             self.bar.start()
         else:
-            print_note(f"{count(len(schedule.pending), 'run')} to make, {self._left()}")
+            print_note(f"{count(schedule.total - schedule.completed, 'run')} to make, {self._left()}")
         self._draw()
 
     def stop(self) -> None:

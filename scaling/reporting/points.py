@@ -54,6 +54,7 @@ USUAL = {
     "pipeline_threads": None,
     "intra": "auto",
     "inter": "auto",
+    "jit": False,
 }
 
 # What points with several threads per core have besides; the others are against one core with as many threads.
@@ -555,6 +556,7 @@ def series_words(point: Point) -> str:
         for name in ("items", "data", "pipeline_threads", "intra", "inter")
         if (value := getattr(point, name)) not in ("auto", "default", "fixed", None)
     ]
+    settings += ["jit"] if point.jit else []
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
     return " ".join(filter(None, [point.subject, *placement, *settings]))
 

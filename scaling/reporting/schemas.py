@@ -16,6 +16,7 @@ from scaling.analysis.fits.verdict import Verdict as FitVerdict
 from scaling.analysis.rules import Verdict
 from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.summary import HostSlowdown
+from scaling.analysis.tuning import Standing
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.cluster import Pilot
 from scaling.reporting.points import COUNTERS, DECOMPOSITION, STEP_KEYS
@@ -56,9 +57,9 @@ def _estimates(*names: str) -> Fields:
     return {f"{name}{end}": NUMBER for name in names for end in ("", "_low", "_high")}
 
 
-def _output(name: str, **more: Any) -> Any:
+def _output(name: str, *parts: Fields, **more: Any) -> Any:
     """What a command prints."""
-    return _record(name, {"schema": ONLY[SCHEMA]}, more)
+    return _record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
 
 
 # What another tool's file does not say is null.
@@ -194,6 +195,13 @@ DIFFERENCE = _record(
     {"reasons": TEXTS, "reason_codes": TEXTS},
 )
 
+TUNED_SETTING = _record(
+    "TunedSetting",
+    {"setting": str, "name": str | None, "launches": int, "standing": str, "standing_code": Standing},
+    _estimates("over_default"),
+    values=dict[str, float | str],
+)
+
 NETWORK = _record(
     "Network",
     {"workload": str, "mode": str, "size": str, "cores": int, "smt": int, "placement": str},
@@ -224,6 +232,14 @@ OUTPUTS: Mapping[str, Any] = {
         points=ARRAY[DIFFERENCE],
         only_first=ARRAY[POINT],
         only_second=ARRAY[POINT],
+    ),
+    "tune": _output(
+        "Tune",
+        {"objective": str, "answer": str, "winner": str | None, "challenger": str | None, "default_beaten": bool},
+        {"gain": ESTIMATE, "gains": MAP[str, ESTIMATE], "sure": NUMBER, "confirmations": int, "grid_settings": int},
+        {"environment": dict[str, str], "cpus": str | None, "jit": bool | None, "command": TEXTS | None},
+        python=str | None,
+        settings=ARRAY[TUNED_SETTING],
     ),
     "doctor": _output("Doctor", verdict=State, findings=ARRAY[_record("Finding", {"code": str}, _fields_of(Finding))])
     | _output(

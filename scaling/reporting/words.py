@@ -26,6 +26,7 @@ def point_words(point: Point) -> str:
     words += [f"pipeline threads {point.pipeline_threads}"] if point.pipeline_threads is not None else []
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []
+    words += ["jit"] if point.jit else []
     return ", ".join(words)
 
 

@@ -100,7 +100,7 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
                 f"workload '{text}': it is no network and has no batches, so data cannot be {list(study.data)}; leave "
                 f"data out, or leave '{text}' out"
             )
-        if isinstance(parsed, Named) and study.jit:
+        if isinstance(parsed, Named) and True in study.jit:
             _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
             raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
@@ -131,7 +131,7 @@ def _below(folder: str | None, name: str) -> str:
 
 def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
     """Refuse what has no ops to tell apart, before anything is measured."""
-    if study.jit:
+    if True in study.jit:
         raise StudyError(
             f"study '{study.name}': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled; "
             "set jit = false"

@@ -209,7 +209,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter"))
+    combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter", "jit"))
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
     runs = combinations * study.launches * sum(len(cores) for _, cores in counts)
     # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
@@ -303,8 +303,8 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         for cores, quota in _limits(study, _core_counts(study, topology, placement, smt, notes), smt, notes):
-            for (name, mode), items, (data, pipeline_threads), intra, inter in product(
-                _subjects(study), study.items, _inputs(study), study.intra, study.inter
+            for (name, mode), items, (data, pipeline_threads), intra, inter, jit in product(
+                _subjects(study), study.items, _inputs(study), study.intra, study.inter, study.jit
             ):
                 yield Point(
                     workload=name,
@@ -314,7 +314,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     scale=study.scale,
                     framework=study.framework,
                     device=study.device,
-                    jit=study.jit,
+                    jit=jit,
                     cores=cores,
                     smt=smt,
                     placement=placement,

@@ -8,7 +8,7 @@ Placeholders are filled in for every run. Braces around another word are written
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -126,6 +126,16 @@ def check_placeholders(where: str, words: tuple[str, ...]) -> None:
 def fill(text: str, values: Mapping[str, object]) -> str:
     """A text with its placeholders filled in, and a word in two braces in one."""
     return _BRACES.sub(lambda match: str(values[match["name"]]) if match["name"] else match[0][1:-1], text)
+
+
+def fill_in(text: str, values: Mapping[str, object]) -> str:
+    """A text with these words in braces filled in, and all others left as they are."""
+    return _BRACES.sub(lambda match: str(values[match["name"]]) if match["name"] in values else match[0], text)
+
+
+def names_in(words: Iterable[str]) -> set[str]:
+    """The words in braces that are to be filled in."""
+    return {match["name"] for word in words for match in _BRACES.finditer(word) if match["name"]}
 
 
 def _check_one_group(pattern: str) -> None:

@@ -18,7 +18,7 @@ from scaling.study.workload import Command, workload
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
     *("workloads", "programs", "modes", "items", "data", "pipeline_threads"),
-    *("cores", "smt", "placements", "quota", "intra", "inter"),
+    *("cores", "smt", "placements", "quota", "intra", "inter", "jit"),
 )
 
 
@@ -60,6 +60,7 @@ DataList = Annotated[tuple[Data, ...], Field(min_length=1), BeforeValidator(as_l
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
+JitList = Annotated[tuple[Annotated[bool, Field(strict=True)], ...], Field(min_length=1), BeforeValidator(as_list)]
 Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
@@ -96,7 +97,7 @@ class Study:
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)
     framework: Annotated[Literal["tensorflow"], takes("'tensorflow'")] = "tensorflow"
     device: Annotated[Literal["cpu"], takes("'cpu'")] = "cpu"
-    jit: Annotated[bool, takes("true or false", strict=True)] = False
+    jit: Annotated[JitList, takes("true or false, or both in a list")] = (False,)
     start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
     python: Annotated[Word | None, takes("the path of a Python interpreter or of a virtual environment")] = None
     design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "turns"

@@ -1,0 +1,338 @@
+"""Tuning: the settings of one workload raced against each other on this machine until the best is known.
+
+Every setting is a point and every launch a row of the results folder, which all commands read; the same call again goes
+on where it stopped.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.surrogate import space
+from scaling.analysis.tuning import Outcome
+from scaling.api.measuring import (
+    DEFAULT_FOLDER,
+    Job,
+    Monitor,
+    _OnRow,
+    hold_lock,
+    interruptible,
+    open_engine,
+    prepare,
+    refuse_another_study,
+    set_aside,
+    watch,
+)
+from scaling.api.results import Results, load
+from scaling.errors import StudyError
+from scaling.machine.doctor.procfs import examine
+from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import Topology
+from scaling.reporting.machine import spoiler_sentences
+from scaling.reporting.tuning import TunedSettings, outcome_rows, paste_python, settings_of
+from scaling.results.rows import Row, planned_launch
+from scaling.results.store import ROWS, Store, read_rows
+from scaling.running import loop
+from scaling.running.tuning_schedule import EarlierLaunch, Objective, TuningSchedule
+from scaling.study.catalogue import read_catalogue
+from scaling.study.keys import did_you_mean
+from scaling.study.planning import Point, block
+from scaling.study.programs import Program, names_in
+from scaling.study.spec import Study, study_from_toml, study_to_toml
+from scaling.study.tuning import (
+    MOST_INTER,
+    Grid,
+    Parameters,
+    cpus_of,
+    doublings,
+    grid,
+    program_variants,
+    workload_variants,
+)
+from scaling.study.workload import Named, check_workload, workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rounds are cheap beside a start of a framework, and most of the noise of a launch lies between its rounds.
+ROUNDS = 4
+
+PROGRAM_THREADS = {"threads", "intra"}
+
+NO_SETTINGS = Grid((), (), {})
+
+
+@dataclass(frozen=True, slots=True)
+class TuningJob(Job):
+    """The settings of a workload to be raced on this machine, and by what the best of them is chosen."""
+
+    grid: Grid = NO_SETTINGS
+    objective: Objective = Objective.LATENCY
+
+    def schedule(self) -> TuningSchedule:  # type: ignore[override]
+        """The cohorts to make, after those that the folder has."""
+        stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
+        earlier = [EarlierLaunch(planned_launch(row), row.run.cohort) for row in stored]
+        return TuningSchedule(
+            self.study,
+            self.grid.points,
+            space(self.grid.values, 0, self.grid.named),
+            lambda points, number: block(self.study, self.topology, points, number),
+            earlier,
+            self.objective,
+            self.budget_seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search has ended with: the setting to use, what it gains over the default, and how sure that is.
+
+    `winner` is the default where nothing was shown to beat it. `gain` is how many times as fast as the default the
+    `challenger`, the best of the others, was in launches made after it had been chosen.
+    """
+
+    job: TuningJob
+    outcome: Outcome
+
+    @property
+    def winner(self) -> Point | None:
+        """The setting to use; None where nothing was measured."""
+        return self._point(self.outcome.winner)
+
+    @property
+    def challenger(self) -> Point | None:
+        """The best setting but the default."""
+        return self._point(self.outcome.challenger)
+
+    @property
+    def beaten(self) -> bool:
+        """Whether a setting was shown to beat the default."""
+        return self.outcome.beaten
+
+    @property
+    def gain(self) -> Estimate | None:
+        """The time of the default over that of the challenger; None before the confirmation."""
+        return self.outcome.gain
+
+    @property
+    def sure(self) -> float | None:
+        """The probability that no setting of the grid is faster by more than two percent."""
+        return self.outcome.sure
+
+    @property
+    def settings(self) -> TunedSettings | None:
+        """The winner's settings: variables, CPUs, and for a program its command line."""
+        return None if self.winner is None else settings_of(self.winner, self.job.study, self.cpus)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of the winner."""
+        return dict(self.settings.environment) if self.settings else {}
+
+    @property
+    def python(self) -> str:
+        """The winner's settings as Python to paste."""
+        return paste_python(self.settings) if self.settings else ""
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs of the winner."""
+        return () if self.winner is None else cpus_of(self.job.study, self.job.topology, self.winner)
+
+    @cached_property
+    def results(self) -> Results:
+        """Every launch that was made."""
+        return load(self.job.folder)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per setting that was measured, the fastest first."""
+        import pandas as pd
+
+        return pd.DataFrame(outcome_rows(self.outcome, self.job.grid))
+
+    def _point(self, setting: int | None) -> Point | None:
+        return None if setting is None else self.job.grid.points[setting]
+
+
+def tune(
+    subject: str | Sequence[str],
+    folder: str | Path | None = None,
+    *,
+    cores: int | None = None,
+    objective: str = "latency",
+    budget: str | float | None = None,
+    parameters: Mapping[str, Sequence[object]] | None = None,
+    settings: Sequence[str] = (),
+    retry_failed: bool = False,
+    wait: bool = True,
+    full: bool = False,
+    on_row: Callable[[Row], object] | None = None,
+    monitor: Monitor | None = None,
+) -> Tuned:
+    """Find the best settings of a workload, or of a program given as its words, on so many cores of this machine.
+
+    `parameters` are values by name: options of a workload, or words in braces of a program's command line. `settings`
+    are "key=value" of a study laid over what is searched, such as "inter=[1, 2]".
+    """
+    values = {name: tuple(map(str, listed)) for name, listed in (parameters or {}).items()}
+    job = prepare_tuning(subject, _path(folder), cores, objective, budget, values, settings, full)
+    return carry_out_tuning(job, retry_failed, wait, monitor or (_OnRow(on_row) if on_row else Monitor()))
+
+
+def prepare_tuning(
+    subject: str | Sequence[str],
+    folder: Path | None = None,
+    cores: int | None = None,
+    objective: str = "latency",
+    budget: str | float | None = None,
+    parameters: Parameters | None = None,
+    settings: Sequence[str] = (),
+    full: bool = False,
+) -> TuningJob:
+    """A search checked and planned for this machine."""
+    if objective not in [*Objective]:
+        raise StudyError(
+            f"--objective {objective}: there are {', '.join(Objective)}{did_you_mean(objective, [*Objective])}"
+        )
+    topology = read_topology()
+    study, variants = _study(subject, parameters or {}, topology, cores, Objective(objective), settings)
+    job = prepare(study, folder or DEFAULT_FOLDER / study.name, (), budget, full)
+    settings_grid = grid(job.study, job.topology, variants)
+    if len(settings_grid.points) < 2:
+        raise StudyError(
+            f"there is only one setting of {study.name.removesuffix('-tune')} to choose from here; give more cores, or "
+            "values with --param or --set"
+        )
+    return TuningJob(
+        job.study,
+        job.toml,
+        job.plan,
+        job.topology,
+        job.machine,
+        job.folder,
+        job.budget_seconds,
+        job.notes,
+        job.full,
+        settings_grid,
+        Objective(objective),
+    )
+
+
+def carry_out_tuning(job: TuningJob, retry_failed: bool, wait: bool, monitor: Monitor) -> Tuned:
+    """Make the cohorts that a search still needs; whatever ends this early leaves whole rows."""
+    refuse_another_study(job)
+    with hold_lock(f"tuning of {job.study.name}", wait, monitor) as lock_fd:
+        store = Store(job.folder)
+        try:
+            refuse_another_study(job)
+            set_aside(store, retry_failed, monitor)
+            store.write_study(job.toml)
+            store.write_machine(job.machine, job.topology)
+            findings = examine(job.topology)
+            store.write_findings(findings)
+            schedule = job.schedule()
+            if schedule.next_cohort() is None:
+                monitor.note(
+                    f"the search has ended with {schedule.completed} runs; choose another folder with -o to search anew"
+                )
+            else:
+                for sentence in spoiler_sentences(findings):
+                    monitor.note(sentence)
+                _race(job, schedule, store, lock_fd, monitor)
+        finally:
+            store.close()
+    return Tuned(job, schedule.outcome())
+
+
+def _race(job: TuningJob, schedule: TuningSchedule, store: Store, lock_fd: int, monitor: Monitor) -> None:
+    def stored_runs() -> str:
+        return f"{sum(1 for _ in read_rows(job.folder))} runs are kept in {job.folder}"
+
+    with (
+        interruptible(stored_runs) as check,
+        watch(monitor, schedule),
+        open_engine(job, lock_fd, monitor) as engine,
+    ):
+        loop.measure(schedule, engine, store, monitor.row, check)
+
+
+def _study(
+    subject: str | Sequence[str],
+    parameters: Parameters,
+    topology: Topology,
+    cores: int | None,
+    objective: Objective,
+    settings: Sequence[str],
+) -> tuple[Study, dict[str, dict[str, str]]]:
+    """The study whose points are the settings to search, and the parameters of its subjects by their names."""
+    if isinstance(subject, str):
+        keys, variants = _workload_keys(subject, parameters)
+    else:
+        keys, variants = _program_keys(tuple(subject), parameters)
+    most = cores or len([core for core in topology.cores if not topology.allowed.isdisjoint(core)])
+    cpus = most * topology.widest_smt
+    keys |= {
+        "cores": list(doublings(most)) if objective is Objective.THROUGHPUT_PER_CORE else [most],
+        "smt": "doubling" if topology.widest_smt > 1 else [1],
+        "placements": ["compact", "scatter"],
+        "intra": ["auto", *doublings(cpus)] if keys.pop("has_intra") else ["auto"],
+        "inter": ["auto", *doublings(min(cpus, MOST_INTER))] if keys.pop("has_inter") else ["auto"],
+        "question": f"Which settings are best for {objective}?",
+        "design": "turns",
+        "rounds": ROUNDS,
+        "launches": 1,
+    }
+    plain = Study(**keys)
+    if not settings:
+        return plain, variants
+    study = study_from_toml(study_to_toml(plain, "tuning"), plain.name, settings)
+    for key in ("intra", "inter"):
+        if "auto" not in getattr(study, key):
+            listed = json.dumps(["auto", *getattr(study, key)])
+            study = study_from_toml(study_to_toml(study, "tuning"), plain.name, [f"{key}={listed}"])
+    if study.design != "turns":
+        raise StudyError("tuning races settings in turns with each other; leave design = 'apart' out")
+    return study, variants
+
+
+def _workload_keys(text: str, parameters: Parameters) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
+    catalogue = read_catalogue()
+    variants = workload_variants(text, parameters)
+    for variant in variants:
+        check_workload(variant, catalogue)
+    parsed = workload(text)
+    entry = catalogue[parsed.name] if isinstance(parsed, Named) else None
+    is_network = entry is None or entry.layers is not None
+    can_compile = entry is not None and is_network and "train" not in entry.not_compiled
+    name = parsed.name if isinstance(parsed, Named) else Path(text.split(":")[0]).stem
+    keys: dict[str, Any] = {
+        "name": f"{name}-tune",
+        "workloads": list(variants),
+        "jit": [False, True] if can_compile else [False],
+        "has_intra": True,
+        "has_inter": is_network,
+    }
+    return keys, variants
+
+
+def _program_keys(words: tuple[str, ...], parameters: Parameters) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
+    used = names_in(words)
+    name = Path(words[0].split()[0]).name
+    variants = program_variants(Program(name=name, command=("true",)), parameters, words)
+    keys: dict[str, Any] = {
+        "name": f"{name}-tune",
+        "programs": tuple(variants),
+        # Without a word about threads, parameters alone are searched; without parameters its libraries' threads are.
+        "has_intra": bool(used & PROGRAM_THREADS) or not parameters,
+        "has_inter": "inter" in used,
+    }
+    return keys, {program.name: chosen for program, chosen in variants.items()}
+
+
+def _path(folder: str | Path | None) -> Path | None:
+    return None if folder is None else Path(folder)

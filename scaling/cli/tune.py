@@ -1,0 +1,116 @@
+"""`scaling tune`: find the best settings of a workload or program by racing them."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scaling.api.tuning import Tuned, carry_out_tuning, prepare_tuning
+from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
+from scaling.cli.progress import Progress
+from scaling.errors import StudyError
+from scaling.reporting.tuning import (
+    environment_lines,
+    paste_python,
+    setting_words,
+    tuning_answer,
+    tuning_facts,
+    tuning_table,
+)
+from scaling.reporting.words import count
+from scaling.running.tuning_schedule import most_launches
+from scaling.study.catalogue import read_catalogue
+from scaling.study.keys import did_you_mean
+from scaling.study.tuning import parse_parameters
+
+
+def tune(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD|-- PROGRAM [ARG]...",
+            help="A workload with its options, or a program as one would start it, with {threads} and {NAME} in it.",
+            show_default=False,
+        ),
+    ],
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="How many cores it gets; all of this machine if left out.")
+    ] = None,
+    objective: Annotated[
+        str,
+        typer.Option(
+            metavar="latency|throughput|throughput-per-core",
+            help="The time of a step, items per second, or that per core, for which fewer cores are tried too.",
+        ),
+    ] = "latency",
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend at most this long, such as 10m.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B,C",
+            help="Values of {NAME} in a program's line, or of a workload's option; the first is the default.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key of the study, such as inter=[1,2]; may be repeated."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME-tune if left out."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the settings of the grid; measure none.")] = False,
+    no_wait: NoWait = False,
+    retry_failed: RetryFailed = False,
+    full: Full = False,
+    as_json: Json = False,
+) -> None:
+    """Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.
+
+    Settings race in turns with each other and with the default; one that is clearly slower is dropped, and the winner
+    is confirmed by launches of its own. The same command again goes on where it stopped.
+
+    Example: scaling tune autoenc --budget 10m
+
+    Example: scaling tune --param block=16,32,64 -- ./prog --block {block} --threads {threads}
+    """
+    parameters = parse_parameters(param or [])
+    job = prepare_tuning(_subject(words), output, cores, objective, budget, parameters, settings or [], full)
+    print_notes(job.notes)
+    if dry_run:
+        print_lines(*(setting_words(job.grid, setting) for setting in range(len(job.grid.points))))
+        print_lines(f"{count(len(job.grid.points), 'setting')}, at most {most_launches(len(job.grid.points))} launches")
+        return
+    tuned = carry_out_tuning(job, retry_failed, not no_wait, Progress())
+    _print(tuned, as_json)
+    if tuned.winner is None:
+        raise typer.Exit(1)
+
+
+def _subject(words: list[str]) -> str | list[str]:
+    """A workload with its options, or a program's words."""
+    catalogue = read_catalogue()
+    name = words[0].split()[0] if words[0].split() else ""
+    if name in catalogue or ".py:" in name:
+        return " ".join(words)
+    if shutil.which(name) is None:
+        raise StudyError(
+            f"'{name}' is neither a workload nor a program that is found{did_you_mean(name, catalogue)}; there are "
+            f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program after --"
+        )
+    return words
+
+
+def _print(tuned: Tuned, as_json: bool) -> None:
+    job, outcome = tuned.job, tuned.outcome
+    if as_json:
+        print_json(tuning_facts(outcome, job.grid, job.objective, tuned.settings))
+        return
+    print_lines(*tuning_answer(outcome, job.grid, job.objective), "")
+    print_table(tuning_table(outcome, job.grid))
+    if tuned.settings is not None:
+        print_lines("", "shell:", *(f"  {line}" for line in environment_lines(tuned.settings)))
+        print_lines("Python:", *(f"  {line}" for line in paste_python(tuned.settings).splitlines()))
+    print_note(f"results are in {job.folder}")

@@ -1,0 +1,215 @@
+"""A search over settings in words: the winner, what it gains, how sure that is, and how to set it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.tuning import Outcome, Standing
+from scaling.machine.cpulist import format_list, parse_list
+from scaling.reporting.words import Table, count, estimate_facts, figure, interval_alone
+from scaling.study.planning import PROGRAM_MODE, Point, programs_of
+from scaling.study.programs import fill
+from scaling.study.spec import Study
+from scaling.study.tuning import Grid
+
+STANDING_WORDS = {
+    Standing.WINNER: "winner",
+    Standing.IN_RACE: "not told apart from the best",
+    Standing.DROPPED: "dropped, clearly slower",
+    Standing.FAILED: "failed",
+}
+# Of the settings so many are listed, besides those with names.
+MOST_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSettings:
+    """A setting as one would set it: variables, CPUs, XLA, and for a program its command line."""
+
+    environment: tuple[tuple[str, str], ...]
+    cpus: str
+    intra: int
+    inter: int
+    jit: bool
+    command: tuple[str, ...] | None = None
+
+
+def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSettings:
+    """How to set what a point has; thread counts that the framework chooses are not set."""
+    intra, inter = point.threads(point.intra), point.threads(point.inter)
+    listed = format_list(frozenset(cpus))
+    if point.mode == PROGRAM_MODE:
+        threads = intra or point.cores * point.smt
+        values = {
+            "threads": threads,
+            "cores": point.cores,
+            "smt": point.smt,
+            "cpus": listed,
+            "items": 1 if point.items == "default" else point.items,
+            "intra": threads,
+            "inter": inter or point.cores * point.smt,
+        }
+        command = tuple(fill(word, values) for word in programs_of(study)[point.workload].argv())
+        return TunedSettings((("OMP_NUM_THREADS", str(threads)),), listed, intra, inter, point.jit, command)
+    variables = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
+    given = tuple((name, str(value)) for name, value in variables.items() if value)
+    return TunedSettings(given, listed, intra, inter, point.jit)
+
+
+def environment_lines(settings: TunedSettings) -> list[str]:
+    """The settings as lines of a shell."""
+    lines = [f"export {name}={value}" for name, value in settings.environment]
+    program = shlex.join(settings.command) if settings.command else "python …"
+    return [*lines, f"taskset --cpu-list {settings.cpus} {program}"]
+
+
+def paste_python(settings: TunedSettings) -> str:
+    """The settings as Python, to be executed before the framework's first operation."""
+    if settings.command is not None:
+        variables = dict(settings.environment)
+        return (
+            "import os, subprocess\n"
+            f"subprocess.run({['taskset', '--cpu-list', settings.cpus, *settings.command]!r}, check=True, "
+            f"env={{**os.environ, **{variables!r}}})"
+        )
+    lines = ["import os", f"os.sched_setaffinity(0, {sorted(parse_list(settings.cpus))!r})"]
+    lines += ["import tensorflow as tf"] if settings.intra or settings.inter or settings.jit else []
+    if settings.intra:
+        lines.append(f"tf.config.threading.set_intra_op_parallelism_threads({settings.intra})")
+    if settings.inter:
+        lines.append(f"tf.config.threading.set_inter_op_parallelism_threads({settings.inter})")
+    if settings.jit:
+        lines.append("step = tf.function(step, jit_compile=True)  # or model.compile(…, jit_compile=True)")
+    return "\n".join(lines)
+
+
+def setting_words(grid: Grid, setting: int) -> str:
+    """A setting in words: what differs between settings, and its name where it has one."""
+    differing = [axis for axis in grid.values[0] if len({values[axis] for values in grid.values}) > 1]
+    point, values = grid.points[setting], grid.values[setting]
+    words = []
+    for axis in differing:
+        chosen = getattr(point, axis, None) if axis in ("intra", "inter") else values[axis]
+        words.append(f"{axis} {_value(chosen)}")
+    name = grid.names.get(setting)
+    return ", ".join(words) + (f" ({name})" if name else "")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return {"True": "on", "False": "off"}.get(str(value), str(value))
+
+
+def tuning_answer(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
+    """The winner, its gain over the default, and how sure it is."""
+    if outcome.winner is None:
+        return ["nothing was measured: every launch failed"]
+    measured = count(len(outcome.competitors), "setting")
+    launches = sum(one.launches for one in outcome.competitors)
+    effort = f"{measured} of {len(grid.points)} measured by {launches} launches"
+    lines = [*_verdict(outcome, grid, objective)]
+    if outcome.sure is not None:
+        lines.append(f"no setting of the grid is better by more than 2 %: {100 * outcome.sure:.0f} % sure ({effort})")
+    for setting, gain in outcome.gains.items():
+        lines.append(f"against the {grid.names.get(setting, 'other')}: {_times(gain)}")
+    return lines
+
+
+def _verdict(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
+    assert outcome.winner is not None
+    if outcome.challenger is None:
+        return [f"best for {objective}: {setting_words(grid, outcome.winner)}"]
+    challenger = setting_words(grid, outcome.challenger)
+    if outcome.beaten:
+        gain = f": {_times(outcome.gain)} the default" if outcome.gain else "; the default failed"
+        return [f"best for {objective}: {challenger}{gain}"]
+    if outcome.gain is None:
+        return [f"the best so far for {objective}: {challenger}; it is not confirmed: give the same command to go on"]
+    told = "is slower" if outcome.gain.high is not None and outcome.gain.high < 1 else "is not shown to be better"
+    if outcome.gain.low is None:
+        told = "has too few launches to tell"
+    return [f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {_times(outcome.gain)}"]
+
+
+def _times(gain: Estimate | None) -> str:
+    """'1.21 times (1.18 to 1.25)'."""
+    if gain is None:
+        return "not known"
+    ends = interval_alone(gain, lambda value: f"{value:.3f}", joint=" to ")
+    return f"{gain.value:.3f} times" + (f" ({ends})" if ends else "")
+
+
+def tuning_table(outcome: Outcome, grid: Grid) -> Table:
+    """The settings measured, the best first, those with names among them."""
+    shown = [
+        one
+        for number, one in enumerate(outcome.competitors)
+        if number < MOST_LISTED or one.setting in grid.names or one.standing is Standing.WINNER
+    ]
+    rows = [
+        (
+            setting_words(grid, one.setting),
+            str(one.launches),
+            "" if one.ratio is None else figure(one.ratio.value),
+            interval_alone(one.ratio, figure),
+            STANDING_WORDS[one.standing],
+        )
+        for one in shown
+    ]
+    return Table(("setting", ">launches", ">over default", "95 %", "standing"), rows)
+
+
+def outcome_rows(outcome: Outcome, grid: Grid) -> list[dict[str, object]]:
+    """Every setting that was measured for scripts, the best first."""
+    return [
+        {
+            "setting": setting_words(grid, one.setting),
+            "name": grid.names.get(one.setting),
+            **{axis: grid.values[one.setting][axis] for axis in grid.values[0]},
+            "intra_setting": grid.points[one.setting].intra,
+            "inter_setting": grid.points[one.setting].inter,
+            "launches": one.launches,
+            "over_default": one.ratio.value if one.ratio else None,
+            "over_default_low": one.ratio.low if one.ratio else None,
+            "over_default_high": one.ratio.high if one.ratio else None,
+            "standing": STANDING_WORDS[one.standing],
+            "standing_code": one.standing,
+        }
+        for one in outcome.competitors
+    ]
+
+
+def tuning_facts(outcome: Outcome, grid: Grid, objective: str, settings: TunedSettings | None) -> dict[str, Any]:
+    """The answer for scripts."""
+    return {
+        "objective": objective,
+        "answer": "; ".join(tuning_answer(outcome, grid, objective)),
+        "winner": None if outcome.winner is None else setting_words(grid, outcome.winner),
+        "challenger": None if outcome.challenger is None else setting_words(grid, outcome.challenger),
+        "default_beaten": outcome.beaten,
+        "gain": estimate_facts(outcome.gain),
+        "gains": {
+            grid.names.get(setting, str(setting)): estimate_facts(gain) for setting, gain in outcome.gains.items()
+        },
+        "sure": outcome.sure,
+        "confirmations": outcome.confirmations,
+        "grid_settings": len(grid.points),
+        "environment": dict(settings.environment) if settings else {},
+        "cpus": settings.cpus if settings else None,
+        "jit": settings.jit if settings else None,
+        "command": list(settings.command) if settings and settings.command else None,
+        "python": paste_python(settings) if settings else None,
+        "settings": [_named_settings(row) for row in outcome_rows(outcome, grid)],
+    }
+
+
+def _named_settings(row: dict[str, object]) -> dict[str, object]:
+    fixed = {"setting", "name", "launches", "over_default", "over_default_low", "over_default_high"}
+    fixed |= {"standing", "standing_code"}
+    return {
+        **{key: row[key] for key in row if key in fixed},
+        "values": {k: v for k, v in row.items() if k not in fixed},
+    }

@@ -1,0 +1,166 @@
+"""Which cohort comes next where many settings of a workload race each other: `scaling.analysis.tuning` chooses it.
+
+A cohort is named by its purpose, so that a search that goes on in a folder knows what its launches were for. One that a
+crash has cut short counts as not made; its rows stay, and their launch numbers are taken.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import ceil, log
+from statistics import fmean
+
+from scaling.analysis.comparison import log_ratio
+from scaling.analysis.summary import Launch
+from scaling.analysis.surrogate import Space
+from scaling.analysis.tuning import CohortLogs, NextCohort, Outcome, next_cohort, outcome
+from scaling.study.planning import Cohort, Point, Run, estimated_seconds
+from scaling.study.spec import Study
+
+# A search makes at most this part of the launches of a sweep over its grid, each setting as often as a study's default.
+COST_SHARE = 0.25
+GRID_LAUNCHES = 5
+# However small the grid is, a search may make so many: two settings with the launches that show a difference.
+LEAST_LAUNCHES = 48
+
+RACE, CONFIRMATION = "race-", "confirmation-"
+
+
+class Objective(StrEnum):
+    """What the best setting has least or most of."""
+
+    LATENCY = "latency"
+    THROUGHPUT = "throughput"
+    THROUGHPUT_PER_CORE = "throughput-per-core"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierLaunch:
+    """A launch that a folder has, and the cohort it took turns in, if any."""
+
+    launch: Launch
+    cohort: Cohort | None
+
+
+def most_launches(settings: int) -> int:
+    """How many launches a search over so many settings makes at most."""
+    return max(LEAST_LAUNCHES, ceil(COST_SHARE * GRID_LAUNCHES * settings))
+
+
+class TuningSchedule:
+    """The runs of a search, cohort by cohort."""
+
+    def __init__(
+        self,
+        study: Study,
+        points: Sequence[Point],
+        space: Space,
+        block: Callable[[Sequence[Point], int], Sequence[Run]],
+        earlier: Iterable[EarlierLaunch] = (),
+        objective: Objective = Objective.LATENCY,
+        budget_seconds: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`points` are the settings of the space by index; `block` gives the runs of some of them in a cohort."""
+        self.study, self.space, self.objective, self.now = study, space, objective, now
+        self.points = tuple(points)
+        self.block = block
+        self.deadline = None if budget_seconds is None else now() + budget_seconds
+        self.limit = most_launches(len(self.points))
+        self.completed = 0
+        self.walls: dict[Point, float] = {}
+        self.pending: list[Run] = []
+        self._numbers: dict[Point, int] = {}
+        self._cohorts: dict[str, list[Launch]] = {}
+        self._members: dict[str, int] = {}
+        self._index = {point: index for index, point in enumerate(self.points)}
+        for one in earlier:
+            self._note(one.launch, one.cohort)
+
+    @property
+    def total(self) -> int:
+        """How many runs there are at most."""
+        return self.completed + max(len(self.pending), self.launches_left)
+
+    @property
+    def made(self) -> list[CohortLogs]:
+        """The cohorts that are complete, in their order."""
+        return [
+            CohortLogs(self._logs(launches), name.startswith(CONFIRMATION))
+            for name, launches in self._cohorts.items()
+            if len(launches) == self._members[name]
+        ]
+
+    @property
+    def launches_left(self) -> int:
+        """How many more launches the search may make, by number and by time."""
+        left = max(0, self.limit - self.completed)
+        if self.deadline is None:
+            return left
+        return min(left, int(max(0.0, self.deadline - self.now()) / self._seconds_per_launch()))
+
+    def outcome(self) -> Outcome:
+        """What the cohorts so far show."""
+        return outcome(self.space, self.made)
+
+    def next_cohort(self) -> NextCohort | None:
+        """The settings to launch next; the first cohort is made however short the budget is."""
+        left = self.launches_left
+        return next_cohort(self.space, self.made, left if self._cohorts else max(left, 2))
+
+    def __iter__(self) -> Iterator[Run]:
+        """Every run, in order; a cohort depends on those recorded before it."""
+        while proposal := self.next_cohort():
+            self.pending = self._runs(proposal)
+            yield from tuple(self.pending)
+
+    def record(self, launch: Launch) -> None:
+        """Take a finished launch into account, the first of those pending."""
+        run = self.pending.pop(0)
+        assert run.key == (launch.point, launch.number)
+        self._note(launch, run.cohort)
+
+    def remaining_seconds(self) -> float:
+        """How long it will take from now on, at most."""
+        return max(len(self.pending), self.launches_left) * self._seconds_per_launch()
+
+    def _note(self, launch: Launch, cohort: Cohort | None) -> None:
+        self.completed += 1
+        self._numbers[launch.point] = max(launch.number, self._numbers.get(launch.point, 0))
+        if launch.wall_seconds is not None:
+            self.walls[launch.point] = launch.wall_seconds
+        if cohort is not None and launch.point in self._index:
+            self._cohorts.setdefault(cohort.name, []).append(launch)
+            self._members[cohort.name] = cohort.members
+
+    def _runs(self, proposal: NextCohort) -> list[Run]:
+        points = [self.points[setting] for setting in proposal.settings]
+        runs = {run.point: run for run in self.block(points, len(self._cohorts) + 1)}
+        purpose = CONFIRMATION if proposal.confirms else RACE
+        cohort = Cohort(purpose + uuid.uuid4().hex[:12], len(points))
+        return [replace(runs[point], launch=self._numbers.get(point, 0) + 1, cohort=cohort) for point in points]
+
+    def _seconds_per_launch(self) -> float:
+        if self.walls:
+            return fmean(self.walls.values())
+        runs = self.block(self.points[:1], 1)
+        return estimated_seconds(runs, self.study, {})
+
+    def _logs(self, launches: Sequence[Launch]) -> dict[int, float | None]:
+        """What launches of a cohort took by the objective, against the first that went well, round by round."""
+        reference = next((launch for launch in launches if launch.seconds is not None), None)
+        return {
+            self._index[launch.point]: None
+            if reference is None or launch.seconds is None
+            else log_ratio(reference, launch) + self._weight(launch)
+            for launch in launches
+        }
+
+    def _weight(self, launch: Launch) -> float:
+        """What the objective adds to the logarithm of a step time."""
+        if self.objective is Objective.LATENCY:
+            return 0.0
+        per_core = log(launch.point.cores) if self.objective is Objective.THROUGHPUT_PER_CORE else 0.0
+        return per_core - log(launch.items or 1)

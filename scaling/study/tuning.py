@@ -1,0 +1,196 @@
+"""The settings that a search chooses from: those of a study of one workload on a machine. Pure.
+
+The default is what one gets without any setting: the threads that the framework chooses, all hardware threads of the
+cores, no compilation, and the first value of every parameter. The vendor's recipe for frameworks with two thread pools
+is a thread per physical core within operations, and as many operations at once as there are sockets.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+from scaling.errors import StudyError
+from scaling.machine.placement import Request, place
+from scaling.machine.topology import Cpus, Topology
+from scaling.study.planning import Point, plan
+from scaling.study.programs import PLACEHOLDERS, Program, fill_in, names_in
+from scaling.study.spec import Study
+
+DEFAULT, RECIPE = "default", "vendor recipe"
+
+# More operations at once than this are no faster in any network.
+MOST_INTER = 16
+
+Parameters = Mapping[str, Sequence[str]]
+Values = Mapping[str, float | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Settings by index, each as a point and as the values of its axes; the default is the first."""
+
+    points: tuple[Point, ...]
+    values: tuple[Values, ...]
+    names: Mapping[int, str]
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """The settings with a name, but for the default."""
+        return tuple(index for index in self.names if index)
+
+
+def parse_parameters(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Parameters of a program or workload from NAME=A,B,C."""
+    parameters: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        values = tuple(dict.fromkeys(listed.split(",")))
+        if not equals or not name.isidentifier() or not all(values):
+            raise StudyError(f"--param {text}: write a name and its values, such as block=16,32,64")
+        if name in parameters:
+            raise StudyError(f"--param {name} is given twice; give all its values at once")
+        parameters[name] = values
+    return parameters
+
+
+def combinations(parameters: Parameters) -> list[dict[str, str]]:
+    """Every combination of the values of parameters, that of the first ones first."""
+    return [dict(zip(parameters, values, strict=True)) for values in product(*parameters.values())]
+
+
+def workload_variants(text: str, parameters: Parameters) -> dict[str, dict[str, str]]:
+    """A workload with every combination of options, by what a study calls it."""
+    return {
+        " ".join([text, *(f"{name}={value}" for name, value in chosen.items())]): chosen
+        for chosen in combinations(parameters)
+    }
+
+
+def program_variants(program: Program, parameters: Parameters, words: Sequence[str]) -> dict[Program, dict[str, str]]:
+    """A program with every combination of parameters filled into its words, each under a name of its own."""
+    used = names_in(words)
+    for name in parameters:
+        if name in PLACEHOLDERS:
+            raise StudyError(f"--param {name}: {{{name}}} is filled in for every run anyway; choose another name")
+        if name not in used:
+            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it where the value belongs")
+    return {
+        replace(
+            program,
+            name="+".join([program.name, *(_name_part(f"{name}.{value}") for name, value in chosen.items())]),
+            command=tuple(fill_in(word, chosen) for word in words),
+        ): chosen
+        for chosen in combinations(parameters)
+    }
+
+
+def _name_part(text: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in text)
+
+
+def doublings(most: int) -> tuple[int, ...]:
+    """1, 2, 4, … and the most."""
+    return tuple(sorted({*(2**power for power in range(most.bit_length())), most}))
+
+
+def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str, str]]) -> Grid:
+    """The settings of a study whose subjects are the variants of one workload, each with its parameters.
+
+    Left out are core counts that the study does not name, more threads in a pool than CPUs, and placements that come
+    to the same CPUs.
+    """
+    planned = {run.point for run in plan(replace(study, launches=1), topology).runs}
+    order = [*parameters]
+    in_order = sorted(
+        planned,
+        key=lambda point: (
+            *(study.placements.index(point.placement), order.index(point.workload), point.jit, point.smt, point.cores),
+            *(study.intra.index(point.intra), study.inter.index(point.inter), str(point)),
+        ),
+    )
+    points = [point for point in in_order if not isinstance(study.cores, tuple) or point.cores in study.cores]
+    points = _distinct(study, topology, points)
+    largest = max(point.cores for point in points)
+    default = min(
+        (point for point in points if point.cores == largest),
+        key=lambda point: (point.intra != "auto", point.inter != "auto", -point.smt, point.jit),
+    )
+    recipe = _recipe(study, topology, default) if _has_pools(study) else None
+    chosen = [point for point in points if _is_candidate(study, point)]
+    ordered = tuple(dict.fromkeys((default, *filter(None, [recipe]), *chosen)))
+    names = {0: DEFAULT} | ({} if recipe is None or recipe == default else {ordered.index(recipe): RECIPE})
+    return Grid(ordered, tuple(_values(point, parameters.get(point.workload, {})) for point in ordered), names)
+
+
+def _recipe(study: Study, topology: Topology, default: Point) -> Point:
+    """A thread per core within operations, as many operations at once as the run has sockets."""
+    cpus = {*cpus_of(study, topology, default)}
+    sockets = sum(not cpus.isdisjoint(socket) for socket in topology.sockets) or 1
+    return replace(default, intra=default.cores, inter=sockets, smt=_fewest_smt(study))
+
+
+def _fewest_smt(study: Study) -> int:
+    return min(study.smt) if isinstance(study.smt, tuple) else 1
+
+
+def _is_candidate(study: Study, point: Point) -> bool:
+    """Whether no pool has more threads than CPUs, and of a framework with two pools both have numbers."""
+    cpus = point.cores * point.smt
+    pools = ((point.intra, study.intra), (point.inter, study.inter))
+    return all(
+        value <= cpus if isinstance(value, int) else not (_has_pools(study) and any(isinstance(n, int) for n in listed))
+        for value, listed in pools
+    )
+
+
+def _has_pools(study: Study) -> bool:
+    """Whether it is of a framework with two thread pools, which chooses their sizes itself unless it is told."""
+    return study.inter != ("auto",)
+
+
+def _distinct(study: Study, topology: Topology, points: Sequence[Point]) -> list[Point]:
+    """Points without those that come to the CPUs and, but for a framework's, to the threads of an earlier one."""
+    cpus = cache(lambda *where: frozenset(_place(study, topology, *where)))
+    first: dict[tuple[Point, frozenset[int]], Point] = {}
+    for point in points:
+        same = replace(point, placement="")
+        if not _has_pools(study):
+            same = replace(same, intra=point.threads(point.intra) or point.cores * point.smt)
+        first.setdefault((same, cpus(point.cores, point.smt, point.placement)), point)
+    return list(first.values())
+
+
+def cpus_of(study: Study, topology: Topology, point: Point) -> Cpus:
+    """The CPUs that a point has, core by core, the lowest of those that are equivalent."""
+    return _place(study, topology, point.cores, point.smt, point.placement)
+
+
+def _place(study: Study, topology: Topology, cores: int, smt: int, placement: str) -> Cpus:
+    reserve = frozenset(study.reserve)
+    return place(topology, Request(cores, smt, placement, study.within, reserve, study.core_type)).flat
+
+
+def _values(point: Point, parameters: Mapping[str, str]) -> dict[str, float | str]:
+    """The axes of a setting: thread counts as they are in effect, parameters as numbers where they are."""
+    cpus = point.cores * point.smt
+    return {
+        "cores": point.cores,
+        "smt": str(point.smt),
+        "placement": point.placement,
+        "intra": point.threads(point.intra) or cpus,
+        "inter": point.threads(point.inter) or cpus,
+        "jit": str(point.jit),
+        "items": point.items,
+        "data": point.data,
+        "pipeline_threads": point.pipeline_pool or cpus,
+        "quota": point.quota or cpus,
+        **{name: _number(value) for name, value in parameters.items()},
+    }
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

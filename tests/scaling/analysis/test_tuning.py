@@ -1,0 +1,155 @@
+from itertools import product
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scaling.analysis.surrogate import Space, space
+from scaling.analysis.tuning import (
+    COHORT,
+    CONFIRMATIONS,
+    CohortLogs,
+    Standing,
+    next_cohort,
+    outcome,
+    start_settings,
+)
+
+GRID = [
+    {"intra": 64, "inter": 64, "placement": "compact"},
+    *(
+        {"intra": intra, "inter": inter, "placement": placement}
+        for intra, inter, placement in product((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8), ("compact", "scatter"))
+    ),
+]
+RECIPE = GRID.index({"intra": 64, "inter": 1, "placement": "compact"})
+SPACE = space(GRID, 0, [RECIPE])
+
+
+def valley(setting: dict) -> float:
+    x, y = log2(setting["intra"]) - 3, log2(setting["inter"]) - 1
+    return 0.03 * x * x + 0.03 * y * y + (0.05 if setting["placement"] == "scatter" else 0.0)
+
+
+def plateau(setting: dict) -> float:
+    return 0.2 * max(0.0, 4 - log2(setting["intra"]))
+
+
+def search(surface, limit: int = 120, noise: float = 0.01, seed: int = 1, grid: Space = SPACE, fails=()) -> list:
+    """The cohorts of a search on a surface whose level wanders."""
+    chance = np.random.default_rng(seed)
+    made: list[CohortLogs] = []
+    while cohort := next_cohort(grid, made, limit - sum(len(one.logs) for one in made)):
+        level = chance.normal(0, 0.2)
+        logs = {
+            one: None if one in fails else surface(GRID[one]) + level + chance.normal(0, noise)
+            for one in cohort.settings
+        }
+        made.append(CohortLogs(logs, cohort.confirms))
+    return made
+
+
+def test_the_best_of_a_grid_is_found_with_a_fraction_of_its_launches_and_its_gain_is_covered():
+    covered = 0
+    for seed in range(8):
+        made = search(valley, seed=seed)
+        ended = outcome(SPACE, made)
+        assert valley(GRID[ended.winner]) < 0.02
+        assert ended.beaten
+        assert sum(len(one.logs) for one in made) <= 120
+        assert ended.sure > 0.8
+        covered += bool(ended.gain.contains(np.exp(valley(GRID[0]) - valley(GRID[ended.winner]))))
+    assert covered >= 6
+
+
+def test_nothing_beats_the_default_is_an_answer():
+    ends = [outcome(SPACE, search(plateau, seed=seed)) for seed in range(8)]
+    kept = [ended for ended in ends if not ended.beaten]
+    assert len(kept) >= 7
+    assert {ended.winner for ended in kept} == {0}
+    assert all(ended.challenger != 0 and ended.gain.low < 1 for ended in kept)
+
+
+def test_every_cohort_has_the_default_and_the_confirmation_those_with_names_and_one_winner():
+    made = search(valley)
+    assert all(0 in one.logs and 2 <= len(one.logs) <= COHORT for one in made)
+    assert RECIPE in made[0].logs
+    confirming = [one for one in made if one.confirms]
+    assert len(confirming) >= CONFIRMATIONS
+    assert {tuple(one.logs) for one in confirming} == {(0, RECIPE, outcome(SPACE, made).challenger)}
+    assert [one.confirms for one in made] == sorted(one.confirms for one in made)
+
+
+def test_the_gain_comes_from_the_launches_after_the_choice_alone():
+    """Identical settings: whatever luck has chosen the best of the race is not in its gain."""
+    gains = [outcome(SPACE, search(lambda setting: 0.0, noise=0.03, seed=seed)).gain for seed in range(25)]
+    assert abs(np.mean(np.log([gain.value for gain in gains]))) < 0.008
+    assert sum(gain.low <= 1 <= gain.high for gain in gains) >= 21
+
+
+def test_a_setting_that_fails_is_dropped_and_never_launched_again():
+    best = min(range(len(GRID)), key=lambda one: valley(GRID[one]))
+    made = search(valley, fails={best, best + 1})
+    ended = outcome(SPACE, made)
+    assert ended.winner not in (best, best + 1)
+    for one in (best, best + 1):
+        assert sum(one in cohort.logs for cohort in made) <= 1
+    assert {one.standing for one in ended.competitors if one.setting in (best, best + 1)} <= {Standing.FAILED}
+
+
+def test_where_the_default_fails_the_best_other_wins():
+    ended = outcome(SPACE, search(valley, fails={0}))
+    assert ended.winner == ended.challenger
+    assert ended.beaten
+    assert ended.gain is None
+
+
+def test_where_everything_fails_the_search_ends():
+    made = search(valley, fails=set(range(len(GRID))))
+    assert len(made) == 1
+    assert outcome(SPACE, made).winner is None
+
+
+def test_clearly_slower_settings_are_dropped():
+    ended = outcome(SPACE, search(valley))
+    standings = {one.setting: one.standing for one in ended.competitors}
+    assert standings[ended.winner] is Standing.WINNER
+    slow = [one for one in standings if valley(GRID[one]) > 0.2]
+    assert slow
+    assert all(standings[one] is Standing.DROPPED for one in slow)
+
+
+def test_the_start_has_the_named_settings_and_others_spread_over_the_grid():
+    start = start_settings(SPACE, 12)
+    assert start[:2] == [0, RECIPE]
+    assert len(set(start)) == 12
+    assert {GRID[one]["placement"] for one in start} == {"compact", "scatter"}
+    assert len({GRID[one]["intra"] for one in start}) >= 4
+
+
+@given(st.integers(2, 60), st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
+def test_a_search_never_makes_more_launches_than_it_may(limit, seed):
+    made = search(valley, limit=limit, seed=seed)
+    assert 1 <= sum(len(one.logs) for one in made) <= limit
+
+
+@pytest.mark.parametrize("cut", [1, 3, 6])
+def test_a_search_goes_on_from_its_cohorts_as_if_it_had_not_stopped(cut):
+    made = search(valley)
+    left = 120 - sum(len(one.logs) for one in made[:cut])
+    following = next_cohort(SPACE, made[:cut], left)
+    assert following is not None
+    assert (following.settings, following.confirms) == (tuple(made[cut].logs), made[cut].confirms)
+
+
+def test_two_settings_are_enough():
+    pair = space([{"block": 1}, {"block": 2}])
+    made: list[CohortLogs] = []
+    while cohort := next_cohort(pair, made, 48 - sum(len(one.logs) for one in made)):
+        made.append(CohortLogs({one: 0.1 * one + 0.001 * len(made) * one for one in cohort.settings}, cohort.confirms))
+    ended = outcome(pair, made)
+    assert ended.winner == 0
+    assert ended.gain.high < 1

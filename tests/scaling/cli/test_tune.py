@@ -1,0 +1,103 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from scaling.machine.sysfs import read_topology
+from scaling.results.store import read_rows
+from scaling.study.tuning import doublings
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import SCALING, complaint, read_until
+from tests.scaling.cli.scaling import scaling as program
+from tests.scaling.reporting.test_schemas import check
+
+# Steps that take as long as the block says, and a little more or less.
+CODE = "import random, sys; print('step_seconds:', float(sys.argv[1]) * random.gauss(1, 0.01))"
+SLOW_FIRST = ["--param", "block=0.03,0.01,0.02", "--", sys.executable, "-c", CODE, "{block}"]
+SLOW_LAST = ["--param", "block=0.01,0.02", "--", sys.executable, "-c", CODE, "{block}"]
+TINY = ["--set", "rounds=1", "--set", "turn_seconds=0.01"]
+
+
+def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_path):
+    folder = tmp_path / "out"
+    done = scaling("tune", "-o", folder, "--cores", 1, *SLOW_FIRST)
+    assert done.returncode == 0, done.stderr
+    first, sure = done.stdout.splitlines()[:2]
+    assert first.startswith("best for latency: block 0.01: ")
+    assert "times (" in first
+    assert "sure (3 settings of 3 measured" in sure
+    assert f"taskset --cpu-list 0 {sys.executable}" in done.stdout
+    assert "subprocess.run(" in done.stdout
+    rows = list(read_rows(folder))
+    assert {row.run.cohort.name.partition("-")[0] for row in rows} == {"race", "confirmation"}
+    assert scaling("show", folder).returncode == 0
+    assert scaling("export", folder, "--format", "csv", "-o", tmp_path / "rows.csv").returncode == 0
+    document = json.loads(scaling("tune", "--json", "-o", folder, "--cores", 1, *SLOW_FIRST).stdout)
+    assert len(list(read_rows(folder))) == len(rows)
+    check("tune", document)
+    assert document["default_beaten"]
+    assert 2.7 < document["gain"]["low"] < 3 < document["gain"]["high"] < 3.3
+
+
+def test_nothing_beats_the_default_is_an_answer(tmp_path):
+    done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, *SLOW_LAST)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("nothing beats the default for latency: the best other, block 0.02, is slower: 0.")
+
+
+def test_threads_of_a_workload_are_tuned(tmp_path):
+    size = ["--set", "size=small", "--set", "smt=1", "--budget", "8s", *TINY]
+    done = scaling("tune", "calibrated", "serial=0", "work=0.05", *size, "-o", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    check("tune", document)
+    assert document["grid_settings"] == len(doublings(len(read_topology().cores)))
+
+
+def test_a_search_that_is_killed_goes_on_with_the_same_command(tmp_path):
+    folder = tmp_path / "out"
+    words = [str(SCALING), "tune", "-o", str(folder), "--cores", "1", *SLOW_FIRST]
+    killed = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert killed.stderr
+    read_until(killed.stderr, "[5/")
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    killed.stderr.close()
+    before = [row.run.key for row in read_rows(folder)]
+    done = program(*words[1:])
+    assert done.returncode == 0, done.stderr
+    keys = [row.run.key for row in read_rows(folder)]
+    assert keys[: len(before)] == before
+    assert len(set(keys)) == len(keys)
+    assert done.stdout.startswith("best for latency: block 0.01: ")
+
+
+def test_the_grid_can_be_looked_at_first(tmp_path):
+    done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, "--dry-run", *SLOW_FIRST)
+    lines = done.stdout.splitlines()
+    assert lines == ["block 0.03 (default)", "block 0.01", "block 0.02", "3 settings, at most 48 launches"]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["autoencc"], "'autoencc' is neither a workload nor a program that is found; did you mean 'autoenc'?"),
+        (
+            ["calibrated", "--objective", "speed"],
+            "--objective speed: there are latency, throughput, throughput-per-core",
+        ),
+        (["calibrated", "--cores", "1"], "there is only one setting of calibrated to choose from here"),
+        (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
+        (["calibrated", "--budget", "soon"], "--budget soon: that is no time above 0"),
+        (["--param", "b=1,2", "--", "true", "{c}"], "the command line has no {b}"),
+        (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
+        (["calibrated", "--set", "design=apart"], "tuning races settings in turns with each other"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(words, message, tmp_path):
+    words = [*words[: words.index("--")], "-o", tmp_path, *words[words.index("--") :]] if "--" in words else words
+    assert message in complaint(scaling("tune", *words))
