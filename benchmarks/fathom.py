@@ -1,13 +1,11 @@
 """The tables of docs/fathom.md from a folder of profiles: measured values against those of the Fathom paper.
 
 python -m benchmarks.fathom docs/examples/profiles-small
-python -m benchmarks.fathom PROFILES CEILINGS OTHER_CEILINGS OTHER_PROFILES    the other machine, predicted and measured
 """
 
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import median
 
 from benchmarks.shared.fathom import COLUMNS, FIGURE_3
 from scaling.analysis.operations import outside_ops, types_for
@@ -15,9 +13,8 @@ from scaling.analysis.ops.classes import CLASSES, op_class
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.purposes import PURPOSES
 from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
-from scaling.api.other_machine import predict_on
 from scaling.reporting.operations import loss_sentence
-from scaling.reporting.words import duration, interval_alone, share
+from scaling.reporting.words import duration, share
 from scaling.results.evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
 
@@ -164,36 +161,8 @@ def predictions(result: OpEvaluation) -> list[str]:
     return markdown(headers, rows)
 
 
-def other_machine(profiles: Path, ceilings: Path, other_ceilings: Path, other_profiles: Path) -> list[str]:
-    """The steps of another machine: predicted from profiles here and the ceilings of both, and measured there."""
-    result = evaluate_ops(read_traces(profiles))
-    threads = sorted({trace.threads for trace in read_traces(other_profiles)})
-    other = predict_on(result, threads, ceilings, other_ceilings, other_profiles)
-    rows = [
-        (
-            *(
-                one.name,
-                str(one.threads),
-                duration(one.seconds.value),
-                interval_alone(one.seconds, duration, unknown="-"),
-            ),
-            *(duration(one.measured.seconds), f"{100 * one.error:+.0f} %"),
-            {None: "-", True: "inside", False: "outside"}[one.inside],
-        )
-        for one in other.predictions
-        if one.measured and one.error is not None
-    ]
-    headers = ("network", "threads", "predicted", "95 %", "measured", "error", "interval")
-    errors = [abs(one.error) for one in other.predictions if one.error is not None]
-    summary = f"{len(errors)} predictions, error {share(median(errors))} in the median" if errors else "no predictions"
-    return [*markdown(headers, rows), "", summary, *(f"- refused: {reason}" for reason in other.refusals)]
-
-
-def main(folder: Path, *others: Path) -> None:
-    """Print every table; with the folders of another machine, that of its predictions alone."""
-    if others:
-        print(*other_machine(folder, *others), sep="\n")
-        return
+def main(folder: Path) -> None:
+    """Print every table."""
     result = evaluate_ops(read_traces(folder))
     for title, lines in {
         "Figure 3, percent of op time, paper → measured": beside_the_paper(result.alike),
@@ -210,4 +179,4 @@ def main(folder: Path, *others: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main(Path(sys.argv[1]))

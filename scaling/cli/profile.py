@@ -30,7 +30,7 @@ MOST_THREADS = 4096
 Workloads = Annotated[
     list[str],
     typer.Argument(
-        metavar="WORKLOAD...", help="Networks by name; or one study, such as fathom; or a folder, to show it again."
+        metavar="WORKLOAD...", help="Networks by name; or one study, such as fathom; or folders, to show them again."
     ),
 ]
 Mode = Annotated[str | None, typer.Option(metavar="train|infer", help="Or both: train,infer.")]
@@ -70,8 +70,10 @@ CeilingsHere = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Ceilings of the machine that was profiled (scaling sweep ceilings).")
 ]
 MeasuredThere = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Profiles or rows of the other machine, to hold the prediction against."),
+    list[Path] | None,
+    typer.Option(
+        metavar="DIR", help="Profiles or rows of the other machine, to hold the prediction against; may be repeated."
+    ),
 ]
 
 
@@ -104,9 +106,9 @@ def profile(
     """
     predicted = threads_to_predict(predict)
     elsewhere = _elsewhere(predicted, on_machine, ceilings, measured)
-    stored = _stored_folder(workloads)
-    if stored is not None:
-        _print(list(read_traced_rows(stored)), as_json, predicted, elsewhere)
+    stored = _stored_folders(workloads)
+    if stored:
+        _print([row for folder in stored for row in read_traced_rows(folder)], as_json, predicted, elsewhere)
         return
     given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}
     settings = {"inter": inter} | {key: value for key, value in given.items() if value is not None}
@@ -125,10 +127,10 @@ def _finish(job: ProfileJob, traced: Sequence[TracedRow]) -> None:
         raise typer.Exit(1)
 
 
-def _stored_folder(names: Sequence[str]) -> Path | None:
-    """The folder that is to be shown again, if that is what was named; a workload's name is always the workload."""
-    is_folder = len(names) == 1 and names[0] not in read_catalogue() and Path(names[0]).is_dir()
-    return Path(names[0]) if is_folder else None
+def _stored_folders(names: Sequence[str]) -> list[Path]:
+    """The folders that are to be shown again, if that is what was named; a workload's name is always the workload."""
+    are_folders = all(name not in read_catalogue() and Path(name).is_dir() for name in names)
+    return [Path(name) for name in names] if are_folders else []
 
 
 def _split(text: str | None) -> list[str] | None:
@@ -152,17 +154,17 @@ Elsewhere = Callable[[OpEvaluation], OtherMachine]
 
 
 def _elsewhere(
-    threads: Sequence[int], on_machine: Path | None, ceilings: Path | None, measured: Path | None
+    threads: Sequence[int], on_machine: Path | None, ceilings: Path | None, measured: Sequence[Path] | None
 ) -> Elsewhere | None:
     """How to predict another machine, where that is wanted; its options come together."""
-    if on_machine is None and ceilings is None and measured is None:
+    if on_machine is None and ceilings is None and not measured:
         return None
     if on_machine is None or ceilings is None or not threads:
         raise StudyError(
             "a prediction of another machine needs --predict with numbers of threads, --on-machine with its ceilings, "
             "and --ceilings with those of the machine profiled; give all three"
         )
-    return partial(predict_on, threads=threads, here=ceilings, there=on_machine, measured=measured)
+    return partial(predict_on, threads=threads, here=ceilings, there=on_machine, measured=measured or ())
 
 
 def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> Iterator[str]:

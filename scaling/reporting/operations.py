@@ -31,6 +31,8 @@ MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
 # A profile that is made again should differ by less than this in every share.
 MOST_UNCERTAINTY = 0.02
+# Whether a measurement lies in the interval of its prediction.
+INSIDE_WORDS = {None: "-", True: "inside", False: "outside"}
 
 
 def profiles_table(result: OpEvaluation) -> Table:
@@ -201,29 +203,36 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
     return Table((*headers, ">by the whole step", "95 %"), rows)
 
 
-def elsewhere_table(predictions: Iterable[ElsewherePrediction]) -> Table:
-    """Steps predicted on another machine: a traced one with its interval, a plain one, and what was measured there."""
-    rows = [
-        (
-            *(
-                one.name,
-                str(one.threads),
-                duration(one.predicted.seconds.value),
-                _interval_words(one.predicted.seconds),
-            ),
-            "-" if one.predicted.plain_seconds is None else duration(one.predicted.plain_seconds),
-            *(("-", "", "-", "") if one.measured is None else _measured_cells(one, one.measured)),
-        )
-        for one in predictions
-    ]
-    headers = ("on the other machine", ">threads", ">traced step", "95 %", ">plain step", ">measured", "", ">error", "")
-    return Table(headers, rows)
+def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:
+    """Steps predicted on another machine, by ceilings and as other networks were off there, and what was measured."""
+    by_networks = any(one.by_networks for one in predictions)
+    measured = any(one.measured for one in predictions)
+    rows = []
+    for one in predictions:
+        cells = [one.name, str(one.threads), *_predicted_cells(one, one.by_ceilings, measured)]
+        cells += _predicted_cells(one, one.by_networks, measured) if by_networks else []
+        plain = one.best.plain_seconds
+        cells.append("-" if plain is None else duration(plain))
+        cells += _measured_cells(one.measured) if measured else []
+        rows.append(tuple(cells))
+    error = (">error", "") if measured else ()
+    headers = ["on the other machine", ">threads", ">by ceilings", "95 %", *error]
+    headers += [">by other networks", "95 %", *error] if by_networks else []
+    return Table((*headers, ">plain step", *((">measured", "") if measured else ())), rows)
 
 
-def _measured_cells(one: ElsewherePrediction, measured: MeasuredStep) -> tuple[str, ...]:
-    error = f"{100 * one.error:+.1f} %" if one.error is not None else "-"
-    inside = {None: "-", True: "inside", False: "outside"}[one.inside]
-    return duration(measured.seconds), "traced" if measured.traced else "plain", error, inside
+def _predicted_cells(one: ElsewherePrediction, predicted: StepPrediction | None, measured: bool) -> list[str]:
+    if predicted is None:
+        return ["-", ""] + ["-", ""] * measured
+    cells = [duration(predicted.seconds.value), _interval_words(predicted.seconds)]
+    if measured:
+        error, inside = one.error(predicted), one.inside(predicted)
+        cells += ["-" if error is None else f"{100 * error:+.1f} %", INSIDE_WORDS[inside]]
+    return cells
+
+
+def _measured_cells(measured: MeasuredStep | None) -> list[str]:
+    return ["-", ""] if measured is None else [duration(measured.seconds), "traced" if measured.traced else "plain"]
 
 
 def _speedup(scaling: Scaling, predicted: StepPrediction) -> str:
@@ -238,7 +247,7 @@ def held_out_table(scalings: Iterable[Scaling]) -> Table:
             *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.threads)),
             duration(held.measured_seconds),
             *(f"{100 * held.error_by_ops:+.1f} %", _interval_words(held.by_ops.seconds)),
-            {None: "-", True: "inside", False: "outside"}[held.inside],
+            INSIDE_WORDS[held.inside],
             f"{100 * held.error_by_step:+.1f} %",
         )
         for scaling in scalings
@@ -471,19 +480,24 @@ def _held_out(held: HeldOutStep) -> Facts:
 def elsewhere_facts(other: OtherMachine) -> Facts:
     """Predictions of another machine as JSON facts."""
     return {
+        "distance": other.distance,
         "predictions": [
             {
                 "name": one.name,
-                **_prediction(one.predicted),
+                "threads": one.threads,
+                "by_ceilings": _held_against(one, one.by_ceilings),
+                "by_networks": _held_against(one, one.by_networks) if one.by_networks else None,
                 "measured_seconds": one.measured.seconds if one.measured else None,
                 "measured_traced": one.measured.traced if one.measured else None,
-                "error": one.error,
-                "inside": one.inside,
             }
             for one in other.predictions
         ],
         "refused": list(other.refusals),
     }
+
+
+def _held_against(one: ElsewherePrediction, predicted: StepPrediction) -> Facts:
+    return {**_prediction(predicted), "error": one.error(predicted), "inside": one.inside(predicted)}
 
 
 def _prediction(predicted: StepPrediction) -> Facts:

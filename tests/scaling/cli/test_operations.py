@@ -79,7 +79,9 @@ def test_steps_on_another_machine_are_predicted_from_the_ceilings_of_both(autoen
     options = ("--predict", "16,32", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", autoenc_on_sixteen)
     facts = json.loads(scaling("profile", autoenc_on_sixteen, *options, "--json").stdout)["analysis"]["other_machine"]
     assert [one["name"] for one in facts["predictions"]] == ["autoenc train", "autoenc infer"]
-    assert all(abs(one["error"]) < 0.2 and one["inside"] for one in facts["predictions"])
+    by_ceilings = [one["by_ceilings"] for one in facts["predictions"]]
+    assert all(abs(predicted["error"]) < 0.2 and predicted["inside"] for predicted in by_ceilings)
+    assert facts["distance"] == 0
     assert ["on 32 cores, only on 1, 2, 4, 8, 16" in sentence for sentence in facts["refused"]] == [True, True]
 
 
