@@ -1,7 +1,8 @@
 """How a program scales on a CPU, and so how many cores it should get.
 
-`run` measures, `load` reads, both return `Results`; `tune` finds the best settings. Names are imported when they are
-first used, so that `import scaling` loads neither pandas nor matplotlib nor TensorFlow.
+`run` measures, `load` reads, both return `Results`; `tune` finds the best settings, `pack` measures replicas beside
+each other. Names are imported when they are first used, so that `import scaling` loads neither pandas nor matplotlib
+nor TensorFlow.
 """
 
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate
     from scaling.api.measuring import run
+    from scaling.api.packing import pack
     from scaling.api.results import Results, load
     from scaling.api.tuning import Tuned, tune
     from scaling.study.programs import Program
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Estimate", "Program", "Results", "Study", "Tuned", "__version__", "load", "run", "tune"]
+__all__ = ["Estimate", "Program", "Results", "Study", "Tuned", "__version__", "load", "pack", "run", "tune"]
 
 _MODULES = {
     "Estimate": "scaling.analysis.estimates",
@@ -26,6 +28,7 @@ _MODULES = {
     "Study": "scaling.study.spec",
     "Tuned": "scaling.api.tuning",
     "load": "scaling.api.results",
+    "pack": "scaling.api.packing",
     "run": "scaling.api.measuring",
     "tune": "scaling.api.tuning",
 }

@@ -19,8 +19,11 @@ from tests.other_user import OtherUser
 
 TESTS = Path(__file__).parent
 ALONE = (
-    *(f"scaling/cli/test_{name}.py" for name in ("cluster", "run", "sweep")),
-    *(f"scaling/running/test_{name}.py" for name in ("cohort", "environment", "launcher", "lock", "reaper", "servers")),
+    *(f"scaling/cli/test_{name}.py" for name in ("cluster", "pack", "run", "sweep")),
+    *(
+        f"scaling/running/test_{name}.py"
+        for name in ("cohort", "environment", "launcher", "lock", "pack", "reaper", "servers")
+    ),
     *(f"scaling/running/engines/test_{name}.py" for name in ("local", "node")),
     *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
     "benchmarks/test_decomposition.py",

@@ -9,8 +9,8 @@ fits, or only what was measured can be known, no number is made up. Rates, effic
 machine undisturbed, against one core with one thread.
 
 For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
-runs that had it to themselves; on machines of their own their launches are independent, so the mean of r of them has a
-noise √r times smaller than one.
+runs that had it to themselves; where packs of them were measured, each takes longer by what was found there. Their
+launches are independent, so the mean of r of them has a noise √r times smaller than one.
 """
 
 from collections.abc import Sequence
@@ -458,9 +458,10 @@ def _fewest_replicas(size: Size, seconds: float, price: Price, assurance: float,
         sure = _chance(size, seconds, middle) >= assurance
         most, enough = (most, middle) if sure else (middle, enough)
     cost = float(enough * price.hourly(size.cores))
-    return Replicas(enough, size.cores, size.threads, cost, _chance(size, seconds, enough))
+    chance = _chance(size, seconds, enough)
+    return Replicas(enough, size.cores, size.threads, cost, chance, size.known_crowding(enough))
 
 
 def _chance(size: Size, seconds: float, replicas: int) -> float:
-    """How likely the replicas together are fast enough: each has so many times as long for the work."""
-    return size.chance_within(seconds * replicas, launches=replicas)
+    """How likely the replicas together are fast enough: each has so many times as long for the work, beside others."""
+    return size.chance_within(seconds * replicas / size.crowding(replicas), launches=replicas)

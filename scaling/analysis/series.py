@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from itertools import chain
 from math import fsum
 from statistics import fmean
 
 from scaling.analysis.estimates import NO_REACH, Reach
+from scaling.analysis.interference import Crowding, packed_series
 from scaling.analysis.laws import Scale
 from scaling.analysis.rules import Verdict
 from scaling.analysis.step_times import StepTimes
@@ -109,7 +111,8 @@ class Series:
     `own_name` tells it from the other series of its folder, and `short_name`, where there is one, is the same without
     what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for. `left_out` are the
     points of the same settings that are not valid. `host` is what its points took on this host, by CPUs in use; empty
-    for a plain table. `joint_name` is that of a series of several SMT levels without them.
+    for a plain table. `joint_name` is that of a series of several SMT levels without them. `crowding` is how replicas
+    of it disturb each other on one machine, None where no packs were measured.
     """
 
     own_name: str
@@ -121,6 +124,7 @@ class Series:
     left_out: tuple[LeftOut, ...] = ()
     host: tuple[HostTurns, ...] = ()
     joint_name: str | None = None
+    crowding: Crowding | None = None
 
     @property
     def name(self) -> str:
@@ -280,16 +284,18 @@ def selected_series(selection: PointSelection, of: Collection[Point] | None = No
     Only those `of` some settings, if any are given.
     """
     excluded = _left_out_by_key(selection.left_out)
-    named = {_settings(summary.point) for summary in selection.taken if summary.point.quota is None}
+    named = {_settings(summary.point) for summary in selection.taken if summary.point.in_laws}
     disturbed = (out for out in selection.left_out if out.verdict is Verdict.DISTURBED)
     measured: dict[SeriesKey, list[Summary]] = defaultdict(list)
     for summary in (*selection.taken, *disturbed):
         measured[series_key(summary.point)].append(summary)
+    crowding = {packs.settings: packs.crowding for packs in packed_series(chain(*measured.values()))}
     return [
         replace(
             series,
             left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ())),
             host=_host_turns(series.key, measured),
+            crowding=crowding.get(series.key.settings) if series.key.settings else None,
         )
         for series in series_of(selection.launches, of, named)
     ]
@@ -308,12 +314,12 @@ def series_of(
 ) -> list[Series]:
     """A series for every workload, placement and other setting; where threads share cores, one more with both.
 
-    Launches under a CPU quota are in none: the laws are about cores. Only series `of` some settings, if any are given.
-    Names tell the settings `named` apart, without any those of the launches.
+    Launches under a CPU quota and packs are in none: the laws are about cores. Only series `of` some settings, if any
+    are given. Names tell the settings `named` apart, without any those of the launches.
     """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
-        if launch.seconds is not None and launch.point.quota is None:
+        if launch.seconds is not None and launch.point.in_laws:
             by_settings[_settings(launch.point)].append(launch)
     varied = _varying_settings(by_settings if named is None else named)
     return [

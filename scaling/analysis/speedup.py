@@ -5,7 +5,8 @@ scales, and against one core with one thread, by which levels can be compared.
 
     strong scaling   speedup = T(1) / T(n)
     weak scaling     speedup = n T(1) / T(n), since n cores handle n times the items
-    efficiency       speedup / n; under a CPU quota, speedup / min(n, quota)
+    replicas         speedup = r T(1) / T(r × n): of all replicas together, over one on one core
+    efficiency       speedup / n; under a CPU quota, speedup / min(n, quota); of replicas, speedup / (r n)
     Karp-Flatt       (1 / speedup - 1 / n) / (1 - 1 / n), the serial fraction that would explain the speedup
     SMT yield        T(smt 1) / T(smt k) on the same cores: what the further threads of a core bring
 
@@ -59,7 +60,7 @@ class ScalingPoint:
 
         A group that a quota stops is neither idle nor slow, so that it has none.
         """
-        if self.speedup is None or self.baseline is None or self.summary.point.quota is not None:
+        if self.speedup is None or self.baseline is None or not self.summary.point.in_laws:
             return None
         efficiency = self.speedup.value / self.summary.point.cores
         return decompose(self.summary, self.baseline, efficiency, by_block=self.baseline.drift is not None)
@@ -117,7 +118,7 @@ class ScalingPoint:
     def karp_flatt(self) -> Estimate | None:
         """The serial fraction that would explain the speedup; none at one core, with a quota, or where items grow."""
         point = self.summary.point
-        if self.speedup is None or point.cores == 1 or point.scale == "weak" or point.quota is not None:
+        if self.speedup is None or point.cores == 1 or point.scale == "weak" or not point.in_laws:
             return None
         return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 
@@ -174,8 +175,13 @@ def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
         return None
     if summary is baseline:
         return Estimate(1.0, 1.0, 1.0)  # by definition, not by measurement
-    times = summary.point.cores if summary.point.scale == "weak" else 1
+    times = _times(summary.point)
     return ratio(baseline, summary).map(lambda ratio: times * ratio)
+
+
+def _times(point: Point) -> int:
+    """How many times the items of one core a point handles in a step of each of its replicas."""
+    return point.replicas * (point.cores if point.scale == "weak" else 1)
 
 
 def ratio(above: Summary, below: Summary) -> Estimate:
@@ -195,7 +201,7 @@ def _host_speedup(summary: Summary, baseline: Summary) -> Estimate | None:
     pairs = paired_ratios(one, many, _seconds, by_block=False)
     if len(pairs) < rules.FEW_LAUNCHES.limit:
         return None
-    times = summary.point.cores if summary.point.scale == "weak" else 1
+    times = _times(summary.point)
     return estimates.mean([times * ratio for ratio in pairs])
 
 

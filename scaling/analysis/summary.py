@@ -19,6 +19,7 @@ from statistics import fmean, median, quantiles
 from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
+from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.step_times import STEP_FIGURES, StepTimes
 from scaling.analysis.truth import StatedTruth
@@ -46,7 +47,8 @@ class Launch:
     nothing but its time. `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc`
     its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it,
     `pipeline_share` the share of its CPU time that its input pipeline took.
-    `slow_core` is by how much one of the cores it ran on was slower than others whenever it was used alone.
+    `slow_core` is by how much one of the cores it ran on was slower than others whenever it was used alone. `rates` are
+    items per second, round by round; of a `pack` those of all its replicas.
     """
 
     point: Point
@@ -75,6 +77,8 @@ class Launch:
     pipeline_share: float | None = None
     cpus: CpuSet = frozenset()
     slow_core: float = 0.0
+    rates: tuple[tuple[int, float], ...] = ()
+    pack: Pack | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -204,9 +208,12 @@ class Summary:
         known = [launch.pipeline_share for launch in launches if launch.pipeline_share is not None]
         return fmean(known) if known else None
 
-    @property
+    @cached_property
     def rate(self) -> Estimate | None:
-        """Items per second; None where nothing was measured."""
+        """Items per second, of all replicas together; None where nothing was measured."""
+        together = [launch.pack.items_per_second for launch in self.used if launch.pack]
+        if together and min(together) > 0:
+            return estimates.mean(together)
         return self.step.map(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
 
     @cached_property
@@ -240,6 +247,7 @@ class Summary:
             "launch_count",
             "step_counts",
             "step_figures",
+            "rate",
         )
         lean = replace(self, used=(), disturbed=(), turn_ratios=())
         vars(lean).update({name: getattr(self, name) for name in shown})
@@ -271,7 +279,7 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
 
 def _with_slow_cores(launches: Sequence[Launch], one_core: Summary | None) -> Sequence[Launch]:
     """The launches of a point on several cores, each with how slow one of its cores is alone."""
-    slow = one_core.slow_cores.items() if one_core and one_core.point.quota is None else ()
+    slow = one_core.slow_cores.items() if one_core and one_core.point.in_laws else ()
     if not slow:
         return launches
     return [
@@ -427,8 +435,11 @@ def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _adjust(launch: Launch, by: Slope | None) -> Adjusted | None:
-    """A launch adjusted for what others took; None where that cannot be told, as from what its own quota took."""
-    if launch.point.quota is not None:
+    """A launch adjusted for what others took; None where that cannot be told, as from what its own quota took.
+
+    Nor is a pack, whose replicas wait each for itself.
+    """
+    if not launch.point.in_laws:
         return None
     if launch.point.cores * launch.point.smt == 1:
         return adjust_one_cpu(launch.turns)
@@ -546,7 +557,7 @@ def table_order(point: Point) -> tuple[object, ...]:
         point.data,
         *numbers_first(point.pipeline_threads or 0),
     )
-    return (*series, *rest, point.cores)
+    return (*series, point.replicas, *rest, point.cores)
 
 
 def numbers_first(setting: int | str) -> tuple[float, str]:

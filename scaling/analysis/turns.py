@@ -73,6 +73,16 @@ class Turn:
         return max(0.0, self.busy_seconds - self.cpu_seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class TurnSpan:
+    """When a turn was, in seconds of the clock that all processes of a machine share: when its first step began, when
+    the first that counts did, and when the last had ended."""
+
+    began: float
+    counted_from: float
+    ended: float
+
+
 # A turn with the seconds of its counted steps.
 CountedTurn = tuple[Turn, tuple[float, ...]]
 
@@ -170,12 +180,14 @@ class LaunchTimes(NamedTuple):
     turns: tuple[TurnTimes, ...]
 
 
-def launch_times(counted: Iterable[CountedTurn], cpus: int, *, throttled: bool = False) -> LaunchTimes:
-    """What the turns of a launch on so many CPUs come to."""
+def launch_times(
+    counted: Iterable[CountedTurn], cpus: int, *, throttled: bool = False, together: bool = False
+) -> LaunchTimes:
+    """What the turns of a launch on so many CPUs come to; steps of several processes together have no windows."""
     timed = _timed(counted)
     turns = tuple([_turn_times(turn, steps, cpus, throttled) for turn, steps in timed])
     used = calmest(turns) or turns
-    if throttled:
+    if throttled or together:
         return LaunchTimes(mean_level(used), _mean_busy(used), turns)
     calm = set(map(id, used))
     steps_used = [steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm]

@@ -83,7 +83,7 @@ def finish(results: Results, no_report: bool, incomplete: list[str]) -> None:
         print_note(f"not complete: {', '.join(incomplete)}; give the same command again to go on")
     print_note(f"results are in {results.path}")
     if not no_report and results.sources:
-        print_note(_report_note(results))
+        print_note(report_note(results))
     if incomplete:
         raise typer.Exit(1)
 
@@ -99,7 +99,7 @@ def _next_steps(results: Results, more_launches: str) -> list[str]:
     """What to type next: more launches where points are not known well enough, and what the others answer."""
     points = results.sources[0].points
     unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
-    unlimited = (point for point in points if point.valid and point.summary.point.quota is None)
+    unlimited = (point for point in points if point.valid and point.summary.point.in_laws)
     usable = Counter(point.summary.point.baseline for point in unlimited)
     answers = {"fit": "the law of each series"} if max(usable.values(), default=0) >= LEAST_COUNTS else {}
     answers |= {"capacity": "how many cores to give"} if max(usable.values(), default=0) > 1 else {}
@@ -109,7 +109,7 @@ def _next_steps(results: Results, more_launches: str) -> list[str]:
     return [*([more] if unsettled else []), *([f"next: {', '.join(commands)}"] if commands else [])]
 
 
-def _report_note(results: Results) -> str:
+def report_note(results: Results) -> str:
     """Where the page is, or why there is none: the rows are safe, so nothing about their page fails a sweep."""
     try:
         return f"the page that shows them is {results.report()}"

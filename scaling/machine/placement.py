@@ -9,7 +9,7 @@ cpus:LIST        the user's own CPUs, in the user's order
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from scaling.errors import PlacementError, count
@@ -63,6 +63,103 @@ def place(topology: Topology, request: Request) -> Placement:
         raise PlacementError(_refusal(topology, request, len(candidates)))
     chosen = candidates[: request.cores]
     return Placement(chosen, _short(topology, chosen), _cautions(topology, chosen))
+
+
+def divide(topology: Topology, request: Request, replicas: int) -> tuple[tuple[Cpus, ...], ...]:
+    """The cores of so many replicas, each as the request says: disjoint, and within one cluster, L3, node and socket
+    where they can be; or a refusal that says what there is."""
+    candidates = usable_cores(topology, replace(request, variant=0))
+    if len(candidates) < replicas * request.cores:
+        alone = _refusal(topology, replace(request, cores=replicas * request.cores), len(candidates))
+        raise PlacementError(f"replicas={replicas} of {count(request.cores, 'core')}: {alone}")
+    if request.placement.startswith(EXPLICIT):
+        groups = _chunks(candidates, request.cores)[0]
+    else:
+        levels = _levels(topology)
+        aligned, _ = _aligned(_tree(candidates, tuple(levels.values())), request.cores)
+        groups = _ordered_groups(aligned, levels, request.placement)
+    chosen = [core for group in groups[:replicas] for core in group]
+    if request.variant and not request.placement.startswith(EXPLICIT):
+        chosen = _exchange_cut(topology, chosen, candidates, request.variant)
+    return tuple(tuple(group) for group in _chunks(chosen, request.cores)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """With how many of the other replicas of a pack one shares a core, a cache, a node and a socket; None where the
+    machine reports no such level."""
+
+    core: int
+    l3: int | None
+    node: int | None
+    socket: int | None
+
+
+def sharing(topology: Topology, groups: Sequence[Sequence[Cpus]]) -> tuple[Sharing, ...]:
+    """What each of several replicas, by the cores of each, shares with the others."""
+    cpus = [frozenset(cpu for core in group for cpu in core) for group in groups]
+    levels = {
+        "core": topology.cores,
+        "l3": topology.l3s,
+        "node": tuple(node.cpus for node in topology.nodes if node.cpus),
+        "socket": topology.sockets,
+    }
+    touched = {name: [_touched(parts, own) for own in cpus] for name, parts in levels.items() if parts}
+
+    def others(name: str, index: int) -> int | None:
+        own = touched.get(name)
+        return None if own is None else sum(not own[index].isdisjoint(other) for other in own) - 1
+
+    return tuple(
+        Sharing(others("core", index) or 0, others("l3", index), others("node", index), others("socket", index))
+        for index in range(len(groups))
+    )
+
+
+def _touched(parts: Sequence[Cpus], cpus: CpuSet) -> CpuSet:
+    """Which parts of a machine some CPUs are in, by their numbers."""
+    return frozenset(number for number, part in enumerate(parts) if not cpus.isdisjoint(part))
+
+
+def _aligned(tree: "Tree", size: int) -> tuple[list[list[Cpus]], list[Cpus]]:
+    """Groups of so many cores, each within the smallest part of a machine that has them, and the cores left over."""
+    if isinstance(tree, tuple):
+        return ([[tree]], []) if size == 1 else ([], [tree])
+    groups, left = [], []
+    for branch in tree:
+        inner, rest = _aligned(branch, size)
+        groups += inner
+        left += rest
+    across, left = _chunks(left, size)
+    return [*groups, *across], left
+
+
+def _chunks(cores: Sequence[Cpus], size: int) -> tuple[list[list[Cpus]], list[Cpus]]:
+    """Cores in groups of so many, in order, and those left over."""
+    whole = len(cores) // size * size
+    return [list(cores[first : first + size]) for first in range(0, whole, size)], list(cores[whole:])
+
+
+def _ordered_groups(
+    groups: Sequence[list[Cpus]], levels: dict[str, tuple[Cpus, ...]], placement: str
+) -> list[list[Cpus]]:
+    """Groups of cores in the order of a policy, by the first core of each."""
+    by_first = {group[0]: group for group in groups}
+    policy, _, level = placement.partition(":")
+    if policy == "compact":
+        return list(groups)
+    parts = _split(list(by_first), levels[level]) if level else [list(by_first)]
+    in_part = _leaves if level else _scatter
+    trees = (_tree(part, tuple(levels.values())) for part in parts)
+    return [by_first[core] for core in _round_robin(list(in_part(tree, lambda core: True)) for tree in trees)]
+
+
+def _exchange_cut(topology: Topology, chosen: Sequence[Cpus], candidates: Sequence[Cpus], variant: int) -> list[Cpus]:
+    """Chosen cores, cut to the threads in use, with equivalent parts of the machine exchanged at random."""
+    core_of = topology.core_of()
+    cut = {core_of[core[0]]: core for core in candidates}
+    moved = _exchange(topology, [core_of[core[0]] for core in chosen], cut.__contains__, variant)
+    return [cut[core] for core in moved]
 
 
 def usable_cores(topology: Topology, request: Request) -> tuple[Cpus, ...]:

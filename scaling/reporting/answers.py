@@ -14,10 +14,10 @@ LEAST_GAIN = 1.05
 
 
 def answers(points: Iterable[ScalingPoint]) -> list[str]:
-    """A sentence for every series; points under a CPU quota are in none."""
+    """A sentence for every series; points under a CPU quota and packs are in none."""
     by_series: dict[Point, list[ScalingPoint]] = {}
     for point in points:
-        if point.summary.point.quota is None:
+        if point.summary.point.in_laws:
             by_series.setdefault(point.summary.point.baseline, []).append(point)
     return [_answer(baseline.subject, series) for baseline, series in by_series.items()]
 

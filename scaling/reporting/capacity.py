@@ -39,6 +39,7 @@ from scaling.analysis.sizing.question import (
 )
 from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
 from scaling.reporting.promises import (
+    crowding_words,
     job_words,
     promise_facts,
     promise_words,
@@ -78,7 +79,7 @@ def _replicas_words(answer: Answer) -> str:
     least = "cheapest" if allocation else "together"
     size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
-    return f"; {least}: {size} ({sure}), if replicas do not disturb each other"
+    return f"; {least}: {size} ({sure}), {crowding_words(replicas)}"
 
 
 def _one_size(answer: Answer) -> str:

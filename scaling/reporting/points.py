@@ -48,6 +48,7 @@ USUAL = {
     "scale": "strong",
     "smt": 1,
     "placement": "compact",
+    "replicas": 1,
     "quota": None,
     "items": "default",
     "data": "fixed",
@@ -110,11 +111,12 @@ def _share_cell(ratio: float | None) -> str:
 
 
 def quota_sentence(points: Iterable[Point]) -> str | None:
-    """That points under a CPU quota are in no law; None where there are none."""
-    limited = sum(point.quota is not None for point in points)
-    if not limited:
-        return None
-    return f"{count(limited, 'point')} under a CPU quota in no law, which is about cores; `scaling show` has them"
+    """That points under a CPU quota and packs are in no law; None where there are none."""
+    known = list(points)
+    limited, packs = sum(point.quota is not None for point in known), sum(point.replicas > 1 for point in known)
+    named = [f"{count(limited, 'point')} under a CPU quota"] if limited else []
+    named += [f"{count(packs, 'pack')} of replicas"] if packs else []
+    return f"{' and '.join(named)} in no law, which is about cores; `scaling show` has them" if named else None
 
 
 def _smt_cells(point: ScalingPoint) -> list[str]:
@@ -550,6 +552,7 @@ def series_words(point: Point) -> str:
     """A series in words; the usual placement is left out where nothing follows it."""
     settings = ["weak"] if point.scale == "weak" else []
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
+    settings += [f"replicas {point.replicas}"] if point.replicas > 1 else []
     settings += [f"quota {point.quota:g}"] if point.quota is not None else []
     settings += [
         f"{name.replace('_', ' ')} {value}"

@@ -9,6 +9,7 @@ from scaling.analysis.sizing.question import (
     NoReplicasEnough,
     Question,
     Queue,
+    Replicas,
     StepRefusal,
     StepsUnknown,
     TooFewSteps,
@@ -46,13 +47,20 @@ def promise_words(question: Question, unit: str) -> str | None:
     return None
 
 
+def crowding_words(replicas: Replicas) -> str:
+    """Whether it was measured what replicas do to each other, and what came of it."""
+    if replicas.crowding is None:
+        return "if replicas do not disturb each other"
+    return f"each {percent(replicas.crowding - 1)} slower beside the others, as packs here show at most"
+
+
 def service_words(answer: Answer, queue: Queue) -> str:
     """How busy replicas are, and what requests meet in front of them."""
     share = percent(answer.question.quantile or 0.0)
     busy = with_interval(queue.utilisation, lambda ratio: f"{100 * ratio:.0f} %")
     waits = with_interval(queue.waiting, duration, beyond=TOO_LONG)
-    alone = answer.replicas is None or answer.replicas.replicas == 1
-    proviso = "" if alone else ", if replicas do not disturb each other"
+    replicas = answer.replicas
+    proviso = "" if replicas is None or replicas.replicas == 1 else f", {crowding_words(replicas)}"
     met = f"requests wait {waits} on average, {share} are answered in {_response(queue)}"
     return f"busy {busy} of the time, {met}{proviso}"
 

@@ -18,7 +18,9 @@ from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.summary import HostSlowdown
 from scaling.analysis.tuning import Standing
 from scaling.machine.doctor.findings import Finding, State
+from scaling.machine.placement import Sharing
 from scaling.reporting.cluster import Pilot
+from scaling.reporting.packs import QUANTILES
 from scaling.reporting.points import COUNTERS, DECOMPOSITION, STEP_KEYS
 from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
@@ -81,6 +83,7 @@ SETTINGS: Fields = {
     "quota": NUMBER,
     "data": str,
     "pipeline_threads": int | str | None,
+    "replicas": int,
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
@@ -214,6 +217,23 @@ STANDING = _record(
     "Standing", {"node_type": str}, _fields_of(Progress), pilots=ARRAY[_record("Pilot", _fields_of(Pilot))] | None
 )
 
+DIVISION = _record(
+    "Division",
+    {"replicas": int, "cores": int, "smt": int, "launches": int, "items_per_second": ESTIMATE},
+    {"promised_items_per_second": ESTIMATE, "kept_of_a_lone_replica": ESTIMATE},
+    {f"step_seconds_{name}": ESTIMATE for name in QUANTILES},
+    {"fairness": NUMBER, "slowest_over_fastest": NUMBER, "start_skew": NUMBER, "disjoint": bool},
+    {"shares": ARRAY[_record("Sharing", _fields_of(Sharing))], "failures": TEXTS, "verdict_code": Verdict},
+)
+PACKS = _record(
+    "Packs",
+    SETTINGS,
+    {"divided_cores": int, "latency_limit": NUMBER, "quantile": float},
+    {"best": DIVISION | None, "promised_best": DIVISION | None, "rivals": TEXTS, "divisions": ARRAY[DIVISION]},
+    {"coefficients": ARRAY[_record("Coefficient", smt=int, value=NUMBER, low=NUMBER, high=NUMBER)]},
+    sentences=TEXTS,
+)
+
 # What each command prints with --json, and `export --format json` writes; several where it depends on the question.
 OUTPUTS: Mapping[str, Any] = {
     "show": _output("Show", points=ARRAY[MEASURED_POINT])
@@ -223,6 +243,7 @@ OUTPUTS: Mapping[str, Any] = {
     "fit": _output("Fit", series=ARRAY[SERIES]),
     "capacity": _output("Capacity", answers=ARRAY[ANSWER], node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]])
     | _output("CapacityLimits", limits=ARRAY[LIMITS]),
+    "pack": _output("Pack", packs=ARRAY[PACKS]),
     "compare": _output(
         "Compare",
         differs=bool,

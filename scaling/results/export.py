@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from functools import lru_cache
 from importlib.util import find_spec
 from io import StringIO
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 Format = Literal["csv", "parquet", "json", "pyperf", "extrap", "markdown"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
-NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step")
+NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step", "pack")
 
 # Columns that hold several values, in a CSV as JSON, beside `step_seconds`.
 LISTS = ("cautions", "turns")
@@ -249,8 +249,10 @@ def _pyperf_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 
 def _limited_name(point: Point) -> str:
-    """The name of points under a CPU quota, which are in no series."""
-    return f"{point.subject} {point.placement} smt{point.smt} quota={point.quota:g}"
+    """The name of points under a CPU quota and of packs, which are in no series."""
+    quota = [] if point.quota is None else [f"quota={point.quota:g}"]
+    replicas = [] if point.replicas == 1 else [f"replicas={point.replicas}"]
+    return " ".join([point.subject, point.placement, f"smt{point.smt}", *quota, *replicas])
 
 
 def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
@@ -328,6 +330,7 @@ def _flat(row: AnyRow) -> dict[str, Any]:
         "median_seconds": launch_seconds(row),
         **_outcome_columns(outcome),
         "turns": tuple(map(_turn_columns, outcome.turns)),
+        **({"pack": json.dumps(asdict(outcome.pack))} if outcome.pack else {}),
         **_sections_columns(outcome.sections),
         **(_truth_columns(outcome.truth) if outcome.truth else _NO_TRUTH),
         **_witness_columns(row.witness),
@@ -401,6 +404,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             **{field.name: flat[field.name] for field in fields(Point) if field.default is MISSING},
             "quota": flat.get("quota"),
             "data": flat.get("data") or "fixed",
+            "replicas": flat.get("replicas") or 1,
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,
@@ -413,6 +417,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             "turns": json.loads(flat.get("turns") or "[]"),
             "items_per_step": flat["items"],
             "sections": {"import" if name == "imports" else name: seconds for name, seconds in sections.items()},
+            "pack": json.loads(flat.get("pack") or "null"),
             "truth": truth if any(truth.values()) else None,
             "stdout_tail": None,
             "stderr_tail": None,

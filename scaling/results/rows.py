@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from scaling.analysis import rules
+from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch
@@ -31,6 +32,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import (
     EXECUTIONS,
     FIRST_ROUND,
+    WARMUP_ROUND,
     CountedTurn,
     LaunchTimes,
     Turn,
@@ -121,6 +123,7 @@ class Outcome:
     truth: StatedTruth | None = None
     stdout_tail: str | None = None
     stderr_tail: str | None = None
+    pack: Pack | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +252,7 @@ class _RunFacts(TypedDict):
     quota: NotRequired[Any]
     data: NotRequired[Any]
     pipeline_threads: NotRequired[Any]
+    replicas: NotRequired[Any]
 
 
 def _run(facts: _RunFacts) -> Run:
@@ -377,6 +381,7 @@ class _OutcomePart(_Part, kw_only=True):
     truth: StatedTruth | None = None
     stdout_tail: str | None
     stderr_tail: str | None
+    pack: Pack | None = None
 
 
 class _RequestedPart(_Part):
@@ -407,6 +412,7 @@ class _RunPart(_Part, kw_only=True):
     quota: Any = MISSING
     data: Any = MISSING
     pipeline_threads: Any = MISSING
+    replicas: Any = MISSING
     cpus: msgspec.Raw
     launch: Annotated[int, msgspec.Meta(ge=1)]
     seed: int
@@ -525,7 +531,7 @@ def _run_of_part(run: _RunPart) -> DecodedRun:
     pipeline_threads = run.pipeline_threads if asked.pipeline_threads is MISSING else asked.pipeline_threads
     point = _point(
         *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
-        *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads),
+        *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads, run.replicas),
     )
     return DecodedRun(
         point=point,
@@ -586,6 +592,7 @@ def _outcome_of_part(part: _OutcomePart) -> Outcome:
         part.truth,
         part.stdout_tail,
         part.stderr_tail,
+        part.pack,
     )
 
 
@@ -716,7 +723,8 @@ def _counted_steps(row: AnyRow) -> list[CountedTurn]:
 
 
 def _times(row: AnyRow, counted: Iterable[CountedTurn], cpus: int) -> LaunchTimes:
-    return launch_times(counted, cpus, throttled=row.run.point.quota is not None)
+    point = row.run.point
+    return launch_times(counted, cpus, throttled=point.quota is not None, together=point.replicas > 1)
 
 
 def steady_steps(row: AnyRow) -> list[float]:
@@ -731,7 +739,7 @@ def quiet_steps(row: AnyRow) -> list[float]:
 
 
 def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
-    """A row as the analysis sees it; without steps it does not say how they are distributed."""
+    """A row as the analysis sees it; without steps it says neither how they are distributed nor their rates."""
     outcome, witness, run, cpus = row.outcome, row.witness, row.run, _cpu_set(row.run.cpus)
     counted = _counted_steps(row)
     steps, times = [*chain.from_iterable([steps for _, steps in counted])], _times(row, counted, len(cpus))
@@ -758,7 +766,19 @@ def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
         throttled_share=_throttled_share(row),
         pipeline_share=_pipeline_share(row),
         cpus=cpus,
+        rates=_rates(row) if with_steps else (),
+        pack=outcome.pack,
     )
+
+
+def _rates(row: AnyRow) -> tuple[tuple[int, float], ...]:
+    """Items per second of every round: of a pack, those of all replicas in the window in which all ran."""
+    outcome = row.outcome
+    turns = [turn for turn in outcome.turns if turn.round != WARMUP_ROUND]
+    if outcome.pack is not None:
+        return tuple((turn.round, rate) for turn, rate in zip(turns, outcome.pack.rates, strict=False) if rate > 0)
+    items = outcome.items_per_step or 1
+    return tuple((turn.round, items * (turn.steps - turn.unsettled) / turn.seconds) for turn in turns if turn.seconds)
 
 
 def planned_launch(row: Row) -> Launch:
@@ -838,9 +858,11 @@ def _doubts(row: AnyRow, cpus: CpuSet, counted: Sequence[float], timed: Sequence
         against.append(Doubt(rules.UNSTEADY, apart))
     if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
-    threads = point.threads(point.intra), point.threads(point.inter)
+    threads = point.replicas * point.threads(point.intra), point.threads(point.inter)
     circumstances = Circumstances(cpus, outcome.sections.run or 0.0, *threads, outcome.cautions)
     against += doubts(row.witness, circumstances)
+    if outcome.pack is not None and not outcome.pack.disjoint:
+        against.append(Doubt(rules.MASK, detail="replicas that may use each other's"))
     if not against:
         return []
     judged = _judged_by_turns(row, timed) | _made_by_quota(row)

@@ -18,15 +18,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import fsum
 
 import psutil
 
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.cgroups import memory_headroom
-from scaling.machine.cpulist import parse_list
 from scaling.running import processes
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode
+from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.witness import ROOT
 from scaling.study.planning import SETTLE_SECONDS, Turns
 
@@ -36,9 +37,9 @@ MEMORY_MARGIN = 1.25
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A process to be started: its run, and what starts it, or why nothing can."""
+    """A process to be started, or several that run at once: their run, and what starts it, or why nothing can."""
 
-    child: ChildSpec
+    child: ChildSpec | PackSpec
     start: StartChild | StartError
 
 
@@ -47,7 +48,7 @@ class _Member:
     """A process of a cohort, what has been spent on it, and what came of it."""
 
     spec: MemberSpec
-    child: Child | None = None
+    child: Child | PackedChildren | None = None
     result: LaunchResult | None = None
     last_quiet_round: int = WARMUP_ROUND
     active_seconds: float = 0.0
@@ -91,6 +92,7 @@ class _CohortRun:
         self.order = order
         self.leave_cpus = leave_cpus
         self.last_round = WARMUP_ROUND
+        self.largest_bytes = 0
 
     def execute(self, members: Sequence[_Member]) -> None:
         """Everything from the first start to the last end."""
@@ -108,7 +110,7 @@ class _CohortRun:
     def _start_part(self, first: _Member, waiting: deque[_Member]) -> list[_Member]:
         """Start as many as fit into memory beside the first, and at least one."""
         part: list[_Member] = []
-        while waiting and (not part or _fits_into_memory([first, *part])):
+        while waiting and (not part or self._fits_into_memory(waiting[0], [first, *part])):
             part.append(waiting.popleft())
             self._start(part[-1])
         return part
@@ -116,19 +118,43 @@ class _CohortRun:
     def _start(self, member: _Member) -> None:
         """Start a process, let it get ready and warm up, and stop it."""
         spec = member.spec.child
-        self.leave_cpus(parse_list(spec.request.cpus))
+        self.leave_cpus(spec.cpus)
         start = member.spec.start
-        if isinstance(start, StartError):
-            member.result = not_started(str(start))
+        why = str(start) if isinstance(start, StartError) else self._lack_of_memory(spec)
+        if isinstance(start, StartError) or why is not None:
+            member.result = not_started(str(why))
             return
         with _charge_time(member):
-            member.child = Child(spec, start)
+            member.child = open_child(spec, start)
             ready = member.child.next_message() is not None
         if ready:
+            self.largest_bytes = max(self.largest_bytes, *map(_own_bytes, member.child.pids))
             _stop(member)
             self._turn(member, WARMUP_ROUND)
         else:
             _end(member)
+
+    def _lack_of_memory(self, spec: ChildSpec | PackSpec) -> str | None:
+        """Why a pack cannot be started, from the memory of the largest process so far; None where it fits."""
+        if not isinstance(spec, PackSpec):
+            return None
+        needed, free = len(spec.replicas) * self.largest_bytes, _free_bytes()
+        if needed <= free:
+            return None
+        return (
+            f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, since one had "
+            f"{self.largest_bytes / 2**20:.0f} MiB of its own, and {free / 2**20:.0f} MiB are free; give fewer replicas"
+        )
+
+    def _fits_into_memory(self, following: _Member, members: Iterable[_Member]) -> bool:
+        """Whether one more process as large as the largest fits, or as many as a pack has."""
+        spec = following.spec.child
+        if isinstance(spec, PackSpec):
+            return MEMORY_MARGIN * len(spec.replicas) * self.largest_bytes <= _free_bytes()
+        sizes = [
+            _resident_bytes(pid) for member in members if member.alive and member.child for pid in member.child.pids
+        ]
+        return MEMORY_MARGIN * max(sizes, default=0) <= _free_bytes()
 
     def _make_rounds(self, members: Sequence[_Member]) -> None:
         """The planned rounds, and further ones as long as a process has had no quiet turn in any."""
@@ -147,7 +173,7 @@ class _CohortRun:
 
     def _turn(self, member: _Member, number: int) -> None:
         assert member.child is not None
-        self.leave_cpus(parse_list(member.spec.child.request.cpus))
+        self.leave_cpus(member.spec.child.cpus)
         with _charge_time(member):
             _continue(member)
             member.child.request(TurnRequest(number, self.turns.seconds, SETTLE_SECONDS))
@@ -189,27 +215,29 @@ def _charge_time(member: _Member) -> Iterator[None]:
 
 
 def _stop(member: _Member) -> None:
-    """Stop a process and all of its group, and wait until it has stopped."""
+    """Stop the processes of a member and all of their groups, and wait until they have stopped."""
     assert member.child is not None
-    pid = member.child.pid
-    assert pid is not None
-    with suppress(ProcessLookupError, ChildProcessError, PermissionError):
-        os.killpg(pid, signal.SIGSTOP)
-        # It is looked at and not waited for: its end belongs to the thread that owns it.
-        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    member.cpu_when_stopped = _cpu_seconds(pid)
+    pids = member.child.pids
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGSTOP)
+    for pid in pids:
+        with suppress(ChildProcessError):
+            # It is looked at and not waited for: its end belongs to the thread that owns it.
+            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    member.cpu_when_stopped = fsum(map(_cpu_seconds, pids))
 
 
 def _continue(member: _Member) -> None:
-    """Continue a process where it was stopped; what it has used since then is noted."""
+    """Continue the processes of a member where they were stopped; what they have used since then is noted."""
     assert member.child is not None
-    pid = member.child.pid
-    assert pid is not None
+    pids = member.child.pids
     if member.cpu_when_stopped is not None:
-        member.idle_cpu_seconds += max(0.0, _cpu_seconds(pid) - member.cpu_when_stopped)
+        member.idle_cpu_seconds += max(0.0, fsum(map(_cpu_seconds, pids)) - member.cpu_when_stopped)
         member.cpu_when_stopped = None
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGCONT)
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGCONT)
 
 
 def _end(member: _Member) -> None:
@@ -237,15 +265,17 @@ def _cpu_seconds(pid: int) -> float:
     return total
 
 
-def _fits_into_memory(members: Iterable[_Member]) -> bool:
-    """Whether one more process as large as the largest fits."""
-    sizes = [_resident_bytes(member.child) for member in members if member.child is not None and member.alive]
-    return MEMORY_MARGIN * max(sizes, default=0) <= _free_bytes()
-
-
-def _resident_bytes(child: Child) -> int:
+def _resident_bytes(pid: int) -> int:
     with suppress(psutil.NoSuchProcess):
-        return int(psutil.Process(child.pid).memory_info().rss)
+        return int(psutil.Process(pid).memory_info().rss)
+    return 0
+
+
+def _own_bytes(pid: int) -> int:
+    """The memory of a process that it shares with no other: the code of libraries is there once for all replicas."""
+    with suppress(psutil.NoSuchProcess):
+        memory = psutil.Process(pid).memory_info()
+        return int(memory.rss - memory.shared)
     return 0
 
 

@@ -12,13 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scaling.analysis.ops.traces import TracedStep
-from scaling.analysis.turns import WARMUP_ROUND
+from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
@@ -63,6 +63,11 @@ class ChildSpec:
         """Whether it executes a program, whose processes are looked at from outside."""
         return self.program_variables is not None
 
+    @property
+    def cpus(self) -> frozenset[int]:
+        """The CPUs of its run."""
+        return parse_list(self.request.cpus)
+
 
 class StartError(Exception):
     """A child that could not be started, and why, in a sentence."""
@@ -99,6 +104,7 @@ class LaunchResult:
     witness: Witness
     versions: Mapping[str, str]
     traced: tuple[TracedStep, ...] = ()
+    spans: tuple[TurnSpan, ...] = ()
 
 
 def not_started(why: str) -> LaunchResult:
@@ -191,24 +197,44 @@ class Child:
     def next_message(self) -> bytes | None:
         """Sleep until it has sent a whole line, and return that; None once it has ended, or its time is up."""
         deadline = time.monotonic() + self.spec.timeout_seconds
-        while not self._ended and not self.timed_out:
-            line, newline, rest = self._output.reply.partition(b"\n")
-            if newline and not _is_last(line):
-                self._output.reply = rest
-                return bytes(line)
-            self._read_some(deadline)
+        while not self.is_over:
+            line = self.take_message()
+            if line is not None:
+                return line
+            events = self._selector.select(self.seconds_to_sleep(deadline))
+            self.timed_out = not events and time.monotonic() >= deadline
+            self._read(events)
         return None
 
-    def _read_some(self, deadline: float) -> None:
-        events = self._selector.select(self._seconds_to_sleep(deadline))
-        self.timed_out = not events and time.monotonic() >= deadline
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or its time is up."""
+        return self._ended or self.timed_out
+
+    def fileno(self) -> int:
+        """What becomes readable when it has sent something or ended, for a caller that waits for several."""
+        return self._selector.fileno()
+
+    def take_message(self) -> bytes | None:
+        """A whole line that it has sent, without waiting for one; the last one of its run is left for its result."""
+        line, newline, rest = self._output.reply.partition(b"\n")
+        if not newline or _is_last(line):
+            return None
+        self._output.reply = rest
+        return bytes(line)
+
+    def read(self) -> None:
+        """Take in what it has sent, without waiting."""
+        self._read(self._selector.select(0))
+
+    def _read(self, events: Iterable[tuple[selectors.SelectorKey, int]]) -> None:
         for key, _ in events:
             if key.data == "done":
                 self._ended = True
             elif not _read_piece(self._output, key.data, key.fd):
                 self._selector.unregister(key.fd)
 
-    def _seconds_to_sleep(self, deadline: float) -> float:
+    def seconds_to_sleep(self, deadline: float) -> float:
         """Until the deadline or, where its processes are looked at, the next look."""
         seconds = max(0.0, deadline - time.monotonic())
         if self._tree is None or self.pid is None:
@@ -231,6 +257,11 @@ class Child:
         """Its process, which leads a group of its own; None where it could not be started."""
         self._state.known.wait()
         return self._state.pid
+
+    @property
+    def pids(self) -> list[int]:
+        """The same as a list; empty where it could not be started."""
+        return [] if self.pid is None else [self.pid]
 
     def end(self) -> None:
         """Kill what is left of its group, unless that is another user's now, and take in what it wrote."""
@@ -344,9 +375,17 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
         all(0 <= turn.unsettled <= turn.steps for turn in turns) and sum(turn.steps for turn in turns) == len(steps)
     ):
         return f"its turns do not add up to its {len(steps)} steps"
+    if request.takes_turns and not _follow_each_other(result):
+        return f"the times of its {len(turns)} turns do not follow each other"
     if request.warmup is not None and len(steps) != request.warmup + (request.steps or 0):
         return f"its answer has {len(steps)} steps, and {request.warmup} + {request.steps} were asked for"
     return None
+
+
+def _follow_each_other(result: RunResult) -> bool:
+    """Whether every turn has its times, in order."""
+    times = [time for span in result.spans for time in (span.began, span.counted_from, span.ended)]
+    return len(result.spans) == len(result.turns) and times == sorted(times)
 
 
 def _success(request: RunRequest, state: _ProcessState, result: RunResult, parent_cpu: float) -> LaunchResult:
@@ -373,7 +412,8 @@ def _success(request: RunRequest, state: _ProcessState, result: RunResult, paren
             wall=state.wall_seconds,
         ),
     )
-    return LaunchResult(outcome, replace(result.witness, parent_cpu_seconds=parent_cpu), result.versions, result.traced)
+    witness = replace(result.witness, parent_cpu_seconds=parent_cpu)
+    return LaunchResult(outcome, witness, result.versions, result.traced, result.spans)
 
 
 def _warmup_steps(request: RunRequest, result: RunResult) -> int:

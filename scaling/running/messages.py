@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import Turn
+from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 
@@ -52,7 +52,8 @@ class RunRequest:
     """One run, as a child is asked for it; what it inherits (environment, mask, memory policy) is not in it.
 
     `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports. A child that
-    takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed.
+    takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed. `beside` are the CPUs
+    of the other replicas of its pack.
     """
 
     workload: WorkloadSpec
@@ -68,6 +69,7 @@ class RunRequest:
     traced: int | None
     takes_turns: bool
     group: str | None = None
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,16 @@ class RunReady:
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """Asks a child for a turn: steps for so many seconds, after as many that do not count."""
+    """Asks a child for a turn: steps for so many seconds, after as many that do not count.
+
+    With `start_at`, a time of the clock that all processes share, its first step begins then and its last one ends
+    with the time that is asked for, as those of the other replicas of its pack do.
+    """
 
     round: int
     seconds: float
     settle_seconds: float
+    start_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,7 @@ class RunResult:
     started_ns: int
     step_seconds: tuple[float, ...]
     turns: tuple[Turn, ...]
+    spans: tuple[TurnSpan, ...]
     traced: tuple[TracedStep, ...]
     ended_by: str
     items_per_step: int

@@ -175,9 +175,11 @@ class Schedule:
     def judged_points(self) -> list[ScalingPoint]:
         """The points of the study whose precision counts: the speedups of a series or, without any, its time."""
         planned = [point for point in speedups(self.summaries()) if point.summary.point in self.runs_of_points]
-        sped_up = {point.summary.point.baseline for point in planned if point.summary.point.cores > 1}
+        sped_up = {point.summary.point.baseline for point in planned if _is_sped_up(point.summary.point)}
         return [
-            point for point in planned if point.summary.point.cores > 1 or point.summary.point.baseline not in sped_up
+            point
+            for point in planned
+            if _is_sped_up(point.summary.point) or point.summary.point.baseline not in sped_up
         ]
 
     def _last_launch(self, point: Point) -> int:
@@ -206,7 +208,7 @@ class Schedule:
         yield list(self.pending)
 
     def _closing(self) -> list[Run]:
-        return self._again(point for point in self.runs_of_points if point.cores == 1)
+        return self._again(point for point in self.runs_of_points if not _is_sped_up(point))
 
     def _again(self, points: Iterable[Point], taken: int = 0) -> list[Run]:
         """A further launch of each point, under the next number that is free, where others are taken up to one."""
@@ -218,6 +220,10 @@ class Schedule:
 
     def _seconds(self, runs: Sequence[Run]) -> float:
         return estimated_seconds(runs, self.study, self.walls)
+
+
+def _is_sped_up(point: Point) -> bool:
+    return point.cores > 1 or point.replicas > 1
 
 
 def _by_series(runs: Sequence[Run]) -> list[list[Run]]:

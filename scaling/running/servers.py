@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,6 +85,7 @@ class Server:
 
     def __init__(self, preparation: Preparation) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._one_at_a_time = threading.Lock()  # the replicas of a pack are started at once
         try:
             self._process = _start(preparation, theirs)
         except OSError as error:
@@ -98,9 +100,10 @@ class Server:
     def fork(self, spec: ChildSpec, ends: Mapping[str, int]) -> int:
         """Have a child forked for a run; it belongs to us as if we had started it."""
         fds = [ends[name] for name in CHILD_ENDS]
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows as we receive
-            socket.send_fds(self._socket, [encode(spec.request).encode()], fds)
-        return self._receive(ChildStarted, FORK_SECONDS).pid
+        with self._one_at_a_time:
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows as we receive
+                socket.send_fds(self._socket, [encode(spec.request).encode()], fds)
+            return self._receive(ChildStarted, FORK_SECONDS).pid
 
     def close_if_exited(self) -> bool:
         """Whether it is gone, by our doing or not."""

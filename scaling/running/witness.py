@@ -77,8 +77,8 @@ def last_cpu(folder: str) -> int | None:
     return int(stat.rpartition(")")[2].split()[36]) if stat else None
 
 
-def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters) -> Reading:
-    """The counters now."""
+def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: CpuSet = frozenset()) -> Reading:
+    """The counters now; CPUs that are used beside these by the same run count as nobody's."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)  # those that have ended and were waited for
     processes = processes_below(os.getpid())
@@ -91,7 +91,7 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters) -> Reading:
         waits=_waits(processes),
         involuntary_switches=own.ru_nivcsw + children.ru_nivcsw,
         voluntary_switches=own.ru_nvcsw + children.ru_nvcsw,
-        **_processor_ticks(cpus, siblings),
+        **_processor_ticks(cpus, siblings, beside),
         pressure_microseconds=_pressure(),
         throttled_periods=cgroups.throttled_periods(ROOT),
         quota_periods=cgroups.quota_periods(ROOT),
@@ -212,9 +212,10 @@ def _cpu_seconds(process: int) -> float:
         return 0.0
 
 
-def _processor_ticks(cpus: CpuSet, siblings: CpuSet) -> dict[str, int | None]:
+def _processor_ticks(cpus: CpuSet, siblings: CpuSet, beside: CpuSet) -> dict[str, int | None]:
     """Ticks the point's CPUs, their idle siblings and all others were busy, by anybody, and were stolen."""
     busy = sibling_busy = elsewhere = stolen = 0
+    known = cpus | siblings | beside
     text = _text("/proc/stat")
     if text is None:
         names = ("busy_ticks", "sibling_busy_ticks", "elsewhere_busy_ticks", "steal_ticks")
@@ -227,7 +228,7 @@ def _processor_ticks(cpus: CpuSet, siblings: CpuSet) -> dict[str, int | None]:
             ran = user + nice + system + irq + softirq
             busy += ran * (cpu in cpus)
             sibling_busy += ran * (cpu in siblings)
-            elsewhere += ran * (cpu not in cpus and cpu not in siblings)
+            elsewhere += ran * (cpu not in known)
             stolen += steal * (cpu in cpus)
     return {
         "busy_ticks": busy,

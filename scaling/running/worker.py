@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, was_quiet
+from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import quota_groups, witness
@@ -45,6 +45,9 @@ SET_ASIDE = 3
 
 # A check costs a sort, so it is done at step counts that grow by this factor.
 GROWTH = 1.25
+
+# A process that sleeps until a moment wakes up late; this long before it, it waits awake.
+AWAKE_SECONDS = 0.002
 
 # Above this a float no longer counts one by one.
 MOST_ITEMS = 2**53
@@ -132,7 +135,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
     pipeline = framework.pipeline_threads() if framework else frozenset()
-    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware, pipeline)
+    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware, pipeline, parse_list(request.beside))
     if request.takes_turns:
         measured = _take_turns(workload, steps, cpu_sets, pipes)
     elif is_program:
@@ -148,6 +151,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         started_ns=started_ns,
         step_seconds=tuple(measured.steps),
         turns=tuple(measured.turns),
+        spans=tuple(measured.spans),
         traced=traced,
         ended_by=measured.ended_by,
         items_per_step=_item_count(workload.items_per_step),
@@ -205,17 +209,18 @@ def _take_first_step(
 
 
 class RunCpus(NamedTuple):
-    """The CPUs of a run, those that share a core with them, the counters of what it executes there, and the threads of
-    its input pipeline."""
+    """The CPUs of a run, those that share a core with them, the counters of what it executes there, the threads of its
+    input pipeline, and the CPUs of the other replicas of its pack."""
 
     cpus: frozenset[int]
     siblings: frozenset[int]
     hardware: HardwareCounters
     pipeline: frozenset[int] = frozenset()
+    beside: frozenset[int] = frozenset()
 
     def read(self) -> witness.Reading:
         """The counters now."""
-        return witness.read(self.cpus, self.siblings, self.hardware)
+        return witness.read(self.cpus, self.siblings, self.hardware, self.beside)
 
 
 class Measured(NamedTuple):
@@ -230,6 +235,7 @@ class Measured(NamedTuple):
     seconds: float
     active_seconds: float
     counters: dict[str, Any]
+    spans: Sequence[TurnSpan] = ()
 
 
 def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: RunCpus) -> Measured:
@@ -277,7 +283,7 @@ def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: i
 
 def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
     """Execute a program as often as it is to be, with nothing else in between that counts."""
-    turn, steps, counters = _take_program_turn(workload, 1, cpu_sets)
+    turn, _, steps, counters = _take_program_turn(workload, TurnRequest(1, 0.0, 0.0), cpu_sets)
     return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters)
 
 
@@ -285,6 +291,7 @@ def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pip
     """Take turns as long as they are requested, asleep in between; those of warm-up are not witnessed."""
     visits = witness.Visits()
     turns: list[Turn] = []
+    spans: list[TurnSpan] = []
     parts: list[dict[str, Any]] = []
     active = 0.0
     pipes.send(RunReady())
@@ -292,57 +299,75 @@ def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pip
     while request := pipes.next_turn():
         start = time.perf_counter()
         if is_program:
-            turn, executed, counters = _take_program_turn(workload, request.round, cpu_sets)
+            turn, span, executed, counters = _take_program_turn(workload, request, cpu_sets)
             steps += executed
         else:
-            turn, counters = _take_turn(workload, steps, request, cpu_sets, visits)
+            turn, span, counters = _take_turn(workload, steps, request, cpu_sets, visits)
         turns.append(turn)
+        spans.append(span)
         if request.round != WARMUP_ROUND:
             parts.append(counters)
         active += time.perf_counter() - start
         pipes.send(TurnDone(request.round, was_quiet(turn, len(cpu_sets.cpus))))
     seconds = sum(turn.seconds for turn in turns if turn.round != WARMUP_ROUND)
     ended_by = EXECUTIONS if is_program else "rounds"
-    return Measured(steps, turns, ended_by, seconds, active, witness.total(parts))
+    return Measured(steps, turns, ended_by, seconds, active, witness.total(parts), spans)
 
 
 def _take_turn(
     workload: Any, steps: list[float], request: TurnRequest, cpu_sets: RunCpus, visits: witness.Visits
-) -> tuple[Turn, dict[str, Any]]:
+) -> tuple[Turn, TurnSpan, dict[str, Any]]:
     """Append the steps of one turn: first those that do not count, then at least one that does."""
     earlier = 0 if request.round == WARMUP_ROUND else len(steps)
     # A step as long as a turn is a turn by itself: what is cold at its start is a small part of it.
     settle = 0.0 if steps and median(steps[-3:]) >= request.seconds else request.settle_seconds
-    start = time.perf_counter()
-    while time.perf_counter() - start < settle:
+    began = _wait_for_start(request)
+    origin = began if request.start_at is None else request.start_at
+    while time.perf_counter() - origin < settle:
         steps += _time_step(workload.step)
     unsettled = len(steps) - earlier
     before = cpu_sets.read()
-    start = time.perf_counter()
-    elapsed = 0.0
-    while elapsed < request.seconds:
+    start = now = time.perf_counter()
+    end = start + request.seconds if request.start_at is None else origin + request.settle_seconds + request.seconds
+    while now < end or now == start:
         steps += _time_step(workload.step)
         visits.look()
-        elapsed = time.perf_counter() - start
+        now = time.perf_counter()
     counters = _witness(before, cpu_sets, visits)
-    return _turn(request.round, len(steps) - earlier, unsettled, elapsed, counters), counters
+    turn = _turn(request.round, len(steps) - earlier, unsettled, now - start, counters)
+    return turn, TurnSpan(began, start, now), counters
 
 
-def _take_program_turn(workload: Any, round_number: int, cpu_sets: RunCpus) -> tuple[Turn, list[float], dict[str, Any]]:
+def _wait_for_start(request: TurnRequest) -> float:
+    """The time at which a turn begins: now or, with the other replicas of a pack, when it was asked to."""
+    if request.start_at is None:
+        return time.perf_counter()
+    while (ahead := request.start_at - time.perf_counter()) > 0:
+        if ahead > AWAKE_SECONDS:
+            time.sleep(ahead - AWAKE_SECONDS)
+    return time.perf_counter()
+
+
+def _take_program_turn(
+    workload: Any, request: TurnRequest, cpu_sets: RunCpus
+) -> tuple[Turn, TurnSpan, list[float], dict[str, Any]]:
     """Execute a program as often as it is to be; what prepares it is neither timed nor witnessed. It has no warm-up."""
     steps: list[float] = []
     parts: list[dict[str, Any]] = []
-    seconds = 0.0
-    for _ in range(workload.executions if round_number != WARMUP_ROUND else 0):
+    seconds, began, now = 0.0, None, time.perf_counter()
+    for _ in range(workload.executions if request.round != WARMUP_ROUND else 0):
         workload.prepare_execution()
         before = cpu_sets.read()
-        start = time.perf_counter()
+        start = _wait_for_start(request)
+        began = start if began is None else began
         steps += _time_step(workload.step)
-        seconds += time.perf_counter() - start
+        now = time.perf_counter()
+        seconds += now - start
         seen = _witness(before, cpu_sets, witness.Visits())
         parts.append({**seen, **_program_counters(workload)})
     counters = witness.total(parts)
-    return _turn(round_number, len(steps), 0, seconds, counters), steps, counters
+    span = TurnSpan(now if began is None else began, now if began is None else began, now)
+    return _turn(request.round, len(steps), 0, seconds, counters), span, steps, counters
 
 
 def _turn(round_number: int, steps: int, unsettled: int, seconds: float, counters: Mapping[str, Any]) -> Turn:

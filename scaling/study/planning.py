@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import Field
 
 from scaling.errors import PlacementError, StudyError, count
-from scaling.machine.placement import Placement, Request, place, usable_cores
+from scaling.machine.placement import Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
@@ -67,7 +67,10 @@ FREE = ("name", "question", "launches")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it."""
+    """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it.
+
+    With several `replicas` it is a pack: as many processes at once, each on so many cores of its own.
+    """
 
     workload: str
     mode: str
@@ -86,6 +89,7 @@ class Point:
     quota: PositiveNumber | None = None
     data: Data = "fixed"
     pipeline_threads: Threads | None = None
+    replicas: PositiveCount = 1
 
     @property
     def subject(self) -> str:
@@ -94,13 +98,23 @@ class Point:
 
     @property
     def baseline(self) -> "Point":
-        """The point this one's speedup is against: one core without a quota, all else the same."""
-        return replace(self, cores=1, quota=None)
+        """The point this one's speedup is against: one replica on one core without a quota, all else the same."""
+        return replace(self, cores=1, quota=None, replicas=1)
 
     @property
     def is_baseline(self) -> bool:
         """Whether it is the point that others' speedup is against."""
-        return self.cores == 1 and self.quota is None
+        return self.cores == 1 and self.in_laws
+
+    @property
+    def in_laws(self) -> bool:
+        """Whether laws over cores are about it: one replica, without a quota."""
+        return self.replicas == 1 and self.quota is None
+
+    @property
+    def lone(self) -> "Point":
+        """The same point with a single replica."""
+        return replace(self, replicas=1)
 
     @property
     def without_quota(self) -> "Point":
@@ -109,8 +123,8 @@ class Point:
 
     @property
     def usable_cores(self) -> float:
-        """How many cores' worth of time it may use: all of its cores, or as much as its quota gives."""
-        return self.cores if self.quota is None else min(float(self.cores), self.quota)
+        """How many cores' worth of time it may use: all cores of its replicas, or as much as their quota gives."""
+        return self.replicas * (self.cores if self.quota is None else min(float(self.cores), self.quota))
 
     @property
     def pipeline_pool(self) -> int | None:
@@ -175,6 +189,15 @@ class Run:
         """All CPUs, core by core."""
         return tuple(chain.from_iterable(self.cpus))
 
+    @property
+    def replica_runs(self) -> tuple["Run", ...]:
+        """The run of each replica of a pack, on its own cores."""
+        cores, lone = self.point.cores, self.point.lone
+        return tuple(
+            replace(self, point=lone, cpus=self.cpus[first : first + cores])
+            for first in range(0, len(self.cpus), cores)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -211,11 +234,12 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     ]
     combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter", "jit"))
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
-    runs = combinations * study.launches * sum(len(cores) for _, cores in counts)
+    packs = 2 if study.replicas == "fill" else len(study.replicas)
+    runs = combinations * packs * study.launches * sum(len(cores) for _, cores in counts)
     # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
     lists = study.launches if study.design == "turns" else 1
     most = len(topology.cores)  # what needs more is refused by its placement
-    cpus = lists * sum(smt * min(number, most) for smt, cores in counts for number in cores)
+    cpus = lists * sum(smt * min(packs * number, packs * most) for smt, cores in counts for number in cores)
     if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
         raise StudyError(
             f"study '{study.name}' comes to {runs:,} runs that list {cpus:,} CPUs, and at most {MOST_RUNS:,} runs "
@@ -248,11 +272,17 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
 
 
 def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
-    """Points with everything but their cores and quota in common, fewest cores first, their baseline before all."""
+    """Points with everything but their cores, replicas and quota in common, their baseline before all.
+
+    Fewest cores come first, and a single replica before the pack that is held against it.
+    """
     by_baseline: dict[Point, list[Point]] = {}
     for point in points:
         by_baseline.setdefault(point.baseline, []).append(point)
-    return [sorted(series, key=lambda point: (point.cores, point.quota or 0.0)) for series in by_baseline.values()]
+    return [
+        sorted(series, key=lambda point: (point.cores, point.quota or 0.0, point.replicas))
+        for series in by_baseline.values()
+    ]
 
 
 def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
@@ -268,6 +298,7 @@ def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
 
 def _is_named(study: Study, run: Run) -> bool:
     named = not isinstance(study.cores, tuple) or run.point.cores in study.cores
+    named &= run.point.replicas == 1
     return named and run.launch <= study.launches
 
 
@@ -302,9 +333,17 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
-        for cores, quota in _limits(study, _core_counts(study, topology, placement, smt, notes), smt, notes):
-            for (name, mode), items, (data, pipeline_threads), intra, inter, jit in product(
-                _subjects(study), study.items, _inputs(study), study.intra, study.inter, study.jit
+        counts = _core_counts(study, topology, placement, smt, notes)
+        usable = len(usable_cores(topology, _request(study, 1, smt, placement)))
+        for cores, quota in _limits(study, counts, smt, notes):
+            for replicas, (name, mode), items, (data, pipeline_threads), intra, inter, jit in product(
+                _replica_counts(study, cores, max(counts), usable, notes),
+                _subjects(study),
+                study.items,
+                _inputs(study),
+                study.intra,
+                study.inter,
+                study.jit,
             ):
                 yield Point(
                     workload=name,
@@ -324,7 +363,24 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     quota=quota,
                     data=data,
                     pipeline_threads=pipeline_threads,
+                    replicas=replicas,
                 )
+
+
+def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dict[str, None]) -> list[int]:
+    """How many replicas of so many cores a study means, a single one always among them.
+
+    To fill is as many as the study's largest number of cores has room for. Packs that the machine has no room for are
+    left out with a note.
+    """
+    wanted = {1, most // cores} if study.replicas == "fill" else {1, *study.replicas}
+    fitting = [replicas for replicas in sorted(wanted) if replicas == 1 or replicas * cores <= usable]
+    for replicas in sorted(wanted.difference(fitting)):
+        notes[
+            f"{replicas} replicas of {count(cores, 'core')} need {replicas * cores} cores, and {usable} can be used, "
+            "so that point is left out"
+        ] = None
+    return fitting
 
 
 def _limits(
@@ -421,19 +477,20 @@ def _request(study: Study, cores: int, smt: int, placement: str, variant: int = 
 
 
 def _choose_cpus(study: Study, topology: Topology, point: Point, variant: int) -> tuple[Cpus, ...]:
-    chosen = _place(topology, _request(study, point.cores, point.smt, point.placement, variant))
-    wanted = point.cores * point.smt
+    request = _request(study, point.cores, point.smt, point.placement, variant)
+    wanted = point.replicas * point.cores * point.smt
     if topology.quota_cpus is not None and topology.quota_cpus < wanted:
         raise PlacementError(
             f"{wanted} CPUs were asked for, but the CPU quota of this control group gives only "
             f"{topology.quota_cpus:g} CPUs' worth of time; raise the quota or ask for fewer cores"
         )
-    return chosen.cpus
+    return _place(topology, request, point.replicas)
 
 
 @cache
-def _place(topology: Topology, request: Request) -> Placement:
-    return place(topology, request)
+def _place(topology: Topology, request: Request, replicas: int) -> tuple[Cpus, ...]:
+    """The cores of a run, in a pack those of one replica after another."""
+    return place(topology, request).cpus if replicas == 1 else tuple(chain(*divide(topology, request, replicas)))
 
 
 def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[Run]) -> str | None:
@@ -467,7 +524,7 @@ def _is_shorter(old: object, new: object, key: str) -> bool:
     """Whether a list of values has lost one; one core is measured whether it is listed or not."""
     if not (isinstance(old, tuple) and isinstance(new, tuple)):
         return False
-    return bool({*old} - {*new} - ({1} if key == "cores" else set()))
+    return bool({*old} - {*new} - ({1} if key in ("cores", "replicas") else set()))
 
 
 def _differences(old: Study, new: Study, keys: list[str]) -> str:

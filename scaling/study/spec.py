@@ -18,7 +18,7 @@ from scaling.study.workload import Command, workload
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
     *("workloads", "programs", "modes", "items", "data", "pipeline_threads"),
-    *("cores", "smt", "placements", "quota", "intra", "inter", "jit"),
+    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "jit"),
 )
 
 
@@ -62,6 +62,7 @@ ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidato
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
 JitList = Annotated[tuple[Annotated[bool, Field(strict=True)], ...], Field(min_length=1), BeforeValidator(as_list)]
 Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_counts)]
+Replicas = Annotated[Literal["fill"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
 
@@ -86,6 +87,7 @@ class Study:
     cores: Annotated[Cores, takes("'doubling', 'all', 'most', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = (
         "doubling"
     )
+    replicas: Annotated[Replicas, takes("'fill' or counts from 1 such as [1, 2, 4]")] = (1,)
     smt: Annotated[Smt, takes("'doubling', 'all' or counts from 1 such as [1, 2]")] = (1,)
     placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
     quota: Annotated[QuotaList, takes("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them")] = ("none",)

@@ -178,6 +178,15 @@ class Size:
         cores = np.array([float(self.cores)])
         return float(chance_within(self.law.draws, seconds, cores, self.law.counted, launches)[0])
 
+    def known_crowding(self, replicas: int) -> float | None:
+        """How many times as long a step takes beside the other replicas; None where no packs were measured."""
+        measured = self.law.fit.series.crowding
+        return None if measured is None else measured.slowdown(replicas, self.cores, self.threads)
+
+    def crowding(self, replicas: int) -> float:
+        """The same, 1 where no packs were measured."""
+        return self.known_crowding(replicas) or 1.0
+
     def host(self) -> HostSlowdown | None:
         """How much longer turns take on this host."""
         return slowdown_at(self.law.fit.series.host, float(self.cores * self.law.counted))

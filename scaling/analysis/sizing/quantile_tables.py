@@ -7,6 +7,7 @@ quantiles gets the chance of any time by interpolation, exact at the levels of `
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from scipy.special import ndtri
@@ -84,7 +85,8 @@ def size_tables(law: LevelLaw, counts: Sequence[int]) -> tuple[SizeTable, ...]:
         mixture, *means = size.mixtures(2**doubling for doubling in range(DOUBLINGS + 1))
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
-        replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)])
+        crowding = [log(size.crowding(2**doubling)) for doubling in range(DOUBLINGS + 1)]
+        replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)], crowding)
         tables.append(_size_table(size, log_seconds, efficiencies[:, column], replicas))
     return tuple(tables)
 
@@ -160,14 +162,19 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
         return reached, slope, reached + sums[2] / height / slope**2
 
 
-def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> tuple[tuple[float, ...], ...]:
-    """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
+def _replicas(
+    launch: Mixture, means: Iterable[Mixture], of_launch: Floats, crowding: Sequence[float]
+) -> tuple[tuple[float, ...], ...]:
+    """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it.
+
+    `crowding` is the log of how much longer each takes beside the others.
+    """
     probits, columns = ndtri(ASSURANCES), [of_launch]
     shape = Shape(probits).after(launch, of_launch)
     for mean_of_launches in means:
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
         shape = shape.after(mean_of_launches, columns[-1])
-    return tuple(map(tuple, np.array(columns).T.tolist()))
+    return tuple(map(tuple, (np.array(columns).T + np.array(crowding)).tolist()))
 
 
 def _step_table(values: Floats, share: Floats, unmet: bool = False) -> StepTable:

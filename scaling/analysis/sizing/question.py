@@ -292,13 +292,18 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """Replicas of so many cores with so many threads each, their cost an hour, and how sure their sum is."""
+    """Replicas of so many cores with so many threads each, their cost an hour, and how sure their sum is.
+
+    `crowding` is how many times as long a step takes beside the others, from packs that were measured; None where none
+    were, and replicas are taken not to disturb each other.
+    """
 
     replicas: int
     cores: int
     threads: int
     hourly_cost: float
     assurance: float
+    crowding: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

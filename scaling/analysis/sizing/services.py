@@ -76,7 +76,8 @@ class Service:
     def queue(self, size: Size, replicas: int) -> Queue:
         """What requests meet, with the 95 % interval over service times that may be."""
         curve, mixture = self.curve(size, replicas), size.mixture(replicas)
-        services = [exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975)]
+        crowding = size.crowding(replicas)
+        services = [crowding * exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975)]
         utilisation, waiting, response = (
             [of(self.arrivals, service) for service in services]
             for of in (curve.utilisation, curve.waiting, curve.response)
@@ -108,12 +109,12 @@ class Service:
             sure = self._chance(size, middle) >= self.question.assurance
             too_few, enough = (too_few, middle) if sure else (middle, enough)
         cost = float(enough * self.question.price.hourly(size.cores))
-        return Replicas(enough, *size.order, cost, self._chance(size, enough))
+        return Replicas(enough, *size.order, cost, self._chance(size, enough), size.known_crowding(enough))
 
     def _chance(self, size: Size, replicas: int) -> float:
         """How likely requests are answered in time."""
         longest = self.curve(size, replicas).longest_service(self.arrivals, self.question.target)
-        return size.chance_within(longest, replicas)
+        return size.chance_within(longest / size.crowding(replicas), replicas)
 
     def _chance_without_waiting(self, size: Size) -> float:
         """How likely they would be if there were replicas for all of them."""

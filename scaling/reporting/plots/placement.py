@@ -155,12 +155,13 @@ def placement(result: Evaluation) -> Drawing | NotDrawn:
 
 
 def used_of(result: Evaluation) -> list[Used]:
-    """What each placement, number of threads per core and core count was given, by its first run."""
+    """What each placement, number of threads per core and core count was given, by its first run; of a pack its first
+    replica."""
     used: dict[tuple[str, int, int], Used] = {}
     for row in result.folder.rows:
         point = row.run.point
         key = point.placement, point.smt, point.cores
-        used.setdefault(key, Used(*key, frozenset(row.run.flat_cpus)))
+        used.setdefault(key, Used(*key, frozenset(row.run.flat_cpus[: point.cores * point.smt])))
     return [used[key] for key in sorted(used)]
 
 

@@ -90,6 +90,13 @@ FIGURES: tuple[FigureKind, ...] = (
         "capacity:capacity",
         takes_target=True,
     ),
+    FigureKind(
+        "packs",
+        "Replicas and cores",
+        "throughput against latency for every division of the cores among replicas",
+        "rows",
+        "packs:packs",
+    ),
     FigureKind("op-steps", "Op time by step", "op time step by step", "traces", "operations:op_steps"),
     FigureKind(
         "op-tail",

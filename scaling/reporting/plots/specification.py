@@ -275,10 +275,11 @@ class Line:
 
 
 def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
-    """The lines of an evaluation in the order of its points."""
+    """The lines of an evaluation in the order of its points; packs have a figure of their own."""
+    single = [scaled for scaled in evaluation.points if scaled.summary.point.replicas == 1]
     groups = [
         (point, tuple(members))
-        for point, members in groupby(evaluation.points, key=lambda scaled: replace(scaled.summary.point, cores=1))
+        for point, members in groupby(single, key=lambda scaled: replace(scaled.summary.point, cores=1))
     ]
     fits = {fit.series.key: fit for fit in evaluation.fits}
     names = distinct_names([point for point, _ in groups])

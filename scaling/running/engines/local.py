@@ -13,6 +13,7 @@ from platform import python_version
 from types import TracebackType
 
 from scaling.machine.cpulist import CpuSet, format_list
+from scaling.machine.placement import sharing
 from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Row, public_row, storable
 from scaling.results.traces import TracedRow, storable_trace
@@ -21,11 +22,12 @@ from scaling.running.cohort import MemberSpec, take_turns
 from scaling.running.environment import environment, row_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
+from scaling.running.pack import PackSpec
 from scaling.running.quota_groups import QuotaGroups
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import Point, Run, programs_of, short_program, turns_of, workload_names
+from scaling.study.planning import Point, Run, Turns, programs_of, short_program, turns_of, workload_names
 from scaling.study.programs import THREAD_VARIABLES, Program, fill
 from scaling.study.spec import Study
 from scaling.study.workload import Named, OwnFile, workload
@@ -93,7 +95,12 @@ class LocalEngine:
         spec = self._spec(run)
         try:
             self._clear_up()
-            launched = launch(spec, self._starter(run, spec))
+            start = self._starter(run, spec)
+            if isinstance(spec, PackSpec):  # takes turns with nobody
+                turns, order = self._turns(run), random.Random(run.seed)
+                launched = take_turns([MemberSpec(spec, start)], turns, order, self._leave)[0]
+            else:
+                launched = launch(spec, start)
         except StartError as error:
             launched = not_started(str(error))
         return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
@@ -109,14 +116,17 @@ class LocalEngine:
             # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
             starters = [self._starter_or_error(run, spec) for run, spec in zip(runs, specs, strict=True)]
             members = [MemberSpec(spec, start) for spec, start in zip(specs, starters, strict=True)]
-            turns = turns_of(self.study, self._program(runs[0]) is not None)
-            launched = take_turns(members, turns, order, self._leave)
+            launched = take_turns(members, self._turns(runs[0]), order, self._leave)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
         for run, spec, result in zip(runs, specs, launched, strict=True):
             yield storable(self._row(run, spec, result, started_at))
 
-    def _row(self, run: Run, spec: ChildSpec, launched: LaunchResult, started_at: str) -> Row:
+    def _turns(self, run: Run) -> Turns:
+        return turns_of(self.study, self._program(run) is not None)
+
+    def _row(self, run: Run, spec: ChildSpec | PackSpec, launched: LaunchResult, started_at: str) -> Row:
+        process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
         row = Row(
             run=run,
             outcome=launched.outcome,
@@ -124,7 +134,7 @@ class LocalEngine:
             machine=self.machine,
             versions=tuple({**self._versions(run), **launched.versions}.items()),
             started_at=started_at,
-            environment=row_variables({**spec.environment, **(spec.program_variables or {})}),
+            environment=row_variables({**process.environment, **(process.program_variables or {})}),
         )
         return row if self.full else public_row(row)
 
@@ -150,27 +160,39 @@ class LocalEngine:
         if self.groups:
             self.groups.remove()
 
-    def _starter(self, run: Run, spec: ChildSpec) -> StartChild:
+    def _starter(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild:
         """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
         if run.start == "spawn":
             return spawn
+        if isinstance(spec, PackSpec):
+            # Replicas differ in their memory policy, and a server has one.
+            servers = {replica.policy: self._starter(run, replica) for replica in spec.replicas}
+            return lambda replica, ends: servers[replica.policy](replica, ends)
         modules = modules_for(run.point.workload, run.point.framework)
         preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
         return self.servers.ready(preparation).fork
 
-    def _starter_or_error(self, run: Run, spec: ChildSpec) -> StartChild | StartError:
+    def _starter_or_error(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild | StartError:
         try:
             return self._starter(run, spec)
         except StartError as error:
             return error
 
-    def _spec(self, run: Run) -> ChildSpec:
-        cpus = frozenset(run.flat_cpus)
+    def _spec(self, run: Run) -> ChildSpec | PackSpec:
         generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
         variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
+        if run.point.replicas == 1:
+            return self._child_spec(run, variables)
+        cpus, replicas = frozenset(run.flat_cpus), run.replica_runs
+        children = [self._child_spec(one, variables, cpus.difference(one.flat_cpus)) for one in replicas]
+        return PackSpec(tuple(children), sharing(self.topology, [one.cpus for one in replicas]))
+
+    def _child_spec(self, run: Run, variables: dict[str, str], beside: CpuSet | None = None) -> ChildSpec:
+        """How a process is started, and which CPUs are those of the other replicas of its pack, if it is in one."""
+        cpus = frozenset(run.flat_cpus)
         program = self._program(run)
         return ChildSpec(
-            request=self._request(run, cpus),
+            request=self._request(run, cpus, beside),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
             # It covers one execution.
             timeout_seconds=self.study.timeout_seconds * (program.warmup + program.steps if program else 1),
@@ -179,7 +201,7 @@ class LocalEngine:
             program_variables=_program_variables(program, run.point) if program else None,
         )
 
-    def _request(self, run: Run, cpus: CpuSet) -> RunRequest:
+    def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None) -> RunRequest:
         point = run.point
         program = self._program(run)
         return RunRequest(
@@ -200,7 +222,7 @@ class LocalEngine:
                 "pipeline_threads": point.pipeline_pool or 0,
             },
             cpus=format_list(cpus),
-            siblings=format_list(self._idle_siblings(cpus)),
+            siblings=format_list(self._idle_siblings(cpus) - (beside or frozenset())),
             jit=point.jit,
             memory=point.memory,
             precision=self.study.precision,
@@ -208,8 +230,9 @@ class LocalEngine:
             steps=run.steps,
             warmup=run.warmup,
             traced=run.traced,
-            takes_turns=run.cohort is not None,
+            takes_turns=run.cohort is not None or beside is not None,
             group=None if point.quota is None else self._make_group(point.quota),
+            beside=format_list(beside or ()),
         )
 
     def _make_group(self, quota: float) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scaling.errors import PlacementError
 from scaling.machine.cpulist import CpuSet, parse_list
-from scaling.machine.placement import POLICIES, Placement, Request, place, usable_cores
+from scaling.machine.placement import POLICIES, Placement, Request, Sharing, divide, place, sharing, usable_cores
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Cpus, Topology
 from tests.scaling.machine.hwloc import lstopo
@@ -489,3 +489,84 @@ def test_variants_are_nested_and_use_every_core():
         assert all(larger[: len(smaller)] == smaller for smaller, larger in pairwise(orders))
         first.add(orders[0][0])
     assert len(first) > len(topology.cores) / 2
+
+
+# --- the cores of a machine divided among replicas ---
+
+
+def divided(machine: Machine, cores: int, replicas: int, **settings: object) -> str:
+    """'0 1 | 2 3': the cores of each replica, siblings joined by a comma."""
+    groups = divide(topology_of(machine), Request(cores, **settings), replicas)
+    return " | ".join(" ".join(",".join(map(str, core)) for core in group) for group in groups)
+
+
+# Two sockets, each with two caches of three cores.
+CACHES_OF_THREE = regular(counts=(2, 1, 2, 1), cores=3, smt=(2,), numbering="far")
+
+
+@pytest.mark.parametrize(
+    ("cores", "replicas", "answer"),
+    [
+        (3, 4, "0 1 2 | 3 4 5 | 6 7 8 | 9 10 11"),
+        (6, 2, "0 1 2 3 4 5 | 6 7 8 9 10 11"),
+        # Pairs within a cache first; what is left over of two caches makes a pair within their socket.
+        (2, 6, "0 1 | 3 4 | 2 5 | 6 7 | 9 10 | 8 11"),
+        # Four cores are in no cache, and within a socket as long as it has them.
+        (4, 3, "0 1 2 3 | 6 7 8 9 | 4 5 10 11"),
+        (3, 2, "0 1 2 | 3 4 5"),
+    ],
+)
+def test_replicas_stay_within_a_cache_and_a_socket_where_they_can(cores, replicas, answer):
+    assert divided(CACHES_OF_THREE, cores, replicas) == answer
+
+
+def test_scattered_replicas_are_on_different_sockets_and_caches_first():
+    assert divided(CACHES_OF_THREE, 3, 2, placement="scatter") == "0 1 2 | 6 7 8"
+    assert (
+        divided(CACHES_OF_THREE, 2, 4, placement="scatter:l3", smt=2)
+        == "0,12 1,13 | 3,15 4,16 | 6,18 7,19 | 9,21 10,22"
+    )
+    assert divided(CACHES_OF_THREE, 2, 2, placement="cpus:5,1,9,0") == "5 1 | 9 0"
+
+
+def test_what_replicas_share_is_counted():
+    topology = topology_of(CACHES_OF_THREE)
+
+    def shared(cores: int, replicas: int) -> set[Sharing]:
+        return {*sharing(topology, divide(topology, Request(cores), replicas))}
+
+    assert shared(1, 12) == {Sharing(core=0, l3=2, node=5, socket=5)}
+    assert shared(3, 4) == {Sharing(core=0, l3=0, node=1, socket=1)}
+    assert shared(6, 2) == {Sharing(core=0, l3=0, node=0, socket=0)}
+    assert sharing(topology, [[(0,)], [(12,)]])[0].core == 1
+
+
+@given(machine=machines(), chance=st.randoms(use_true_random=False), placement=st.sampled_from(POLICIES))
+def test_every_division_is_of_usable_cores_each_in_one_replica_and_aligned_as_its_first_variant(
+    machine, chance, placement
+):
+    topology = topology_of(machine)
+    usable = usable_cores(topology, Request(1, placement=placement))
+    assume(usable)
+    cores = chance.randint(1, len(usable))
+    replicas = chance.randint(1, len(usable) // cores)
+    first = divide(topology, Request(cores, placement=placement), replicas)
+    other = divide(topology, Request(cores, placement=placement, variant=chance.randint(1, 99)), replicas)
+    for division in (first, other):
+        assert [len(group) for group in division] == [cores] * replicas
+        taken = [core for group in division for core in group]
+        assert len({*taken}) == len(taken)
+        assert {*taken} <= {*usable}
+    assert sharing(topology, first) == sharing(topology, other)
+    with pytest.raises(PlacementError, match=f"replicas={len(usable) // cores + 1} of {cores} core"):
+        divide(topology, Request(cores, placement=placement), len(usable) // cores + 1)
+
+
+def test_recorded_machines_are_divided_without_crossing_a_cache_that_could_hold_a_replica(recorded):
+    topology = recorded.topology
+    cores = usable_cores(topology, Request(1))
+    in_caches = [[core for core in cores if core[0] in cache] for cache in topology.l3s]
+    for size in {len(cache) for cache in in_caches} - {0}:
+        whole = sum(len(cache) // size for cache in in_caches)
+        division = divide(topology, Request(size), whole)
+        assert all(any({*group} <= {*cache} for cache in in_caches) for group in division)

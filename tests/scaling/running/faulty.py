@@ -200,3 +200,44 @@ def unpins_itself(setting):
 
 def not_a_workload(setting):
     return 42
+
+
+def one_fails(setting, folder, how, steps=4):
+    """Of the processes that are started together, one goes wrong after so many steps: the first to leave its mark."""
+    try:
+        Path(folder, "failing").touch(exist_ok=False)
+    except FileExistsError:
+        return brief(setting)
+    left = iter(range(steps))
+    hows = {"raises": lambda: 1 / 0, "hangs": signal.pause, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL)}
+
+    def step():
+        if next(left, None) is None:
+            hows[how]()
+        sum(range(2000))
+
+    return Steps(step)
+
+
+def one_eats_memory(setting, folder, group):
+    """The same for want of memory."""
+    try:
+        Path(folder, "failing").touch(exist_ok=False)
+    except FileExistsError:
+        return brief(setting)
+    return eats_memory(setting, group)
+
+
+def one_of_two_fails(setting, folder):
+    """The first process goes well, and of those after it the first to leave its mark does not."""
+    try:
+        Path(folder, "lone").touch(exist_ok=False)
+    except FileExistsError:
+        return one_fails(setting, folder, "dies")
+    return brief(setting)
+
+
+def tells_and_hangs(setting, fifo):
+    """Says which process it is, and stays."""
+    Path(fifo).write_text(f"{os.getpid()}\n")
+    return Steps(signal.pause)

@@ -6,7 +6,7 @@ import pytest
 
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import Turn
+from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness
 from scaling.machine.doctor.findings import Finding
 from scaling.running import messages
@@ -30,6 +30,7 @@ RESULT = messages.RunResult(
     started_ns=1,
     step_seconds=(0.1, 0.2),
     turns=(Turn(0, 1, 1, 0.2), Turn(1, 1, 0, 0.1, cpu_seconds=0.1, steal_seconds=0.0)),
+    spans=(TurnSpan(10.0, 10.1, 10.3), TurnSpan(11.0, 11.0, 11.1)),
     traced=(TracedStep(0.3, (OpTime("MatMul", 0.2, 4),), 0.05),),
     ended_by="precision",
     items_per_step=8,
@@ -47,6 +48,7 @@ ALL = [
     messages.SpawnRequest(RUN, parent=1, reply_fd=5, control_fd=6),
     messages.RunReady(),
     messages.TurnRequest(3, 1.0, 0.3),
+    messages.TurnRequest(3, 1.0, 0.3, start_at=12.5),
     messages.TurnDone(3, True),
     RESULT,
     messages.RunFailure("ValueError: no"),

@@ -1,0 +1,253 @@
+"""A pack: replicas of a program that run at the same time, each on cores of its own, measured together. Pure.
+
+Every replica begins a turn at the same moment and takes steps until the same one. Counted is only the *window* in which
+all of them run, from the last that began its counted steps to the first that ended them. The throughput of a replica is
+the steps it did in the window, a step that lies partly in it by that part, over the length of the window.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import fsum
+from statistics import median
+
+from scaling.analysis.step_times import step_times
+from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan
+from scaling.machine.cpulist import parse_list
+from scaling.machine.placement import Sharing
+
+# Of a turn so many steps are kept whatever the number of replicas; what replicas did is counted over all of theirs.
+LEAST_SAMPLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One replica of a pack: where it ran, what it shares with the others, and what it did in the windows.
+
+    `items_per_second` is over all windows and `rates` that of each turn. `late_seconds` is by how much it began a turn
+    later than the first of the pack, at most.
+    """
+
+    cpus: str
+    cpus_visited: str | None
+    shares: Sharing
+    steps: int
+    items_per_second: float
+    median_seconds: float | None
+    p95_seconds: float | None
+    p99_seconds: float | None
+    late_seconds: float
+    rates: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Replicas that ran at the same time: what they did together, turn by turn in `windows` of so many seconds.
+
+    `fairness` is Jain's index of their throughputs, 1 where all have the same and 1/n where one has all (Jain, Chiu &
+    Hawe, DEC TR-301, 1984); `slowest_over_fastest` the smallest over the largest. `start_skew` is the time between the
+    first that began a turn and the last as a share of the window, in the median turn, and `worst_start_skew` in the
+    worst. `disjoint` says that no CPU was allowed to two of them, and none was seen outside its own.
+    """
+
+    replicas: tuple[Replica, ...]
+    windows: tuple[float, ...]
+    items_per_second: float
+    fairness: float
+    slowest_over_fastest: float
+    start_skew: float
+    worst_start_skew: float
+    disjoint: bool
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The throughput of all replicas together, turn by turn."""
+        return tuple(fsum(turn) for turn in zip(*(replica.rates for replica in self.replicas), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRun:
+    """What one replica has measured: the seconds of all its steps, its turns, and when each of them was.
+
+    `allowed` are the CPUs of its mask in the end, which are to be those that it was given.
+    """
+
+    cpus: str
+    allowed: str | None
+    cpus_visited: str | None
+    shares: Sharing
+    items_per_step: int
+    step_seconds: Sequence[float]
+    turns: Sequence[Turn]
+    spans: Sequence[TurnSpan]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A pack as one run: a sample of the steps of all replicas that count, its turns, and what its replicas did."""
+
+    step_seconds: tuple[float, ...]
+    turns: tuple[Turn, ...]
+    pack: Pack
+
+
+def jain_index(rates: Sequence[float]) -> float:
+    """The fairness of a division: the square of the mean over the mean of the squares."""
+    squares = fsum(rate * rate for rate in rates)
+    return fsum(rates) ** 2 / (len(rates) * squares) if squares > 0 else 1.0
+
+
+def common_window(spans: Sequence[TurnSpan]) -> tuple[float, float]:
+    """From the last that began its counted steps to the first that ended them; empty where they did not overlap."""
+    begin, end = max(span.counted_from for span in spans), min(span.ended for span in spans)
+    return begin, max(begin, end)
+
+
+def shares_within(steps: Sequence[float], span: TurnSpan, window: tuple[float, float]) -> list[float]:
+    """The part of every counted step that lies in a window; steps follow each other, and what is between them is spread
+    evenly."""
+    total = fsum(steps)
+    stretch = (span.ended - span.counted_from) / total if total > 0 else 0.0
+    begin, parts = span.counted_from, []
+    for seconds in steps:
+        length = seconds * stretch
+        overlap = min(begin + length, window[1]) - max(begin, window[0])
+        parts.append(min(1.0, max(0.0, overlap / length)) if length > 0 else 0.0)
+        begin += length
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _ReplicaTurn:
+    """A turn of one replica: its steps that count, its rate, how late it began, and how much of it is in the window."""
+
+    counted: list[float]
+    rate: float
+    late: float
+    turn: Turn
+    share: float
+
+
+def merge(runs: Sequence[ReplicaRun]) -> Merged:
+    """What replicas measured at the same time, as one run."""
+    by_replica = [list(_settled_steps(run)) for run in runs]
+    turns: list[Turn] = []
+    steps: list[float] = []
+    parts: list[list[_ReplicaTurn]] = []
+    windows: list[float] = []
+    skews: list[float] = []
+    for number, of_turn in enumerate(zip(*by_replica, strict=True)):
+        spans = [run.spans[number] for run in runs]
+        window = common_window(spans)
+        seconds = window[1] - window[0]
+        replicas = [
+            _replica_turn(run, number, own, window, min(span.began for span in spans))
+            for run, own in zip(runs, of_turn, strict=True)
+        ]
+        kept = _sample([step for one in replicas for step in one.counted], len(replicas))
+        steps += kept
+        turns.append(_turn_of_pack(replicas, seconds, len(kept)))
+        if turns[-1].round != WARMUP_ROUND:
+            parts.append(replicas)
+            windows.append(seconds)
+            skews.append(max(one.late for one in replicas) / seconds if seconds > 0 else 1.0)
+    return Merged(tuple(steps), tuple(turns), _pack(runs, parts, windows, skews))
+
+
+def _sample(steps: Sequence[float], replicas: int) -> Sequence[float]:
+    """As many of the steps of a turn, evenly chosen, as a single run would have; all of them where they are few."""
+    return steps[:: max(1, min(replicas, len(steps) // LEAST_SAMPLE))]
+
+
+def _settled_steps(run: ReplicaRun) -> Iterator[Sequence[float]]:
+    """The steps of every turn that count."""
+    start = 0
+    for turn in run.turns:
+        end = start + turn.steps
+        yield run.step_seconds[start + turn.unsettled : end]
+        start = end
+
+
+def _replica_turn(
+    run: ReplicaRun, number: int, settled: Sequence[float], window: tuple[float, float], first: float
+) -> _ReplicaTurn:
+    span, turn, seconds = run.spans[number], run.turns[number], window[1] - window[0]
+    parts = shares_within(settled, span, window) if seconds > 0 else [0.0] * len(settled)
+    # A step that was longer than the window counts as well: there would be none otherwise.
+    least = min(1.0, max(parts, default=0.0)) - 1e-9 if seconds > 0 else 2.0
+    counted = [step for step, part in zip(settled, parts, strict=True) if part >= least]
+    return _ReplicaTurn(
+        counted=counted,
+        rate=run.items_per_step * fsum(parts) / seconds if seconds > 0 else 0.0,
+        late=span.began - first,
+        turn=turn,
+        share=min(1.0, seconds / turn.seconds) if turn.seconds > 0 else 0.0,
+    )
+
+
+def _turn_of_pack(replicas: Sequence[_ReplicaTurn], seconds: float, steps: int) -> Turn:
+    """The turn of all replicas, with what happened beside their counted steps as far as it falls into the window."""
+
+    def total(name: str) -> float | None:
+        known = [(getattr(one.turn, name), one.share) for one in replicas]
+        return None if any(value is None for value, _ in known) else fsum(value * part for value, part in known)
+
+    elsewhere = [one.turn.elsewhere_seconds for one in replicas]
+    return Turn(
+        round=replicas[0].turn.round,
+        steps=steps,
+        unsettled=0,
+        seconds=seconds,
+        cpu_seconds=total("cpu_seconds"),
+        busy_seconds=total("busy_seconds"),
+        steal_seconds=total("steal_seconds"),
+        wait_seconds=total("wait_seconds"),
+        sibling_seconds=total("sibling_seconds"),
+        # Every replica sees the same CPUs outside the pack.
+        elsewhere_seconds=None if None in elsewhere else max(map(float, filter(None, elsewhere)), default=0.0),
+    )
+
+
+def _pack(
+    runs: Sequence[ReplicaRun],
+    parts: Sequence[Sequence[_ReplicaTurn]],
+    windows: Sequence[float],
+    skews: Sequence[float],
+) -> Pack:
+    replicas = [_replica(run, [turn[index] for turn in parts], windows) for index, run in enumerate(runs)]
+    rates = [replica.items_per_second for replica in replicas]
+    return Pack(
+        replicas=tuple(replicas),
+        windows=tuple(windows),
+        items_per_second=fsum(rates),
+        fairness=jain_index(rates),
+        slowest_over_fastest=min(rates) / max(rates) if max(rates) > 0 else 1.0,
+        start_skew=median(skews) if skews else 0.0,
+        worst_start_skew=max(skews, default=0.0),
+        disjoint=are_disjoint(runs),
+    )
+
+
+def _replica(run: ReplicaRun, turns: Sequence[_ReplicaTurn], windows: Sequence[float]) -> Replica:
+    steps = [step for turn in turns for step in turn.counted]
+    figures, total = step_times(steps), fsum(windows)
+    weighted = fsum(turn.rate * seconds for turn, seconds in zip(turns, windows, strict=True))
+    return Replica(
+        cpus=run.cpus,
+        cpus_visited=run.cpus_visited,
+        shares=run.shares,
+        steps=len(steps),
+        items_per_second=weighted / total if total > 0 else 0.0,
+        median_seconds=figures.quantile(0.5) if figures else None,
+        p95_seconds=figures.quantile(0.95) if figures else None,
+        p99_seconds=figures.quantile(0.99) if figures else None,
+        late_seconds=max((turn.late for turn in turns), default=0.0),
+        rates=tuple(turn.rate for turn in turns),
+    )
+
+
+def are_disjoint(runs: Sequence[ReplicaRun]) -> bool:
+    """Whether no two replicas have a CPU in common, by their masks and by where their threads were seen."""
+    masks = [parse_list(run.cpus) | parse_list(run.allowed or "") for run in runs]
+    seen = [parse_list(run.cpus_visited or "") for run in runs]
+    apart = len(frozenset().union(*masks)) == sum(map(len, masks))
+    return apart and all(visited <= mask for visited, mask in zip(seen, masks, strict=True))

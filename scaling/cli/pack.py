@@ -1,0 +1,127 @@
+"""`scaling pack`: divide the cores of this machine among replicas in every way, and say which way is best."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scaling.analysis.interference import USUAL_QUANTILE
+from scaling.api.measuring import carry_out_job
+from scaling.api.packing import Packs, check_limit, choose_packs, prepare_packs
+from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
+from scaling.cli.progress import Progress
+from scaling.cli.sweep import print_plan, report_note
+from scaling.errors import StudyError
+from scaling.reporting.packs import choice_sentences, divisions_table, packs_facts, sharing_sentence
+from scaling.reporting.points import series_words
+from scaling.study.catalogue import read_catalogue
+from scaling.study.programs import Program
+from scaling.study.workload import Named, workload
+
+
+def pack(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD | -- PROGRAM [ARG]...",
+            help="What to run replicas of; a program as one would start it, with {threads} where it is told how many.",
+            show_default=False,
+        ),
+    ],
+    cores: Annotated[
+        int | None, typer.Option("--cores", metavar="N", min=1, help="Cores to divide; all if left out.")
+    ] = None,
+    latency: Annotated[
+        float | None, typer.Option("--latency", metavar="SECONDS", help="The most that a step may take.")
+    ] = None,
+    quantile: Annotated[
+        float, typer.Option("--quantile", metavar="Q", help="Which quantile of steps --latency is about.")
+    ] = USUAL_QUANTILE,
+    mode: Annotated[str, typer.Option("--mode", help="What networks do: train or infer.")] = "train",
+    size: Annotated[str, typer.Option("--size", help="The size of networks: published or small.")] = "published",
+    smt: Annotated[str, typer.Option("--smt", help="Threads per core: 1, 2, 1,2 or all.")] = "1",
+    placement: Annotated[str, typer.Option("--placement", help="Which cores.")] = "compact",
+    launches: Annotated[int, typer.Option(min=1, help="Launches of every division.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of every division in a launch.")] = 10,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend this long, such as 10m.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME if left out.")
+    ] = None,
+    as_json: Json = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run and its CPUs; make none.")] = False,
+    no_wait: NoWait = False,
+    retry_failed: RetryFailed = False,
+    full: Full = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
+) -> None:
+    """Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.
+
+    Every division is held against a lone replica on as many cores, which takes turns with it. The status is 1 where no
+    division keeps --latency.
+
+    Example: scaling pack autoenc --latency 0.05
+    """
+    check_limit(latency, quantile)
+    keys = {"modes": mode, "size": size, "smt": smt, "placements": placement, "launches": launches, "rounds": rounds}
+    job = prepare_packs(_subjects(words), output, cores, budget, full, **keys)
+    print_notes(job.notes)
+    if dry_run:
+        print_plan(job)
+        return
+    results = carry_out_job(job, retry_failed, not no_wait, Progress())
+    packs = choose_packs(results, latency, quantile)
+    if as_json:
+        print_json({"packs": packs_facts(packs)})
+    else:
+        print_packs(packs)
+    print_note(f"results are in {results.path}")
+    if not no_report:
+        print_note(report_note(results))
+    if any(choice.best is None for choice in packs):
+        raise typer.Exit(1)
+
+
+def print_packs(packs: Packs) -> None:
+    """A table of divisions for every workload, what replicas share, and the recommendation."""
+    for choice in packs:
+        print_lines(series_words(choice.series.settings))
+        print_table(divisions_table(choice.series))
+        failed = [one for one in choice.series.divisions if one.summary.failures]
+        print_notes(f"{one.summary.failures[0]}" for one in failed)
+        print_lines("", *(sharing_sentence(one) for one in choice.series.filling if one.point.replicas > 1))
+        print_lines("", *choice_sentences(choice), "")
+
+
+def _subjects(words: Sequence[str]) -> list[str | Program]:
+    """Workloads of ours or of the user's files, each with its options, or one program with its arguments."""
+    if _is_workload(words[0]):
+        return [*_with_options(words)]
+    if shutil.which(words[0]) is None:
+        raise StudyError(
+            f"'{words[0]}' is neither a workload nor a program that is found; `scaling workloads` lists what there is, "
+            "and a program is given as in: scaling pack -- ./prog {threads}"
+        )
+    return [Program(name=Path(words[0]).name, command=tuple(words))]
+
+
+def _with_options(words: Sequence[str]) -> list[str]:
+    """Workloads with the options that follow each, as a study writes them."""
+    workloads: list[str] = []
+    for word in words:
+        if workloads and "=" in word and not _is_workload(word):
+            workloads[-1] += f" {word}"
+        else:
+            workloads.append(word)
+    return workloads
+
+
+def _is_workload(text: str) -> bool:
+    """Whether a word is the name of a workload, or that of a file and its factory."""
+    try:
+        parsed = workload(text)
+    except StudyError:
+        return False
+    return parsed.name in read_catalogue() if isinstance(parsed, Named) else True

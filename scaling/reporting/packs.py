@@ -1,0 +1,179 @@
+"""Packs of replicas as tables, sentences and JSON facts: what each division does, and which is best."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scaling.analysis.interference import USUAL_QUANTILE, Choice, Division, PackedSeries, choose
+from scaling.machine.placement import Sharing
+from scaling.reporting.points import point_settings, series_words
+from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.words import Table, count, duration, estimate_facts, figure, share, with_interval
+
+# The latencies that a table has of a division.
+QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+# What replicas may share, from the closest on, and how a sentence says so.
+LEVELS = {"core": "its core", "l3": "its L3", "node": "its NUMA node", "socket": "its socket"}
+
+
+def division_words(division: Division) -> str:
+    """'4 × 2', replicas times cores; with several threads per core '4 × 2 (smt 2)'."""
+    point = division.point
+    return f"{point.replicas} × {point.cores}" + (f" (smt {point.smt})" if point.smt > 1 else "")
+
+
+def divisions_table(series: PackedSeries) -> Table:
+    """Every division: throughput, what lone replicas promised, what each keeps, latency, fairness and skew."""
+    rows = [
+        (
+            division_words(one),
+            with_interval(one.throughput, figure),
+            with_interval(one.promised if one.point.replicas > 1 else None, figure),
+            with_interval(one.interference, share),
+            *(_latency_cell(one, quantile) for quantile in QUANTILES.values()),
+            "-" if one.fairness is None else f"{one.fairness:.3f}",
+            "-" if one.slowest_over_fastest is None else f"{one.slowest_over_fastest:.3f}",
+            "-" if one.start_skew is None else share(one.start_skew),
+            "-" if not one.shares else _shared_levels(one.shares),
+            VERDICT_WORDS[one.summary.verdict],
+        )
+        for one in series.divisions
+    ]
+    headers = (
+        *("replicas × cores", ">items/s", ">promised", ">kept of a lone replica"),
+        *(f">{name}" for name in QUANTILES),
+        *(">fairness", ">slowest / fastest", ">start skew", "shared", "verdict"),
+    )
+    return Table(headers, rows)
+
+
+def _latency_cell(division: Division, quantile: float) -> str:
+    latency = division.latency(quantile)
+    return "-" if latency is None else duration(latency.value)
+
+
+def _shared_levels(shares: Sequence[Sharing]) -> str:
+    """The closest things that replicas have in common."""
+    names = [name for name in LEVELS if any(getattr(one, name) for one in shares)]
+    return ", ".join(names) or "nothing"
+
+
+def sharing_sentence(division: Division) -> str:
+    """What each replica of a pack shares with how many others."""
+    parts = []
+    for name, words in LEVELS.items():
+        counts = sorted({number for one in division.shares if (number := getattr(one, name)) is not None})
+        if counts and counts[-1] > 0:
+            others = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+            parts.append(f"{words} with {others} other{'' if others == '1' else 's'}")
+    every = f"{division_words(division)}: every replica shares"
+    return f"{every} {', '.join(parts)}" if parts else f"{every} no core, cache, node or socket with another"
+
+
+def choice_sentences(choice: Choice) -> list[str]:
+    """The recommendation, what lone replicas would have promised, and how replicas disturb each other."""
+    series, best = choice.series, choice.best
+    name, cores = series_words(series.settings), count(series.cores, "core")
+    limit = "" if choice.limit is None else f"{_quantile_words(choice.quantile)} within {duration(choice.limit)}"
+    if best is None:
+        return [f"{name}: no division of {cores} keeps {limit}; {_nearest(choice)}", *_others(choice)]
+    latency = best.latency(choice.quantile)
+    first = (
+        f"{name}: of {cores}{f' with {limit}' if limit else ''}, {division_words(best)} does most: "
+        f"{with_interval(best.throughput, figure)} items/s"
+        + (f", {_quantile_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
+        + (f"; not to be told from it: {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")
+    )
+    return [first, *_others(choice)]
+
+
+def _others(choice: Choice) -> list[str]:
+    """What lone replicas would have promised, and the coefficients."""
+    sentences = []
+    hoped = choice.promised
+    if hoped is not None and hoped.promised is not None and hoped.point.replicas > 1:
+        measured = f"{with_interval(hoped.throughput, figure)} items/s" if hoped.throughput else "nothing was"
+        same = "the same division" if hoped is choice.best else "another one"
+        sentences.append(
+            f"a lone replica times {hoped.point.replicas} would have promised {with_interval(hoped.promised, figure)} "
+            f"items/s of {division_words(hoped)}, {same}; {measured} measured there"
+        )
+    for smt, coefficient in choice.series.coefficients.items():
+        level = f" with {count(smt, 'thread')} per core" if len(choice.series.coefficients) > 1 else ""
+        sentences.append(
+            f"replicas do r X / (1 + s (r - 1)){level} with an interference s of "
+            f"{with_interval(coefficient, lambda value: f'{value:.4f}')}; `scaling capacity` counts replicas with it"
+        )
+    return sentences
+
+
+def _nearest(choice: Choice) -> str:
+    known = [(latency.value, one) for one in choice.series.filling if (latency := one.latency(choice.quantile))]
+    if not known:
+        return "nothing is known of any"
+    seconds, one = min(known, key=lambda pair: pair[0])
+    return f"the least is {duration(seconds)}, of {division_words(one)}"
+
+
+def _quantile_words(quantile: float) -> str:
+    return "the median step" if quantile == USUAL_QUANTILE else f"{100 * quantile:g} % of steps"
+
+
+@dataclass(frozen=True, slots=True)
+class PackSection:
+    """What a page says of the divisions of one workload."""
+
+    name: str
+    sentences: tuple[str, ...]
+    table: Table
+
+
+def pack_sections(packed: Iterable[PackedSeries]) -> list[PackSection]:
+    """A section for every workload that was measured in packs."""
+    return [
+        PackSection(series_words(one.settings), tuple(choice_sentences(choose(one))), divisions_table(one))
+        for one in packed
+    ]
+
+
+def packs_facts(choices: Iterable[Choice]) -> list[dict[str, Any]]:
+    """Every workload's divisions, the best of them and the coefficient, for JSON."""
+    return [
+        {
+            **point_settings(choice.series.settings),
+            "divided_cores": choice.series.cores,
+            "latency_limit": choice.limit,
+            "quantile": choice.quantile,
+            "best": None if choice.best is None else division_facts(choice.best),
+            "promised_best": None if choice.promised is None else division_facts(choice.promised),
+            "rivals": [division_words(one) for one in choice.rivals],
+            "coefficients": [
+                {"smt": smt, **estimate_facts(coefficient)} for smt, coefficient in choice.series.coefficients.items()
+            ],
+            "divisions": [division_facts(one) for one in choice.series.divisions],
+            "sentences": choice_sentences(choice),
+        }
+        for choice in choices
+    ]
+
+
+def division_facts(division: Division) -> dict[str, Any]:
+    """A division for JSON."""
+    point = division.point
+    return {
+        "replicas": point.replicas,
+        "cores": point.cores,
+        "smt": point.smt,
+        "launches": division.summary.launch_count,
+        "items_per_second": estimate_facts(division.throughput),
+        "promised_items_per_second": estimate_facts(division.promised),
+        "kept_of_a_lone_replica": estimate_facts(division.interference),
+        **{f"step_seconds_{name}": estimate_facts(division.latency(level)) for name, level in QUANTILES.items()},
+        "fairness": division.fairness,
+        "slowest_over_fastest": division.slowest_over_fastest,
+        "start_skew": division.start_skew,
+        "disjoint": division.disjoint,
+        "shares": [asdict(one) for one in division.shares],
+        "failures": list(division.summary.failures),
+        "verdict_code": division.summary.verdict,
+    }

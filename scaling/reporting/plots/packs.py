@@ -1,0 +1,109 @@
+"""Replicas and cores: throughput against latency for every division, beside what a lone replica would have promised."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.interference import Division, PackedSeries, packed_series
+from scaling.reporting.packs import division_words
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.layout import line_key, make_grid, mark_key, number_axis
+from scaling.reporting.plots.specification import distinct_names, upper_limit
+from scaling.reporting.plots.style import FAINT, SMALL_POINTS, colour, marker
+from scaling.results.evaluation import Evaluation
+
+# The farther end of a latency that is drawn.
+FAR = 0.99
+
+
+def packs(result: Evaluation) -> Drawing | NotDrawn:
+    """Draw a panel per workload that was measured in packs."""
+    series = [
+        one
+        for one in packed_series(point.summary for point in result.points)
+        if any(division.throughput and division.latency() for division in one.filling)
+    ]
+    if not series:
+        return NotDrawn("no workload was measured in packs; `scaling pack` makes them")
+    caption = (
+        "Throughput of all replicas together against the median latency of a step, for every division of the cores "
+        "into replicas × cores, with 95 % intervals; the grey line ends at the latency that 99 % of steps stay within. "
+        "Hollow is what a lone replica on as many cores promises, times their number: what lies between is what "
+        "replicas take from each other."
+    )
+    return Drawing(caption, _figure(series))
+
+
+def _figure(series: Sequence[PackedSeries]) -> Figure:
+    grid = make_grid(len(series), share_x=False, share_y=False, height=2.6)
+    names = distinct_names([one.settings for one in series])
+    for index, one in enumerate(series):
+        _draw(grid.axes[index], one)
+        grid.title(index, names[index])
+    grid.labels("latency of a step, ms", "throughput, items/s")
+    grid.legend(
+        [
+            mark_key("measured", colour(0), marker(0)),
+            mark_key("a lone replica times their number", colour(1), marker(1), hollow=True),
+            line_key("to 99 % of steps", FAINT),
+        ]
+    )
+    return grid.figure
+
+
+def _draw(axes: Axes, series: PackedSeries) -> None:
+    values: list[Estimate] = []
+    for division in series.filling:
+        rate, latency = division.throughput, division.latency()
+        if rate is None or latency is None:
+            continue
+        values.append(rate)
+        far = division.latency(FAR)
+        if far is not None:
+            axes.plot([1e3 * latency.value, 1e3 * far.value], [rate.value] * 2, color=FAINT, linewidth=1.0, zorder=1)
+        _mark(axes, latency, rate, 0, hollow=not division.summary.valid)
+        _promise(axes, division, values)
+        axes.annotate(
+            division_words(division),
+            (1e3 * latency.value, rate.value),
+            xytext=(5, 5),
+            textcoords="offset points",
+            fontsize=SMALL_POINTS,
+        )
+    axes.set_ylim(0.0, 1.05 * upper_limit([one.value for one in values], [one.high for one in values], 0.0))
+    axes.set_xlim(left=0.0)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    number_axis(axes)
+
+
+def _promise(axes: Axes, division: Division, values: list[Estimate]) -> None:
+    rate, latency = division.promised, division.promised_latency()
+    if division.point.replicas > 1 and rate is not None and latency is not None:
+        values.append(rate)
+        _mark(axes, latency, rate, 1, hollow=True)
+
+
+def _mark(axes: Axes, latency: Estimate, rate: Estimate, style: int, *, hollow: bool) -> None:
+    def ends(estimate: Estimate, unit: float) -> list[list[float]]:
+        low, high = estimate.low, estimate.high
+        value = estimate.value
+        return [
+            [unit * (value - (value if low is None else low))],
+            [unit * ((value if high is None else high) - value)],
+        ]
+
+    axes.errorbar(
+        [1e3 * latency.value],
+        [rate.value],
+        xerr=ends(latency, 1e3),
+        yerr=ends(rate, 1.0),
+        linestyle="none",
+        marker=marker(style),
+        color=colour(style),
+        markerfacecolor="none" if hollow else colour(style),
+        elinewidth=1.0,
+        zorder=3,
+    )

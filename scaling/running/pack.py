@@ -1,0 +1,236 @@
+"""A pack: the replicas of one run, each a pinned process of its own, with the interface of a single `Child`.
+
+They begin every turn at one moment, a little ahead of when they are asked to, by the clock that all processes of a
+machine share. Where one hangs, fails or dies, the run has failed for its reason, and the others are ended with it.
+"""
+
+import selectors
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import fsum
+from statistics import fmean
+from typing import Any
+
+from scaling.analysis.packs import ReplicaRun, merge
+from scaling.analysis.turns import WARMUP_ROUND
+from scaling.analysis.witness import Witness
+from scaling.machine.cpulist import format_list, parse_list
+from scaling.machine.placement import Sharing
+from scaling.results.rows import Outcome, Sections
+from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild
+from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode, encode
+
+# How far ahead of the request a turn begins: processes that were stopped wake up, and read what they are asked for.
+LEAD_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class PackSpec:
+    """A run of several replicas: how each is started, and what each shares with the others."""
+
+    replicas: tuple[ChildSpec, ...]
+    shares: tuple[Sharing, ...]
+
+    @property
+    def timeout_seconds(self) -> float:
+        """How long no replica may take to answer."""
+        return self.replicas[0].timeout_seconds
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """The CPUs of all replicas."""
+        return _union(replica.request.cpus for replica in self.replicas)
+
+
+class PackedChildren:
+    """The processes of a pack, from their start until they have been ended."""
+
+    def __init__(self, spec: PackSpec, start: StartChild) -> None:
+        self.spec = spec
+        self.children = [Child(replica, start) for replica in spec.replicas]
+        self._failed: Child | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes that could be started, each the leader of a group of its own."""
+        return [pid for child in self.children for pid in child.pids]
+
+    def next_message(self) -> bytes | None:
+        """Sleep until every replica has sent a line, and return one for all; None once one has ended or is late."""
+        lines: dict[Child, bytes] = {}
+
+        def is_settled() -> bool:
+            for child in self.children:
+                line = None if child in lines else child.take_message()
+                if line is not None:
+                    lines[child] = line
+            self._failed = self._failed or next((one for one in self.children if one.is_over), None)
+            return self._failed is not None or len(lines) == len(self.children)
+
+        self._sleep_until(is_settled, lambda: [child for child in self.children if child not in lines])
+        return None if self._failed else _common_message(list(lines.values()))
+
+    def wait(self) -> None:
+        """Sleep until all have ended, or the time of one is up."""
+
+        def running() -> list[Child]:
+            return [child for child in self.children if not child.is_over]
+
+        self._sleep_until(lambda: not running() or any(child.timed_out for child in self.children), running)
+
+    def _sleep_until(self, is_settled: Callable[[], bool], late: Callable[[], list[Child]]) -> None:
+        """Take in what replicas send until nothing more is waited for; past the deadline, the first of those that are
+        late has timed out."""
+        deadline = time.monotonic() + self.spec.timeout_seconds
+        with selectors.DefaultSelector() as selector:
+            for child in self.children:
+                if not child.is_over:
+                    selector.register(child, selectors.EVENT_READ, child)
+            while not is_settled():
+                seconds = min(child.seconds_to_sleep(deadline) for child in self.children)
+                events = selector.select(seconds)
+                for key, _ in events:
+                    sender: Child = key.data
+                    sender.read()
+                    if sender.is_over:
+                        selector.unregister(sender)
+                if not events and time.monotonic() >= deadline:
+                    late()[0].timed_out = True
+
+    def request(self, message: object) -> None:
+        """Send all of them a message; a turn begins for all at one moment."""
+        if isinstance(message, TurnRequest):
+            message = replace(message, start_at=time.monotonic() + LEAD_SECONDS)
+        for child in self.children:
+            child.request(message)
+
+    def close_control(self) -> None:
+        """Say that nothing more will be requested."""
+        for child in self.children:
+            child.close_control()
+
+    def end(self) -> None:
+        """Kill what is left of all of them."""
+        for child in self.children:
+            child.end()
+
+    def result(self, parent_cpu: float) -> LaunchResult:
+        """What came of the run, once all have been ended: that of the replica that failed, or of all together."""
+        failed = self._failed or next((child for child in self.children if child.timed_out), None)
+        if failed is not None:
+            return self._failure(failed, failed.result(parent_cpu))
+        results = [child.result(parent_cpu) for child in self.children]
+        for child, result in zip(self.children, results, strict=True):
+            if result.outcome.status != "ok":
+                return self._failure(child, result)
+        return _merge(self.spec, results)
+
+    def _failure(self, child: Child, result: LaunchResult) -> LaunchResult:
+        """The result of the replica that failed, which is named."""
+        outcome, number = result.outcome, self.children.index(child) + 1
+        reason = (
+            f"replica {number} of {len(self.children)}, on CPUs {child.spec.request.cpus}: "
+            f"{outcome.reason or 'it ended before the others'}; the others were ended"
+        )
+        status = "failed" if outcome.status == "ok" else outcome.status
+        failed = Outcome(
+            status,
+            reason,
+            sections=Sections(wall=outcome.sections.wall),
+            stdout_tail=outcome.stdout_tail,
+            stderr_tail=outcome.stderr_tail,
+        )
+        return LaunchResult(failed, Witness(parent_cpu_seconds=result.witness.parent_cpu_seconds), {})
+
+
+def open_child(spec: ChildSpec | PackSpec, start: StartChild) -> Child | PackedChildren:
+    """Start the process of a run, or those of a pack."""
+    return PackedChildren(spec, start) if isinstance(spec, PackSpec) else Child(spec, start)
+
+
+def _common_message(lines: Sequence[bytes]) -> bytes:
+    """One line for those of all replicas: a turn was quiet where it was for all."""
+    with suppress(MessageError):
+        done = [decode(line, TurnDone) for line in lines]
+        return encode(TurnDone(done[0].round, all(one.quiet for one in done))).encode()
+    return lines[0]
+
+
+def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
+    """The results of all replicas as that of one run."""
+    outcomes = [result.outcome for result in results]
+    merged = merge(
+        [
+            ReplicaRun(
+                cpus=replica.request.cpus,
+                allowed=result.witness.cpus_at_end,
+                cpus_visited=result.witness.cpus_visited,
+                shares=shares,
+                items_per_step=result.outcome.items_per_step or 1,
+                step_seconds=result.outcome.step_seconds,
+                turns=result.outcome.turns,
+                spans=result.spans,
+            )
+            for replica, shares, result in zip(spec.replicas, spec.shares, results, strict=True)
+        ]
+    )
+    first = outcomes[0]
+    counted = [turn for turn in merged.turns if turn.round != WARMUP_ROUND]
+    sections = [outcome.sections for outcome in outcomes]
+    outcome = replace(
+        first,
+        step_seconds=merged.step_seconds,
+        turns=merged.turns,
+        warmup_steps=sum(turn.steps for turn in merged.turns if turn.round == WARMUP_ROUND),
+        cautions=tuple(dict.fromkeys(caution for one in outcomes for caution in one.cautions)),
+        pack=merged.pack,
+        sections=Sections(
+            **{name: _known(max, [getattr(one, name) for one in sections]) for name in Sections.__dataclass_fields__}
+        ),
+    )
+    outcome = replace(outcome, sections=replace(outcome.sections, run=fsum(turn.seconds for turn in counted)))
+    if not any(turn.seconds > 0 for turn in counted):
+        outcome = Outcome("failed", "its replicas never ran at the same time", sections=outcome.sections)
+    witness = _merge_witnesses([result.witness for result in results], [one.request.cpus for one in spec.replicas])
+    return LaunchResult(outcome, witness, results[0].versions)
+
+
+# How the witnesses of replicas become one; whatever is not named here is summed.
+_ONE_FOR_ALL = ("intra_pool", "inter_pool", "pipeline_pool", "parent_cpu_seconds")
+_OF_THE_MACHINE = ("elsewhere_busy_seconds", "pressure_seconds", "temperature_celsius", "energy_joules")
+_LARGEST = ("mapped_file_bytes", *_OF_THE_MACHINE)
+
+
+def _merge_witnesses(witnesses: Sequence[Witness], masks: Sequence[str]) -> Witness:
+    """What was seen of all replicas, as of one run."""
+    merged: dict[str, Any] = {}
+    for name in Witness.__dataclass_fields__:
+        values = [getattr(witness, name) for witness in witnesses]
+        if name in ("cpus_at_start", "cpus_at_end"):
+            merged[name] = _all_masks(values, masks)
+        elif name == "cpus_visited":
+            merged[name] = _known(lambda texts: format_list(_union(texts)), values)
+        elif name == "memory_policy":
+            merged[name] = _known(lambda texts: ", ".join(dict.fromkeys(texts)), values)
+        elif name in _ONE_FOR_ALL:
+            merged[name] = values[0]
+        else:
+            merged[name] = _known(max if name in _LARGEST else fmean if name == "mhz" else sum, values)
+    return Witness(**merged)
+
+
+def _all_masks(masks: Sequence[str | None], wanted: Sequence[str]) -> str | None:
+    """The CPUs of all replicas; where one has others than it was given, those, so that it shows."""
+    wrong = [mask for mask, own in zip(masks, wanted, strict=True) if mask is not None and mask != own]
+    return wrong[0] if wrong else _known(lambda texts: format_list(_union(texts)), masks)
+
+
+def _union(texts: Iterable[str]) -> frozenset[int]:
+    return frozenset().union(*map(parse_list, texts))
+
+
+def _known(function: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
+    """A function of values, None where one of them is not known."""
+    return None if any(value is None for value in values) else function(list(values))

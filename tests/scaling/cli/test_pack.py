@@ -1,0 +1,65 @@
+"""`scaling pack` on two cores: rows, the recommendation, resuming, and what is refused."""
+
+import json
+from collections import Counter
+
+import pytest
+from pydantic import TypeAdapter
+
+from scaling.machine.sysfs import read_topology
+from scaling.reporting.schemas import OUTPUTS
+from scaling.results.store import read_rows
+from tests.conftest import need
+from tests.scaling.cli.scaling import complaint, scaling
+
+PROGRAM = ("--", "sh", "-c", "sleep 0.05")
+FEW = ("--cores", "2", "--launches", "3", "--no-report")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    need(len(read_topology().cores) > 1, "two cores")
+    return tmp_path / "packs"
+
+
+def divisions(folder) -> Counter:
+    return Counter((row.run.point.replicas, row.run.point.cores) for row in read_rows(folder))
+
+
+def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made_again(folder):
+    done = scaling("pack", *FEW, "-o", folder, "--json", *PROGRAM)
+    assert done.returncode == 0, done.stderr
+    assert divisions(folder) == {(1, 1): 3, (1, 2): 3, (2, 1): 3}
+    facts = json.loads(done.stdout)
+    TypeAdapter(OUTPUTS["pack"]).validate_python(facts)
+    (packs,) = facts["packs"]
+    assert (packs["divided_cores"], packs["best"]["replicas"]) == (2, 2)
+    pack = packs["divisions"][-1]
+    assert pack["disjoint"]
+    assert 0.5 < pack["kept_of_a_lone_replica"]["value"] < 2
+
+    # What was lost of a cohort is measured again, beside one core.
+    rows = folder / "rows.jsonl"
+    lines = rows.read_text().splitlines(keepends=True)
+    rows.write_text("".join(line for line in lines if json.loads(line)["run"]["replicas"] == 1))
+    again = scaling("pack", *FEW, "-o", folder, "--latency", "0.001", *PROGRAM)
+    assert again.returncode == 1
+    assert "no division of 2 cores keeps the median step within 1 ms" in again.stdout
+    assert divisions(folder)[2, 1] == 3
+
+    table = scaling("show", folder).stdout
+    assert table.splitlines()[0].split()[:2] == ["workload", "replicas"]
+    exported = scaling("export", folder, "--format", "csv", "-o", folder / "rows.csv")
+    assert exported.returncode == 0
+    assert scaling("show", folder / "rows.csv").stdout == table
+
+
+def test_what_is_neither_a_workload_nor_a_program_is_refused():
+    assert "'autoencc' is neither a workload nor a program" in complaint(scaling("pack", "autoencc"))
+    assert "unknown option 'speed'" in complaint(scaling("pack", "calibrated", "speed=3"))
+    assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
+
+
+def test_a_workload_takes_its_options_as_words_of_their_own(folder):
+    plan = scaling("pack", "calibrated", "serial=0", "--cores", "2", "--launches", "1", "--dry-run").stdout
+    assert "calibrated serial=0 train, 2 replicas of 1 core, compact" in plan

@@ -1,0 +1,67 @@
+"""Packs in words: what each division does, which is best, and what a lone replica would have promised."""
+
+import pytest
+from pydantic import TypeAdapter
+
+from benchmarks.shared.packs import PackedMachine, pack_study
+from scaling.analysis.interference import PackedSeries, choose, packed_series
+from scaling.analysis.summary import summarize
+from scaling.reporting.packs import choice_sentences, divisions_table, pack_sections, packs_facts, sharing_sentence
+from scaling.reporting.schemas import OUTPUTS
+from scaling.reporting.words import SCHEMA, json_text
+from scaling.results.rows import launch_of
+
+
+@pytest.fixture(scope="module")
+def series() -> PackedSeries:
+    pretend = PackedMachine(interference=0.1, noise=0.001, drift=0.001)
+    (one,) = packed_series(summarize(map(launch_of, pretend.rows(pack_study(launches="4")))))
+    return one
+
+
+def test_the_table_has_every_division(series):
+    table = divisions_table(series)
+    cells = [dict(zip(table.headers, row, strict=True)) for row in table.rows]
+    assert [row["replicas × cores"] for row in cells] == ["1 × 1", "1 × 2", "1 × 4", "1 × 8", "2 × 4", "4 × 2", "8 × 1"]
+    last = cells[-1]
+    assert last[">items/s"].startswith("47")
+    assert last[">promised"].startswith("80")
+    assert last[">kept of a lone replica"].startswith("58.8 %")
+    assert last[">start skew"] == "0.0 %"
+    assert (last["shared"], last["verdict"]) == ("l3, node, socket", "ok")
+    assert (cells[0][">promised"], cells[0]["shared"]) == ("-", "-")
+
+
+def test_the_recommendation_says_what_a_lone_replica_would_have_promised(series):
+    first, promised, interference = choice_sentences(choose(series, 0.06))
+    assert first.startswith("calibrated train: of 8 cores with the median step within 60 ms, 2 × 4 does most: ")
+    assert promised.startswith("a lone replica times 4 would have promised 72")
+    assert "of 4 × 2, another one; 55" in promised
+    assert "an interference s of 0.1" in interference
+
+
+def test_where_no_division_keeps_a_limit_the_nearest_is_named(series):
+    first, *_ = choice_sentences(choose(series, 0.001, 0.99))
+    assert first.startswith("calibrated train: no division of 8 cores keeps 99 % of steps within 1 ms; the least is ")
+    assert first.endswith(", of 1 × 8")
+
+
+def test_what_replicas_share_is_said(series):
+    sentences = [sharing_sentence(one) for one in series.filling[1:]]
+    assert sentences[0] == (
+        "2 × 4: every replica shares its L3 with 1 other, its NUMA node with 1 other, its socket with 1 other"
+    )
+    assert "its L3 with 7 others" in sentences[-1]
+
+
+def test_facts_are_of_the_schema(series):
+    facts = {"schema": SCHEMA, "packs": packs_facts([choose(series), choose(series, 0.001)])}
+    TypeAdapter(OUTPUTS["pack"]).validate_json(json_text(facts), strict=True)
+    assert facts["packs"][0]["best"]["replicas"] in (2, 4)
+    assert facts["packs"][1]["best"] is None
+
+
+def test_a_page_has_a_section_for_every_workload(series):
+    (section,) = pack_sections([series])
+    assert section.name == "calibrated train"
+    assert len(section.table.rows) == 7

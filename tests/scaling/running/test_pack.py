@@ -1,0 +1,169 @@
+"""Packs: replicas that run at once on cores of their own, and are one run: one row, one reason where one goes wrong."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.shared.machines import study
+from scaling.analysis import rules
+from scaling.analysis.turns import WARMUP_ROUND
+from scaling.machine.cpulist import parse_list
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.results.rows import Row, launch_of, row_from_any_json, row_from_json, row_to_json
+from scaling.running import cohort, processes
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import Cohort, plan
+from tests.conftest import need
+from tests.scaling.running.test_launcher import small_memory_group
+
+__all__ = ["small_memory_group"]  # a fixture
+
+FAULTY = Path(__file__).with_name("faulty.py")
+REPOSITORY = Path(__file__).parents[3]
+ROUNDS = 3
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left_behind(monkeypatch) -> Iterator[None]:
+    need(len(read_topology().cores) > 1, "two cores")
+    monkeypatch.setattr(cohort, "SETTLE_SECONDS", 0.01)
+    before = processes.children()
+    yield
+    assert processes.children() == before
+
+
+def rows_of(workload: str, *, alone: bool = False, **keys: object) -> list[Row]:
+    """The rows of one replica and of two at once, each on one core, that take turns; of the pack `alone`."""
+    topology = read_topology()
+    settings = {"rounds": ROUNDS, "turn_seconds": 0.1, "max_seconds": 0.3, "timeout_seconds": 60, "launches": 1, **keys}
+    toml = f"workloads = {json.dumps([workload])}\ncores = 1\nreplicas = 2\nsize = 'small'"
+    question = study(toml, **{key: str(value) for key, value in settings.items()})
+    lone, pack = sorted(plan(question, topology).runs, key=lambda run: run.point.replicas)[-2:]
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        runs = [pack] if alone else [replace(run, cohort=Cohort("c", 2)) for run in (lone, pack)]
+        return list(engine.execute(runs))
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_replicas_run_at_once_on_cores_of_their_own_and_are_one_row(start):
+    lone, row = rows_of("calibrated serial=0", start=start)
+    assert [lone.outcome.status, row.outcome.status] == ["ok", "ok"]
+    assert (lone.run.point.replicas, lone.outcome.pack) == (1, None)
+    pack = row.outcome.pack
+    assert (row.run.point.replicas, row.run.point.cores, len(pack.replicas)) == (2, 1, 2)
+    assert pack.disjoint
+    masks = [parse_list(replica.cpus) for replica in pack.replicas]
+    assert [parse_list(replica.cpus_visited) for replica in pack.replicas] == masks
+    assert [set(mask) for mask in masks] == [{cpu} for cpu in row.run.flat_cpus]
+    assert row.witness.cpus_at_start == row.witness.cpus_at_end
+    assert [turn.round for turn in row.outcome.turns] == list(range(ROUNDS + 1))
+    counted = [turn for turn in row.outcome.turns if turn.round != WARMUP_ROUND]
+    assert [turn.seconds for turn in counted] == list(pack.windows)
+    # On a busy machine a replica may be so late that a turn has no window.
+    assert all((turn.steps > 0) == (turn.seconds > 0) for turn in counted)
+    assert all(len(replica.rates) == ROUNDS and max(replica.rates) > 0 for replica in pack.replicas)
+    assert pack.items_per_second == pytest.approx(sum(replica.items_per_second for replica in pack.replicas))
+    assert 0.5 <= pack.fairness <= 1
+    assert 0 <= pack.start_skew <= pack.worst_start_skew
+    # Both CPUs are those of the pack: what one replica does is no load beside the other.
+    assert row.witness.elsewhere_busy_seconds < row.witness.cpu_seconds
+    # It is stored and read back by either reader.
+    line = row_to_json(row)
+    assert row_from_json(line) == row_from_any_json(line) == row
+    rates = zip(range(1, ROUNDS + 1), pack.rates, strict=True)
+    assert launch_of(row).rates == tuple((number, rate) for number, rate in rates if rate)
+
+
+def test_a_pack_that_runs_apart_takes_its_turns_alone():
+    (row,) = rows_of(f"{FAULTY}:brief", alone=True, design="apart")
+    assert (row.outcome.status, row.run.cohort) == ("ok", None)
+    assert [turn.round for turn in row.outcome.turns] == list(range(ROUNDS + 1))
+    assert row.outcome.pack.disjoint
+
+
+def test_replicas_of_a_program_are_executed_at_once(tmp_path):
+    log = tmp_path / "log"
+    (row,) = rows_of(f"command: sh -c 'echo {{cpus}} >> {log}; sleep 0.3'", alone=True)
+    assert row.outcome.status == "ok"
+    assert sorted(log.read_text().split()) == sorted(replica.cpus for replica in row.outcome.pack.replicas)
+    assert row.outcome.pack.items_per_second > 1.2 * 1 / 0.3
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("raises", "failed", "ZeroDivisionError: division by zero"),
+        ("hangs", "timeout", "no answer within 3 s, so it was ended"),
+        ("dies", "failed", "killed by signal 9 (SIGKILL)"),
+    ],
+)
+def test_where_one_replica_goes_wrong_its_sisters_are_ended_and_there_is_one_row_with_one_reason(
+    how, status, reason, tmp_path
+):
+    (row,) = rows_of(f"{FAULTY}:one_fails folder={tmp_path} how={how}", alone=True, timeout_seconds=3)
+    assert row.outcome.status == status
+    assert row.outcome.reason.startswith(("replica 1 of 2, on CPUs ", "replica 2 of 2, on CPUs "))
+    assert reason in row.outcome.reason
+    assert row.outcome.reason.endswith("; the others were ended")
+    assert (row.outcome.pack, row.outcome.step_seconds) == (None, ())
+
+
+def test_a_replica_that_is_killed_for_want_of_memory_is_named(small_memory_group, tmp_path):
+    (row,) = rows_of(f"{FAULTY}:one_eats_memory folder={tmp_path} group={small_memory_group}", alone=True)
+    assert row.outcome.status == "failed"
+    assert "killed by signal 9 (SIGKILL): the machine or its control group ran out of memory" in row.outcome.reason
+
+
+def test_where_a_pack_fails_the_lone_replica_goes_on(tmp_path):
+    lone, row = rows_of(f"{FAULTY}:one_of_two_fails folder={tmp_path}")
+    assert (lone.outcome.status, row.outcome.status) == ("ok", "failed")
+    assert len(lone.outcome.turns) == ROUNDS + 1
+
+
+def test_a_pack_that_does_not_fit_into_memory_is_not_started(monkeypatch):
+    monkeypatch.setattr(cohort, "_own_bytes", lambda pid: 600 * 2**20)
+    monkeypatch.setattr(cohort, "_free_bytes", lambda: 1000 * 2**20)
+    lone, row = rows_of(f"{FAULTY}:brief")
+    assert lone.outcome.status == "ok"
+    assert row.outcome.reason == (
+        "could not be started: 2 replicas need about 1200 MiB, since one had 600 MiB of its own, and 1000 MiB are "
+        "free; give fewer replicas"
+    )
+
+
+def test_a_replica_that_leaves_its_cpus_is_seen():
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    (row,) = rows_of(f"{FAULTY}:unpins_itself", alone=True)
+    assert row.outcome.status == "ok"
+    assert not row.outcome.pack.disjoint
+    assert rules.MASK in {doubt.rule for doubt in launch_of(row).doubts}
+
+
+SWEEP = """
+import sys
+from tests.scaling.running import test_pack
+test_pack.rows_of(sys.argv[1], alone=True)
+"""
+
+
+def test_no_replica_outlives_a_sweep_that_was_killed(tmp_path):
+    fifo, spared = tmp_path / "fifo", processes.children()
+    os.mkfifo(fifo)
+    sweep = subprocess.Popen([sys.executable, "-c", SWEEP, f"{FAULTY}:tells_and_hangs fifo={fifo}"], cwd=REPOSITORY)
+    replicas: list[int] = []
+    while len(replicas) < 2:
+        replicas += map(int, fifo.read_text().split())
+    ended = [os.pidfd_open(pid) for pid in replicas]
+    sweep.kill()
+    sweep.wait()
+    for fd in ended:
+        assert select.select([fd], [], [], 30)[0]
+        os.close(fd)
+    processes.end_children(spared)  # orphans that became ours, for us to wait for
