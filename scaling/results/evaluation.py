@@ -39,7 +39,7 @@ from scaling.study.planning import Point
 FEW = (1, 2)
 
 # So many series are fitted by several processes.
-MANY_SERIES = 16
+MANY_SERIES = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ __all__ = [
 # A series has a panel in each of half a dozen figures. Of more series than this a page has several figures of a kind,
 # and of more than so many times as many it leaves some out: it would take minutes to draw and to open.
 MOST_SERIES, MOST_PARTS = 40, 5
-# Of very many rows it fits and draws so many series: its planner has room for no more where each has a hundred sizes.
-MOST_SERIES_OF_MANY_ROWS = 20
+# Of very many rows it fits and draws so many series, each of which takes seconds.
+MOST_SERIES_OF_MANY_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
