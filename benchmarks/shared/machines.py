@@ -63,7 +63,7 @@ def launch_chance(run: Run, seed: object = "") -> random.Random:
 
 def old_settings(run: Run) -> str:
     """The key of a run without the settings that points have learnt to have, as long as they are the usual ones."""
-    return str(run.key).replace(", data='fixed', pipeline_threads=None", "").replace(", replicas=1", "")
+    return str(run.key).replace(", data='fixed', pipeline_threads=None", "").replace(", replicas=1, beside=None", "")
 
 
 class AmdahlMachine:

@@ -28,7 +28,8 @@ def pack_study(toml: str = "", cores: int = 8, **keys: str) -> Study:
 
 @dataclass(frozen=True, slots=True)
 class PackedMachine:
-    """Runs nothing: a replica takes as long as Amdahl's law says, times 1 + s (r - 1) beside others.
+    """Runs nothing: a replica takes as long as Amdahl's law says, times 1 + s (r - 1) beside others, 2 s for another
+    workload.
 
     Rounds are slow or fast for all processes of a cohort alike (`drift`), and every turn by itself (`noise`).
     """
@@ -57,7 +58,7 @@ class PackedMachine:
         if run.point.replicas == 1:
             facts: dict[str, Any] = {"step_seconds": tuple(own[0].step_seconds), "turns": tuple(own[0].turns)}
         else:
-            merged = merge(own)
+            merged = merge(own, run.point.measured_replicas)
             facts = {"step_seconds": merged.step_seconds, "turns": merged.turns, "pack": merged.pack}
         seconds = sum(turn.seconds for turn in own[0].turns)
         in_cohort = replace(run, cohort=Cohort(f"launch {run.launch}", 2))
@@ -79,4 +80,4 @@ class PackedMachine:
 
     def _seconds(self, point: Point) -> float:
         alone = 0.1 * float(relative_time(point.cores, self.serial))
-        return alone * (1 + self.interference * (point.replicas - 1))
+        return alone * (1 + self.interference * (point.replicas - 1) * (2 if point.beside else 1))

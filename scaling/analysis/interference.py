@@ -167,11 +167,42 @@ def packed_series(summaries: Iterable[Summary]) -> list[PackedSeries]:
     """The divisions of every workload that was measured in packs."""
     by_settings: dict[Point, list[Summary]] = {}
     for summary in summaries:
-        if summary.point.quota is None:
+        if summary.point.quota is None and summary.point.beside is None:
             by_settings.setdefault(replace(summary.point.baseline, smt=1), []).append(summary)
     return [
         _series(settings, own) for settings, own in by_settings.items() if any(one.point.replicas > 1 for one in own)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """A workload beside another, or itself, on as many cores each: how many times as long it takes for the same work.
+
+    None where the lone one was not measured with it.
+    """
+
+    summary: Summary
+    beside: str
+    factor: Estimate | None
+
+    @property
+    def workload(self) -> str:
+        """The workload that was measured."""
+        return self.summary.point.workload
+
+
+def slowdowns(summaries: Iterable[Summary]) -> list[Slowdown]:
+    """Every workload of mixed packs beside each of them, itself included."""
+    by_point = {summary.point: summary for summary in summaries}
+    mixed = {point.lone for point in by_point if point.beside is not None}
+    found = []
+    for point, summary in by_point.items():
+        if point.replicas == 2 and point.lone in mixed:
+            lone = by_point.get(point.lone)
+            kept = list(launch_interference(summary, lone).values()) if lone else []
+            factor = estimates.mean([1.0 / ratio for ratio in kept]) if kept else None
+            found.append(Slowdown(summary, point.beside or point.workload, factor))
+    return found
 
 
 def choose(series: PackedSeries, limit: float | None = None, quantile: float = USUAL_QUANTILE) -> Choice:
@@ -248,7 +279,7 @@ def launch_interference(pack: Summary, lone: Summary) -> dict[str, float]:
 def _ratio(pack: Launch, lone: Launch) -> float | None:
     """The median ratio within rounds, in which both were quiet if there are such; of launches without common rounds,
     that of what they did in all."""
-    replicas = pack.point.replicas
+    replicas = pack.point.measured_replicas
     together, alone = dict(pack.rates), dict(lone.rates)
     common = [number for number in together if alone.get(number)]
     quiet = {turn.round for turn in pack.turns if turn.quiet} & {turn.round for turn in lone.turns if turn.quiet}

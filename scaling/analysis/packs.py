@@ -58,10 +58,9 @@ class Pack:
     worst_start_skew: float
     disjoint: bool
 
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The throughput of all replicas together, turn by turn."""
-        return tuple(fsum(turn) for turn in zip(*(replica.rates for replica in self.replicas), strict=True))
+    def rates_of(self, measured: int) -> tuple[float, ...]:
+        """The throughput of the first so many replicas together, turn by turn."""
+        return tuple(fsum(turn) for turn in zip(*(one.rates for one in self.replicas[:measured]), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +126,8 @@ class _ReplicaTurn:
     share: float
 
 
-def merge(runs: Sequence[ReplicaRun]) -> Merged:
-    """What replicas measured at the same time, as one run."""
+def merge(runs: Sequence[ReplicaRun], measured: int | None = None) -> Merged:
+    """What replicas measured at the same time, as one run, with the steps of the first so many or of all."""
     by_replica = [list(_settled_steps(run)) for run in runs]
     turns: list[Turn] = []
     steps: list[float] = []
@@ -143,14 +142,14 @@ def merge(runs: Sequence[ReplicaRun]) -> Merged:
             _replica_turn(run, number, own, window, min(span.began for span in spans))
             for run, own in zip(runs, of_turn, strict=True)
         ]
-        kept = _sample([step for one in replicas for step in one.counted], len(replicas))
+        kept = _sample([step for one in replicas[:measured] for step in one.counted], len(replicas[:measured]))
         steps += kept
         turns.append(_turn_of_pack(replicas, seconds, len(kept)))
         if turns[-1].round != WARMUP_ROUND:
             parts.append(replicas)
             windows.append(seconds)
             skews.append(max(one.late for one in replicas) / seconds if seconds > 0 else 1.0)
-    return Merged(tuple(steps), tuple(turns), _pack(runs, parts, windows, skews))
+    return Merged(tuple(steps), tuple(turns), _pack(runs, parts, windows, skews, measured))
 
 
 def _sample(steps: Sequence[float], replicas: int) -> Sequence[float]:
@@ -212,9 +211,10 @@ def _pack(
     parts: Sequence[Sequence[_ReplicaTurn]],
     windows: Sequence[float],
     skews: Sequence[float],
+    measured: int | None,
 ) -> Pack:
     replicas = [_replica(run, [turn[index] for turn in parts], windows) for index, run in enumerate(runs)]
-    rates = [replica.items_per_second for replica in replicas]
+    rates = [replica.items_per_second for replica in replicas[:measured]]
     return Pack(
         replicas=tuple(replicas),
         windows=tuple(windows),

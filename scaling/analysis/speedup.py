@@ -181,7 +181,7 @@ def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
 
 def _times(point: Point) -> int:
     """How many times the items of one core a point handles in a step of each of its replicas."""
-    return point.replicas * (point.cores if point.scale == "weak" else 1)
+    return point.measured_replicas * (point.cores if point.scale == "weak" else 1)
 
 
 def ratio(above: Summary, below: Summary) -> Estimate:

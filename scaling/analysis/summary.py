@@ -556,6 +556,7 @@ def table_order(point: Point) -> tuple[object, ...]:
         point.memory,
         point.data,
         *numbers_first(point.pipeline_threads or 0),
+        point.beside or "",
     )
     return (*series, point.replicas, *rest, point.cores)
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scaling.analysis.interference import USUAL_QUANTILE, Choice, choose, packed_series
+from scaling.analysis.interference import USUAL_QUANTILE, Choice, Slowdown, choose, packed_series, slowdowns
 from scaling.api.measuring import Job, Monitor, carry_out_job, prepare
 from scaling.api.results import Results
 from scaling.errors import FitError, PlacementError, StoreError, StudyError
 from scaling.machine.placement import Request, usable_cores
 from scaling.machine.sysfs import read_topology
-from scaling.reporting.packs import choice_sentences
+from scaling.reporting.packs import choice_sentences, slowdown_sentences
 from scaling.study.programs import Program
 from scaling.study.spec import Study
 
@@ -21,10 +21,14 @@ QUESTION = "Is it better to run one replica on all cores, or several on a part o
 
 @dataclass(frozen=True, slots=True)
 class Packs(Sequence[Choice]):
-    """The best division of every workload that a results folder has packs of; `results` has all that was measured."""
+    """The best division of every workload that a results folder has packs of; `results` has all that was measured.
+
+    `slowdowns` are those of mixed packs: every workload beside each.
+    """
 
     results: Results
     choices: tuple[Choice, ...]
+    slowdowns: tuple[Slowdown, ...] = ()
 
     def __getitem__(self, index: int) -> Choice:  # type: ignore[override]
         return self.choices[index]
@@ -33,7 +37,8 @@ class Packs(Sequence[Choice]):
         return len(self.choices)
 
     def __str__(self) -> str:
-        return "\n".join(sentence for choice in self.choices for sentence in choice_sentences(choice))
+        chosen = [sentence for choice in self.choices for sentence in choice_sentences(choice)]
+        return "\n".join(slowdown_sentences(self.slowdowns) or chosen)
 
 
 def pack(
@@ -47,6 +52,8 @@ def pack(
     **settings: Any,
 ) -> Packs:
     """Measure every division of so many cores, all if left out, among replicas of a workload, and choose the best.
+
+    Of several workloads each is measured beside each, on half of the cores.
 
     `latency` is the most seconds that a step may take at this quantile. `settings` are further keys of the study.
     """
@@ -66,20 +73,22 @@ def prepare_packs(
     """The study of packs, checked and planned for this machine."""
     programs = tuple(one for one in workloads if isinstance(one, Program))
     named = tuple(one for one in workloads if isinstance(one, str))
+    names = [one.name if isinstance(one, Program) else one for one in workloads]
     keys: dict[str, Any] = {
-        "name": folder_name([one.name if isinstance(one, Program) else one for one in workloads]),
+        "name": folder_name(names),
         "question": QUESTION,
         "workloads": named,
         "programs": programs,
-        "replicas": "fill",
+        **({"replicas": "fill"} if len(workloads) == 1 else {"beside": names}),
         **settings,
     }
     most = _usable(Study(**keys)) if cores is None else cores
-    if most < 1:
-        raise StudyError(f"cores is {most}, and packs divide at least one core; give a number from 1")
-    return prepare(
-        Study(**{**keys, "cores": divisors(most)}), None if folder is None else Path(folder), (), budget, full
-    )
+    least = min(2, len(workloads))
+    if most < least:
+        raise StudyError(f"cores is {most}, and packs of these divide at least {least}; give a number from {least}")
+    counts = divisors(most) if len(workloads) == 1 else [most // 2]
+    where = None if folder is None else Path(folder)
+    return prepare(Study(**{**keys, "cores": counts}), where, (), budget, full)
 
 
 def check_limit(latency: float | None, quantile: float) -> None:
@@ -94,9 +103,10 @@ def choose_packs(results: Results, latency: float | None = None, quantile: float
     """The best division of every workload under a latency limit, from results that have packs."""
     check_limit(latency, quantile)
     series = [one for source in results.sources for one in packed_series(source.summaries)]
+    mixed = [one for source in results.sources for one in slowdowns(source.summaries)]
     if not series:
         raise StoreError(f"{results.path} has no packs; measure some with `scaling pack`")
-    return Packs(results, tuple(choose(one, latency, quantile) for one in series))
+    return Packs(results, tuple(choose(one, latency, quantile) for one in series), tuple(mixed))
 
 
 def divisors(cores: int) -> list[int]:

@@ -15,7 +15,15 @@ from scaling.cli.printing import print_json, print_lines, print_note, print_note
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import print_plan, report_note
 from scaling.errors import StudyError
-from scaling.reporting.packs import choice_sentences, divisions_table, packs_facts, sharing_sentence
+from scaling.reporting.packs import (
+    choice_sentences,
+    divisions_table,
+    packs_facts,
+    sharing_sentence,
+    slowdown_facts,
+    slowdown_sentences,
+    slowdown_table,
+)
 from scaling.reporting.points import series_words
 from scaling.study.catalogue import read_catalogue
 from scaling.study.programs import Program
@@ -26,7 +34,7 @@ def pack(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORKLOAD | -- PROGRAM [ARG]...",
+            metavar="WORKLOAD... | -- PROGRAM [ARG]...",
             help="What to run replicas of; a program as one would start it, with {threads} where it is told how many.",
             show_default=False,
         ),
@@ -59,8 +67,8 @@ def pack(
 ) -> None:
     """Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.
 
-    Every division is held against a lone replica on as many cores, which takes turns with it. The status is 1 where no
-    division keeps --latency.
+    Of several workloads each is measured beside each, on half of the cores. A lone replica on as many cores takes turns
+    with every pack. The status is 1 where no division keeps --latency.
 
     Example: scaling pack autoenc --latency 0.05
     """
@@ -74,13 +82,16 @@ def pack(
     results = carry_out_job(job, retry_failed, not no_wait, Progress())
     packs = choose_packs(results, latency, quantile)
     if as_json:
-        print_json({"packs": packs_facts(packs)})
+        print_json({"packs": packs_facts(packs), "slowdowns": slowdown_facts(packs.slowdowns)})
+    elif packs.slowdowns:
+        print_table(slowdown_table(packs.slowdowns))
+        print_lines("", *slowdown_sentences(packs.slowdowns))
     else:
         print_packs(packs)
     print_note(f"results are in {results.path}")
     if not no_report:
         print_note(report_note(results))
-    if any(choice.best is None for choice in packs):
+    if not packs.slowdowns and any(choice.best is None for choice in packs):
         raise typer.Exit(1)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scaling.analysis.interference import USUAL_QUANTILE, Choice, Division, PackedSeries, choose
+from scaling.analysis.interference import USUAL_QUANTILE, Choice, Division, PackedSeries, Slowdown, choose
 from scaling.machine.placement import Sharing
 from scaling.reporting.points import point_settings, series_words
 from scaling.reporting.verdicts import VERDICT_WORDS
@@ -133,6 +133,43 @@ def pack_sections(packed: Iterable[PackedSeries]) -> list[PackSection]:
     return [
         PackSection(series_words(one.settings), tuple(choice_sentences(choose(one))), divisions_table(one))
         for one in packed
+    ]
+
+
+def slowdown_table(found: Sequence[Slowdown]) -> Table:
+    """How many times as long each workload takes beside each, for the same work."""
+    names = list(dict.fromkeys(one.workload for one in found))
+    factors = {(one.workload, one.beside): one.factor for one in found}
+    rows = [
+        (name, *(with_interval(factors.get((name, other)), lambda ratio: f"{ratio:.3f}") for other in names))
+        for name in names
+    ]
+    return Table(("slowdown of", *(f">beside {name}" for name in names)), rows)
+
+
+def slowdown_sentences(found: Sequence[Slowdown]) -> list[str]:
+    """What each workload loses beside each."""
+    return [
+        f"{one.workload} beside {'itself' if one.beside == one.workload else one.beside}, "
+        f"{count(one.summary.point.cores, 'core')} each: a step takes "
+        f"{with_interval(one.factor, lambda ratio: f'{ratio:.3f}')} times as long as alone"
+        for one in found
+        if one.factor is not None
+    ]
+
+
+def slowdown_facts(found: Iterable[Slowdown]) -> list[dict[str, Any]]:
+    """The slowdown matrix for JSON, cell by cell."""
+    return [
+        {
+            "workload": one.workload,
+            "beside": one.beside,
+            "cores": one.summary.point.cores,
+            "slowdown": estimate_facts(one.factor),
+            "failures": list(one.summary.failures),
+            "verdict_code": one.summary.verdict,
+        }
+        for one in found
     ]
 
 

@@ -49,6 +49,7 @@ USUAL = {
     "smt": 1,
     "placement": "compact",
     "replicas": 1,
+    "beside": None,
     "quota": None,
     "items": "default",
     "data": "fixed",
@@ -553,6 +554,7 @@ def series_words(point: Point) -> str:
     settings = ["weak"] if point.scale == "weak" else []
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [f"replicas {point.replicas}"] if point.replicas > 1 else []
+    settings += [f"beside {point.beside}"] if point.beside is not None else []
     settings += [f"quota {point.quota:g}"] if point.quota is not None else []
     settings += [
         f"{name.replace('_', ' ')} {value}"

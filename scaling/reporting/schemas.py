@@ -84,6 +84,7 @@ SETTINGS: Fields = {
     "data": str,
     "pipeline_threads": int | str | None,
     "replicas": int,
+    "beside": str | None,
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
@@ -234,6 +235,11 @@ PACKS = _record(
     sentences=TEXTS,
 )
 
+SLOWDOWN = _record(
+    "Slowdown",
+    {"workload": str, "beside": str, "cores": int, "slowdown": ESTIMATE, "failures": TEXTS, "verdict_code": Verdict},
+)
+
 # What each command prints with --json, and `export --format json` writes; several where it depends on the question.
 OUTPUTS: Mapping[str, Any] = {
     "show": _output("Show", points=ARRAY[MEASURED_POINT])
@@ -243,7 +249,7 @@ OUTPUTS: Mapping[str, Any] = {
     "fit": _output("Fit", series=ARRAY[SERIES]),
     "capacity": _output("Capacity", answers=ARRAY[ANSWER], node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]])
     | _output("CapacityLimits", limits=ARRAY[LIMITS]),
-    "pack": _output("Pack", packs=ARRAY[PACKS]),
+    "pack": _output("Pack", packs=ARRAY[PACKS], slowdowns=ARRAY[SLOWDOWN]),
     "compare": _output(
         "Compare",
         differs=bool,

@@ -19,6 +19,7 @@ def point_words(point: Point) -> str:
     """A point in one line; settings nobody changed are left out."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
     words = [point.subject, replicas + count(point.cores, "core"), *filter(None, [point.placement])]
+    words += [f"beside {point.beside}"] if point.beside is not None else []
     words += ["weak scaling"] if point.scale == "weak" else []
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"quota {point.quota:g}"] if point.quota is not None else []

@@ -405,6 +405,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             "quota": flat.get("quota"),
             "data": flat.get("data") or "fixed",
             "replicas": flat.get("replicas") or 1,
+            "beside": flat.get("beside"),
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,

@@ -253,6 +253,7 @@ class _RunFacts(TypedDict):
     data: NotRequired[Any]
     pipeline_threads: NotRequired[Any]
     replicas: NotRequired[Any]
+    beside: NotRequired[Any]
 
 
 def _run(facts: _RunFacts) -> Run:
@@ -413,6 +414,7 @@ class _RunPart(_Part, kw_only=True):
     data: Any = MISSING
     pipeline_threads: Any = MISSING
     replicas: Any = MISSING
+    beside: Any = MISSING
     cpus: msgspec.Raw
     launch: Annotated[int, msgspec.Meta(ge=1)]
     seed: int
@@ -531,7 +533,7 @@ def _run_of_part(run: _RunPart) -> DecodedRun:
     pipeline_threads = run.pipeline_threads if asked.pipeline_threads is MISSING else asked.pipeline_threads
     point = _point(
         *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
-        *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads, run.replicas),
+        *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads, run.replicas, run.beside),
     )
     return DecodedRun(
         point=point,
@@ -776,7 +778,8 @@ def _rates(row: AnyRow) -> tuple[tuple[int, float], ...]:
     outcome = row.outcome
     turns = [turn for turn in outcome.turns if turn.round != WARMUP_ROUND]
     if outcome.pack is not None:
-        return tuple((turn.round, rate) for turn, rate in zip(turns, outcome.pack.rates, strict=False) if rate > 0)
+        rates = outcome.pack.rates_of(row.run.point.measured_replicas)
+        return tuple((turn.round, rate) for turn, rate in zip(turns, rates, strict=False) if rate > 0)
     items = outcome.items_per_step or 1
     return tuple((turn.round, items * (turn.steps - turn.unsettled) / turn.seconds) for turn in turns if turn.seconds)
 

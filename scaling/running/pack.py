@@ -28,10 +28,11 @@ LEAD_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PackSpec:
-    """A run of several replicas: how each is started, and what each shares with the others."""
+    """A run of several replicas: how each is started, what each shares with the others, and how many are measured."""
 
     replicas: tuple[ChildSpec, ...]
     shares: tuple[Sharing, ...]
+    measured: int | None = None
 
     @property
     def timeout_seconds(self) -> float:
@@ -174,7 +175,8 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
                 spans=result.spans,
             )
             for replica, shares, result in zip(spec.replicas, spec.shares, results, strict=True)
-        ]
+        ],
+        spec.measured,
     )
     first = outcomes[0]
     counted = [turn for turn in merged.turns if turn.round != WARMUP_ROUND]

@@ -69,7 +69,8 @@ FREE = ("name", "question", "launches")
 class Point:
     """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it.
 
-    With several `replicas` it is a pack: as many processes at once, each on so many cores of its own.
+    With several `replicas` it is a pack: as many processes at once, each on so many cores of its own. One `beside`
+    another workload is a pack of both, of which the first is measured.
     """
 
     workload: str
@@ -90,6 +91,7 @@ class Point:
     data: Data = "fixed"
     pipeline_threads: Threads | None = None
     replicas: PositiveCount = 1
+    beside: str | None = None
 
     @property
     def subject(self) -> str:
@@ -99,7 +101,7 @@ class Point:
     @property
     def baseline(self) -> "Point":
         """The point this one's speedup is against: one replica on one core without a quota, all else the same."""
-        return replace(self, cores=1, quota=None, replicas=1)
+        return replace(self, cores=1, quota=None, replicas=1, beside=None)
 
     @property
     def is_baseline(self) -> bool:
@@ -114,7 +116,12 @@ class Point:
     @property
     def lone(self) -> "Point":
         """The same point with a single replica."""
-        return replace(self, replicas=1)
+        return replace(self, replicas=1, beside=None)
+
+    @property
+    def measured_replicas(self) -> int:
+        """How many of its replicas are measured: all of them, or only itself beside another workload."""
+        return self.replicas if self.beside is None else 1
 
     @property
     def without_quota(self) -> "Point":
@@ -124,7 +131,7 @@ class Point:
     @property
     def usable_cores(self) -> float:
         """How many cores' worth of time it may use: all cores of its replicas, or as much as their quota gives."""
-        return self.replicas * (self.cores if self.quota is None else min(float(self.cores), self.quota))
+        return self.measured_replicas * (self.cores if self.quota is None else min(float(self.cores), self.quota))
 
     @property
     def pipeline_pool(self) -> int | None:
@@ -193,8 +200,9 @@ class Run:
     def replica_runs(self) -> tuple["Run", ...]:
         """The run of each replica of a pack, on its own cores."""
         cores, lone = self.point.cores, self.point.lone
+        other = lone if self.point.beside is None else replace(lone, workload=self.point.beside)
         return tuple(
-            replace(self, point=lone, cpus=self.cpus[first : first + cores])
+            replace(self, point=other if first else lone, cpus=self.cpus[first : first + cores])
             for first in range(0, len(self.cpus), cores)
         )
 
@@ -233,6 +241,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
     combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter", "jit"))
+    combinations *= 1 + len(study.beside)
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
     packs = 2 if study.replicas == "fill" else len(study.replicas)
     runs = combinations * packs * study.launches * sum(len(cores) for _, cores in counts)
@@ -280,7 +289,7 @@ def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
     for point in points:
         by_baseline.setdefault(point.baseline, []).append(point)
     return [
-        sorted(series, key=lambda point: (point.cores, point.quota or 0.0, point.replicas))
+        sorted(series, key=lambda point: (point.cores, point.quota or 0.0, point.replicas, point.beside or ""))
         for series in by_baseline.values()
     ]
 
@@ -334,10 +343,10 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         counts = _core_counts(study, topology, placement, smt, notes)
-        usable = len(usable_cores(topology, _request(study, 1, smt, placement)))
+        most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
         for cores, quota in _limits(study, counts, smt, notes):
             for replicas, (name, mode), items, (data, pipeline_threads), intra, inter, jit in product(
-                _replica_counts(study, cores, max(counts), usable, notes),
+                _replica_counts(study, cores, most, usable, notes),
                 _subjects(study),
                 study.items,
                 _inputs(study),
@@ -345,7 +354,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                 study.inter,
                 study.jit,
             ):
-                yield Point(
+                alone = Point(
                     workload=name,
                     mode=mode,
                     size=study.size,
@@ -365,6 +374,20 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     pipeline_threads=pipeline_threads,
                     replicas=replicas,
                 )
+                yield alone
+                if study.beside and replicas == 1 and cores == most:
+                    yield from _pairs(study, alone, usable)
+
+
+def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:
+    """A workload beside each that the study names, itself among them, on as many cores each."""
+    if 2 * alone.cores <= usable:
+        itself = 2 in _replica_counts(study, alone.cores, alone.cores, usable, {})
+        for other in map(without_secrets, study.beside):
+            if other != alone.workload:
+                yield replace(alone, replicas=2, beside=other)
+            elif not itself:
+                yield replace(alone, replicas=2)
 
 
 def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dict[str, None]) -> list[int]:

@@ -17,7 +17,7 @@ from scaling.study.workload import Command, workload
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
-    *("workloads", "programs", "modes", "items", "data", "pipeline_threads"),
+    *("workloads", "programs", "beside", "modes", "items", "data", "pipeline_threads"),
     *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "jit"),
 )
 
@@ -78,6 +78,7 @@ class Study:
     question: Annotated[str, takes("text")] = ""
     workloads: Annotated[Names, takes(WORKLOADS)] = ()
     programs: Annotated[tuple[Program, ...], takes("tables with a name and a command")] = ()
+    beside: Annotated[Names, takes("names of workloads or programs of the study")] = ()
     modes: Annotated[Modes, takes("'train', 'infer' or both in a list")] = ("train",)
     size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"
     items: Annotated[ItemsList, takes("'default', a number of items from 1, or a list of them")] = ("default",)
@@ -171,6 +172,9 @@ def _check_names(study: Study) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StudyError(f"two programs or workloads are called '{twice}'; give every program a name of its own")
+    unknown = next((name for name in study.beside if name not in names), None)
+    if unknown is not None:
+        raise StudyError(f"beside names '{unknown}', which the study does not measure; add it to its workloads")
     fixed = [program.name for program in study.programs if not program.scales_items]
     if study.scale == "weak" and fixed:
         raise StudyError(

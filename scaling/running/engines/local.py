@@ -27,7 +27,7 @@ from scaling.running.quota_groups import QuotaGroups
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import Point, Run, Turns, programs_of, short_program, turns_of, workload_names
+from scaling.study.planning import PROGRAM_MODE, Point, Run, Turns, programs_of, short_program, turns_of, workload_names
 from scaling.study.programs import THREAD_VARIABLES, Program, fill
 from scaling.study.spec import Study
 from scaling.study.workload import Named, OwnFile, workload
@@ -165,9 +165,10 @@ class LocalEngine:
         if run.start == "spawn":
             return spawn
         if isinstance(spec, PackSpec):
-            # Replicas differ in their memory policy, and a server has one.
-            servers = {replica.policy: self._starter(run, replica) for replica in spec.replicas}
-            return lambda replica, ends: servers[replica.policy](replica, ends)
+            # Replicas may differ in their memory policy and in what they import, and a server has one of each.
+            replicas = zip(run.replica_runs, spec.replicas, strict=True)
+            starters = {replica.request.cpus: self._starter(own, replica) for own, replica in replicas}
+            return lambda replica, ends: starters[replica.request.cpus](replica, ends)
         modules = modules_for(run.point.workload, run.point.framework)
         preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
         return self.servers.ready(preparation).fork
@@ -185,7 +186,8 @@ class LocalEngine:
             return self._child_spec(run, variables)
         cpus, replicas = frozenset(run.flat_cpus), run.replica_runs
         children = [self._child_spec(one, variables, cpus.difference(one.flat_cpus)) for one in replicas]
-        return PackSpec(tuple(children), sharing(self.topology, [one.cpus for one in replicas]))
+        shares = sharing(self.topology, [one.cpus for one in replicas])
+        return PackSpec(tuple(children), shares, run.point.measured_replicas)
 
     def _child_spec(self, run: Run, variables: dict[str, str], beside: CpuSet | None = None) -> ChildSpec:
         """How a process is started, and which CPUs are those of the other replicas of its pack, if it is in one."""
@@ -209,7 +211,8 @@ class LocalEngine:
             if program
             else _workload_spec(self.workloads.get(point.workload, point.workload)),
             setting={
-                "mode": point.mode,
+                # Beside a program, a network does what the study says first.
+                "mode": self.study.modes[0] if point.mode == PROGRAM_MODE and not program else point.mode,
                 "size": point.size,
                 "items": None if point.items == "default" else point.items,
                 "times": point.cores if point.scale == "weak" else 1,

@@ -1,12 +1,13 @@
 """What replicas do to each other, from launches of known truth, and which division is best."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from benchmarks.shared.machines import machine
+from benchmarks.shared.machines import machine, study
 from benchmarks.shared.packs import PackedMachine, pack_study
-from scaling.analysis.interference import PackedSeries, choose, coefficient, packed_series
+from scaling.analysis.interference import PackedSeries, choose, coefficient, packed_series, slowdowns
 from scaling.analysis.summary import summarize
 from scaling.results.rows import launch_of
 
@@ -103,3 +104,17 @@ def test_threads_per_core_have_coefficients_of_their_own_and_compete_for_the_sam
     (series,) = packed_series(summarize(map(launch_of, pretend.rows(pack_study("smt = [1, 2]", launches="3")))))
     assert sorted(series.coefficients) == [1, 2]
     assert len(series.filling) == 8
+
+
+def test_each_of_two_workloads_is_held_beside_each_and_is_in_no_division_of_cores():
+    question = study(
+        'workloads = ["calibrated", "stream"]\nbeside = ["calibrated", "stream"]\ncores = 4\ndesign = "turns"',
+        launches="4",
+    )
+    summaries = summarize(map(launch_of, PackedMachine(interference=0.1, noise=0.002).rows(question)))
+    found = {(one.workload, one.beside): one for one in slowdowns(summaries)}
+    assert found.keys() == {*product(("calibrated", "stream"), repeat=2)}
+    assert {one.summary.point.cores for one in found.values()} == {4}
+    for (workload, beside), one in found.items():
+        assert one.factor.low < (1.1 if workload == beside else 1.2) < one.factor.high
+    assert all(division.point.beside is None for one in packed_series(summaries) for division in one.divisions)

@@ -52,7 +52,8 @@ def test_equal_replicas_do_twice_the_work_of_one():
     merged = merge([replica("0", [0.1] * 10), replica("1", [0.1] * 10)])
     pack = merged.pack
     assert pack.items_per_second == pytest.approx(2 * 4 / 0.1)
-    assert pack.rates == pytest.approx([80.0])
+    assert pack.rates_of(2) == pytest.approx([80.0])
+    assert pack.rates_of(1) == pytest.approx([40.0])
     assert (pack.fairness, pack.slowest_over_fastest) == pytest.approx((1.0, 1.0))
     assert pack.start_skew == pack.worst_start_skew == 0
     assert pack.disjoint

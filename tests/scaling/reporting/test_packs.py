@@ -3,10 +3,20 @@
 import pytest
 from pydantic import TypeAdapter
 
+from benchmarks.shared.machines import study
 from benchmarks.shared.packs import PackedMachine, pack_study
-from scaling.analysis.interference import PackedSeries, choose, packed_series
+from scaling.analysis.interference import PackedSeries, choose, packed_series, slowdowns
 from scaling.analysis.summary import summarize
-from scaling.reporting.packs import choice_sentences, divisions_table, pack_sections, packs_facts, sharing_sentence
+from scaling.reporting.packs import (
+    choice_sentences,
+    divisions_table,
+    pack_sections,
+    packs_facts,
+    sharing_sentence,
+    slowdown_facts,
+    slowdown_sentences,
+    slowdown_table,
+)
 from scaling.reporting.schemas import OUTPUTS
 from scaling.reporting.words import SCHEMA, json_text
 from scaling.results.rows import launch_of
@@ -55,7 +65,7 @@ def test_what_replicas_share_is_said(series):
 
 
 def test_facts_are_of_the_schema(series):
-    facts = {"schema": SCHEMA, "packs": packs_facts([choose(series), choose(series, 0.001)])}
+    facts = {"schema": SCHEMA, "packs": packs_facts([choose(series), choose(series, 0.001)]), "slowdowns": []}
     TypeAdapter(OUTPUTS["pack"]).validate_json(json_text(facts), strict=True)
     assert facts["packs"][0]["best"]["replicas"] in (2, 4)
     assert facts["packs"][1]["best"] is None
@@ -65,3 +75,15 @@ def test_a_page_has_a_section_for_every_workload(series):
     (section,) = pack_sections([series])
     assert section.name == "calibrated train"
     assert len(section.table.rows) == 7
+
+
+def test_mixed_packs_are_a_matrix():
+    toml = 'workloads = ["calibrated", "stream"]\nbeside = ["calibrated", "stream"]\ncores = 4\ndesign = "turns"'
+    rows = PackedMachine(interference=0.1, noise=0.001).rows(study(toml, launches="3"))
+    found = slowdowns(summarize(map(launch_of, rows)))
+    table = slowdown_table(found)
+    assert table.headers == ("slowdown of", ">beside calibrated", ">beside stream")
+    assert [[cell[:3] for cell in row[1:]] for row in table.rows] == [["1.1", "1.2"], ["1.2", "1.1"]]
+    assert "calibrated beside itself, 4 cores each: a step takes 1.1" in slowdown_sentences(found)[0]
+    facts = {"schema": SCHEMA, "packs": [], "slowdowns": slowdown_facts(found)}
+    TypeAdapter(OUTPUTS["pack"]).validate_json(json_text(facts), strict=True)

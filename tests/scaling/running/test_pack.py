@@ -77,7 +77,7 @@ def test_replicas_run_at_once_on_cores_of_their_own_and_are_one_row(start):
     # It is stored and read back by either reader.
     line = row_to_json(row)
     assert row_from_json(line) == row_from_any_json(line) == row
-    rates = zip(range(1, ROUNDS + 1), pack.rates, strict=True)
+    rates = zip(range(1, ROUNDS + 1), pack.rates_of(2), strict=True)
     assert launch_of(row).rates == tuple((number, rate) for number, rate in rates if rate)
 
 
@@ -94,6 +94,26 @@ def test_replicas_of_a_program_are_executed_at_once(tmp_path):
     assert row.outcome.status == "ok"
     assert sorted(log.read_text().split()) == sorted(replica.cpus for replica in row.outcome.pack.replicas)
     assert row.outcome.pack.items_per_second > 1.2 * 1 / 0.3
+
+
+def test_beside_another_workload_the_first_is_measured():
+    topology, names = read_topology(), [f"{FAULTY}:brief", f"{FAULTY}:times_its_own"]
+    question = study(
+        f"workloads = {names}\nbeside = {names}\ncores = 1\nsize = 'small'",
+        rounds="2",
+        turn_seconds="0.05",
+        launches="1",
+    )
+    runs = [run for run in plan(question, topology).runs if run.point.beside == names[1]]
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        (row,) = engine.execute(runs)
+    assert (row.outcome.status, row.run.point.workload, len(row.outcome.pack.replicas)) == ("ok", names[0], 2)
+    first, other = row.outcome.pack.replicas
+    assert row.outcome.pack.items_per_second == first.items_per_second
+    assert other.median_seconds == 0.001 != first.median_seconds
+    assert 0.001 not in row.outcome.step_seconds
+    line = row_to_json(row)
+    assert row_from_json(line) == row_from_any_json(line) == row
 
 
 @pytest.mark.parametrize(
