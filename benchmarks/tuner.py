@@ -23,11 +23,11 @@ The cost of a search is its launches. That of the grid is what a sweep makes of 
 study, of every setting. All searches may spend a quarter of it. Random search, Nelder and Mead's simplex (SciPy, on
 the logarithms of counts, rounded to the grid, begun anew wherever it ends) and TPE (Optuna) see one launch after
 another and are spared the wandering level altogether; each measures a setting with 1, 3 or 5 launches and takes their
-median, and the best of the three is printed.
+median, and the best of the three is printed. Trials are spread over the shapes.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -335,20 +335,19 @@ RIVALS = {"random search": random_search, "Nelder–Mead": nelder_mead, "TPE (Op
 class Trial:
     """What a search of one trial came to: how much slower its setting is than the best one, and its launches."""
 
+    shape: str
     regret: float
     launches: int
 
 
-def trials(shape: str, host: str, number: int, seed: int, search: Callable[[Machine], int]) -> Iterator[Trial]:
-    """So many trials of a search; the same seeds have the same surfaces."""
-    for trial in range(number):
-        chance = np.random.default_rng([seed, trial, *map(ord, shape)])
-        surface = SHAPES[shape](chance)
-        logs = np.array([log(surface(setting)) for setting in SETTINGS])
-        limit = int(COST_SHARE * GRID_LAUNCHES * len(SETTINGS))
-        machine = Machine(logs, HOSTS[host], np.random.default_rng([seed, trial, *map(ord, host)]), limit)
-        ended = search(machine)
-        yield Trial(float(np.exp(logs[ended] - logs.min()) - 1), machine.launches)
+def trial(shape: str, host: str, number: int, seed: int, search: Callable[[Machine], int]) -> Trial:
+    """One trial of a search; the same seed and number have the same surface."""
+    surface = SHAPES[shape](np.random.default_rng([seed, number, *map(ord, shape)]))
+    logs = np.array([log(surface(setting)) for setting in SETTINGS])
+    limit = int(COST_SHARE * GRID_LAUNCHES * len(SETTINGS))
+    machine = Machine(logs, HOSTS[host], np.random.default_rng([seed, number, *map(ord, shape + host)]), limit)
+    ended = search(machine)
+    return Trial(shape, float(np.exp(logs[ended] - logs.min()) - 1), machine.launches)
 
 
 def summary(made: Sequence[Trial]) -> tuple[float, float, float]:
@@ -358,9 +357,9 @@ def summary(made: Sequence[Trial]) -> tuple[float, float, float]:
     return within, median(one.regret for one in made), cost
 
 
-def _line(name: str, figures: tuple[float, float, float]) -> str:
+def _words(figures: tuple[float, float, float]) -> str:
     within, regret, cost = figures
-    return f"{name} | {100 * within:.1f} % | {100 * regret:.2f} % | {100 * cost:.1f} %"
+    return f"{100 * within:.1f} % | {100 * regret:.2f} % | {100 * cost:.1f} %"
 
 
 def main() -> None:
@@ -380,28 +379,27 @@ def main() -> None:
         rivals.pop("TPE (Optuna)", None)
         print("Optuna is not installed, so TPE is left out; install cpu-scaling[benchmarks]")
     grid = search_space()
-    print(
-        f"{len(SETTINGS)} settings, {given.trials} trials of every row; the grid takes "
-        f"{GRID_LAUNCHES * len(SETTINGS)} launches"
-    )
-    print(
-        "shape | host | search | within 2 % of the best | median regret | cost, of the grid's\n---|---|---|---|---|---"
-    )
-    overall: dict[str, list[Trial]] = {}
-    for shape, host in product(shapes, hosts):
-        searches: dict[str, list[Trial]] = {}
-        run = partial(trials, shape, host, given.trials, given.seed)
-        if not given.only or "tune" in given.only:
-            searches["tune"] = list(run(lambda machine: tune(machine, grid)))
-        for name, search in rivals.items():
-            options = [list(run(partial(search, replicates=number))) for number in REPLICATES]
-            best = max(range(len(options)), key=lambda at: (summary(options[at])[0], -summary(options[at])[1]))
-            searches[name] = options[best]
-        for name, made in searches.items():
-            overall.setdefault(name, []).extend(made)
-            print(f"{shape} | {host} | {_line(name, summary(made))}", flush=True)
-    for name, made in overall.items():
-        print(f"all | all | {_line(name, summary(made))}")
+    searches: dict[str, list[Callable[[Machine], int]]] = {
+        name: [partial(search, replicates=number) for number in REPLICATES] for name, search in rivals.items()
+    }
+    if not given.only or "tune" in given.only:
+        searches = {"tune": [partial(tune, grid=grid)], **searches}
+    print(f"{len(SETTINGS)} settings; the grid takes {GRID_LAUNCHES * len(SETTINGS)} launches\n")
+    print("host | shape | search | trials | within 2 % of the best | median regret | cost, of the grid's")
+    print("|".join(["---"] * 7))
+    for host, (name, variants) in product(hosts, searches.items()):
+        results = [_all_trials(shapes, host, given.trials, given.seed, search) for search in variants]
+        best = max(results, key=lambda made: (summary(made)[0], -summary(made)[1]))
+        for shape in [*shapes, "all"] if name == "tune" else ["all"]:
+            made = [one for one in best if shape in (one.shape, "all")]
+            print(f"{host} | {shape} | {name} | {len(made)} | {_words(summary(made))}", flush=True)
+
+
+def _all_trials(
+    shapes: Sequence[str], host: str, number: int, seed: int, search: Callable[[Machine], int]
+) -> list[Trial]:
+    """So many trials, spread over the shapes."""
+    return [trial(shapes[at % len(shapes)], host, at, seed, search) for at in range(number)]
 
 
 if __name__ == "__main__":
