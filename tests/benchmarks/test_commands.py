@@ -18,6 +18,7 @@ SMALLEST = {
     "calibrated": "--rounds 1",
     "coverage": "--sets 2 C1",
     "identical": "--pairs 2 --only statistics",
+    "tuner": "--trials 1 --host quiet --only tune",
     "launch": "--rounds 1 --seconds 0.01",
     "promises": "normal --sets 2",
     "levels": "quiet --sweeps 2 --design apart --estimator product",
