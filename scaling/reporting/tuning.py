@@ -126,11 +126,13 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
     if outcome.beaten:
         gain = f": {_times(outcome.gain)} the default" if outcome.gain else "; the default failed"
         return [f"best for {objective}: {challenger}{gain}"]
-    if outcome.gain is None:
-        return [f"the best so far for {objective}: {challenger}; it is not confirmed: give the same command to go on"]
+    if outcome.gain is None or outcome.gain.low is None:
+        seen = f", {_times(outcome.gain)} the default" if outcome.gain else ""
+        return [
+            f"the best so far for {objective}: {challenger}{seen}; too few launches to confirm it, so the default stays: "
+            "give the same command to go on"
+        ]
     told = "is slower" if outcome.gain.high is not None and outcome.gain.high < 1 else "is not shown to be better"
-    if outcome.gain.low is None:
-        told = "has too few launches to tell"
     return [f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {_times(outcome.gain)}"]
 
 
