@@ -129,8 +129,8 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
     if outcome.gain is None or outcome.gain.low is None:
         seen = f", {_times(outcome.gain)} the default" if outcome.gain else ""
         return [
-            f"the best so far for {objective}: {challenger}{seen}; too few launches to confirm it, so the default stays: "
-            "give the same command to go on"
+            f"the best so far for {objective}: {challenger}{seen}; too few launches to confirm it, so the default "
+            "stays: give the same command to go on"
         ]
     told = "is slower" if outcome.gain.high is not None and outcome.gain.high < 1 else "is not shown to be better"
     return [f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {_times(outcome.gain)}"]
