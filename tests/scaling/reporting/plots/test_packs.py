@@ -1,0 +1,17 @@
+from benchmarks.shared.packs import PackedMachine, pack_study
+from scaling.reporting.page.page import page
+from scaling.results.evaluation import evaluate
+from tests.scaling.reporting.plots.artists import nothing, panels, picture
+from tests.scaling.reporting.results import folder_of, result
+
+
+def test_every_division_of_all_cores_is_named_and_the_page_has_a_section(tmp_path):
+    rows = PackedMachine().rows(pack_study(launches="3"))
+    understood = evaluate(folder_of(rows, tmp_path, 8))
+    (axes,) = panels(picture(understood, "packs"))
+    assert [text.get_text() for text in axes.texts] == ["1 × 8", "2 × 4", "4 × 2", "8 × 1"]
+    assert "calibrated train: of 8 cores, " in page(understood, [])
+
+
+def test_without_packs_there_is_nothing_to_draw(tmp_path):
+    assert "no workload was measured in packs" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "packs")
