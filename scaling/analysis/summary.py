@@ -214,7 +214,8 @@ class Summary:
         together = [launch.pack.items_per_second for launch in self.used if launch.pack]
         if together and min(together) > 0:
             return estimates.mean(together)
-        return self.step.map(lambda seconds: (self.items or 0) / seconds) if self.step and self.items else None
+        items = (self.items or 0) * self.point.replicas
+        return self.step.map(lambda seconds: items / seconds) if self.step and items else None
 
     @cached_property
     def launch_count(self) -> int:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import fsum
 from statistics import fmean
 from typing import Any
 
@@ -192,7 +191,6 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
             **{name: _known(max, [getattr(one, name) for one in sections]) for name in Sections.__dataclass_fields__}
         ),
     )
-    outcome = replace(outcome, sections=replace(outcome.sections, run=fsum(turn.seconds for turn in counted)))
     if not any(turn.seconds > 0 for turn in counted):
         outcome = Outcome("failed", "its replicas never ran at the same time", sections=outcome.sections)
     witness = _merge_witnesses([result.witness for result in results], [one.request.cpus for one in spec.replicas])

@@ -35,6 +35,12 @@ def test_each_launch_counts_once():
     assert summary.valid
 
 
+def test_the_rate_of_a_disturbed_pack_is_of_all_its_replicas():
+    pack = replace(POINT, replicas=4)
+    (summary,) = summarize(replace(launch, point=pack, doubts=(LOAD,)) for launch in launches(1.00, 1.01))
+    assert summary.rate.value == pytest.approx(8.0, rel=1e-4)
+
+
 def test_the_interval_is_over_launches_and_right_for_few():
     (summary,) = summarize(launches(1.00, 1.01, 0.99))
     assert summary.step.half_width == pytest.approx(4.303 * 0.01 / sqrt(3), rel=0.01)
