@@ -5,12 +5,14 @@ run beside them. All others may run several at a time:
 
     pytest                                                  everything, one after another
     pytest -n 2 -m "not alone" && pytest -m alone           the same sooner, as tox does
+    pytest -m frameworks                                    what needs torch and JAX, as `tox -e frameworks` does
 """
 
 import os
 import shutil
 import signal
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,13 @@ ALONE = (
     "benchmarks/test_decomposition.py",
 )
 
+# What torch and JAX are needed for: not there where either is not installed, required where both are.
+FRAMEWORKS = (
+    *(f"scaling/running/frameworks/test_{name}.py" for name in ("foreach", "torch", "jax")),
+    "workloads/test_frameworks.py",
+)
+HAS_FRAMEWORKS = all(map(find_spec, ("torch", "jax")))
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # One of several such processes: each is a thread's worth of work. Set before any array library is loaded.
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
@@ -38,14 +47,24 @@ def alone(path: Path) -> bool:
     return path.relative_to(TESTS).as_posix() in ALONE
 
 
+def needs_frameworks(path: Path) -> bool:
+    return path.relative_to(TESTS).as_posix() in FRAMEWORKS
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
+        if needs_frameworks(item.path):
+            item.add_marker(pytest.mark.frameworks)
         if alone(item.path):
             item.add_marker(pytest.mark.alone)
 
 
 def pytest_ignore_collect(collection_path, config):
     """Where only one sort of test is asked for, the others are not even imported."""
+    if needs_frameworks(collection_path) and not HAS_FRAMEWORKS:
+        return True
+    if config.option.markexpr == "frameworks":
+        return None if collection_path.is_dir() or needs_frameworks(collection_path) else True
     wanted = {"alone": True, "not alone": False}.get(config.option.markexpr)
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if is_test and wanted is not None and alone(collection_path) != wanted else None

@@ -130,7 +130,7 @@ def test_the_page_about_clusters_lists_every_key():
 
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
-@pytest.mark.parametrize(("example", "options", "items"), [(0, "width=64", 64), (1, "megabytes=2", 2)])
+@pytest.mark.parametrize(("example", "options", "items"), [(0, "width=64", 64), (2, "megabytes=2", 2)])
 def test_an_example_of_bringing_your_own_runs_as_it_stands(tmp_path, example, options, items, start):
     code = re.findall(r"```python\n(.*?)```", (DOCS / "bring-your-own.md").read_text(), flags=re.DOTALL)[example]
     (tmp_path / "mine.py").write_text(code)

@@ -31,6 +31,17 @@ def onednn_has_groups() -> bool:
     return onednn_is_on() and platform.machine() == "x86_64"
 
 
+def constant(array: Any) -> Any:
+    """An array as the operations of a step take it at every call; only TensorFlow makes it a part of its graph."""
+    return array if on_tensorflow() else ops.convert_to_tensor(array)
+
+
+def wait_for(result: Any) -> None:
+    """Have a result computed: JAX returns from an operation before it is carried out."""
+    if keras.backend.backend() == "jax":
+        result.block_until_ready()
+
+
 def convolve_in_groups(x: Any, kernel: Any, bias: Any, groups: int, fused: bool) -> Any:
     """Convolutions that keep the width of an image, each of one group of channels with its share of the filters.
 

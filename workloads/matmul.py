@@ -8,6 +8,7 @@ The result stays small and the matrices are longer than caches, so that neither 
 import keras
 import numpy as np
 
+from scaling.workloads import kernels
 from scaling.workloads.base import Setting
 
 SIDE = 2000
@@ -30,7 +31,7 @@ class Matmul:
 
     def step(self) -> None:
         """One product."""
-        keras.ops.matmul(self.left, self.right)
+        kernels.wait_for(keras.ops.matmul(self.left, self.right))
 
 
 def build(setting: Setting) -> Matmul:

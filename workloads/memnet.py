@@ -59,10 +59,10 @@ class Memory(layers.Layer):
         self.words = [self.add_weight((VOCABULARY, WIDTH), normal(stddev=SPREAD)) for _ in range(HOPS + 1)]
         self.times = [self.add_weight((MEMORY, WIDTH), normal(stddev=SPREAD)) for _ in range(HOPS + 1)]
         self.positions = position_encoding()
-        self.real = (np.arange(VOCABULARY) != NIL).astype("float32")[:, None]
+        self.real = kernels.constant((np.arange(VOCABULARY) != NIL).astype("float32")[:, None])
 
     def call(self, stories, queries):
-        table = ops.concatenate(self.words, axis=1) * self.real
+        table = ops.multiply(ops.concatenate(self.words, axis=1), self.real)
         filled = ops.any(ops.not_equal(stories, NIL), axis=2)
         # What one hop reads out is what the next compares with: one memory more than hops.
         sentences = self.embed(stories, table) + ops.concatenate(self.times, axis=1)
@@ -76,7 +76,7 @@ class Memory(layers.Layer):
         """Sentences as the weighted sums of their words' rows in tables side by side: (…, 6) to (…, tables · 20)."""
         positions = np.tile(self.positions, (1, table.shape[1] // WIDTH))
         with keras.name_scope("embedding"):
-            return ops.sum(kernels.look_up(table, sentences) * positions, axis=-2)
+            return ops.sum(ops.multiply(kernels.look_up(table, sentences), positions), axis=-2)
 
 
 def read(state: Any, keys: Any, values: Any, filled: Any) -> Any:

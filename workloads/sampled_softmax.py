@@ -16,20 +16,25 @@ import keras
 import numpy as np
 from keras import ops
 
+from scaling.workloads import kernels
+
 # What takes a class out of a softmax: exp of it is zero in float32, and sums with it stay finite.
 EXCLUDED = -1e9
 
 
 class SampledSoftmax:
-    """The loss of outputs against their targets, given the rows and biases of the projection that scores classes."""
+    """The loss of outputs against their targets, given the rows and biases of the projection that scores classes.
 
-    def __init__(self, rows: Any, biases: Any, samples: int, seed: int) -> None:
+    `draws` generates the seeds of its samples; it should be one of the model's, whose state a step then carries.
+    """
+
+    def __init__(self, rows: Any, biases: Any, samples: int, draws: Any) -> None:
         classes = rows.shape[0]
         self.rows, self.biases = rows, biases
         self.samples = min(samples, classes)
-        self.log_frequency = np.log(zipf(classes)).astype("float32")
-        self.log_chance = log_inclusion_probability(classes, self.samples).astype("float32")
-        self.seed = keras.random.SeedGenerator(seed)
+        self.log_frequency = kernels.constant(np.log(zipf(classes)).astype("float32"))
+        self.log_chance = kernels.constant(log_inclusion_probability(classes, self.samples).astype("float32"))
+        self.draws = draws
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
         """Losses [...] of outputs [..., width] against class numbers [...], each call with a new draw."""
@@ -40,9 +45,9 @@ class SampledSoftmax:
 
     def draw(self) -> Any:
         """Distinct classes [samples], the frequent ones more likely."""
-        uniform = keras.random.uniform(self.log_frequency.shape, minval=1e-7, seed=self.seed)
+        uniform = keras.random.uniform(self.log_frequency.shape, minval=1e-7, seed=self.draws)
         gumbel = -ops.log(-ops.log(uniform))
-        return ops.top_k(self.log_frequency + gumbel, self.samples)[1]
+        return ops.top_k(ops.add(self.log_frequency, gumbel), self.samples)[1]
 
     def against(self, sampled: Any, outputs: Any, targets: Any) -> Any:
         """Losses [n] of outputs [n, width] against targets [n] and the classes drawn [samples]."""

@@ -103,9 +103,10 @@ class Decoder(keras.layers.Layer):
 class Translator(keras.Model):
     """Encoder, decoder and the projection onto words."""
 
-    def __init__(self, vocabulary: int, unroll: bool = False) -> None:
+    def __init__(self, vocabulary: int, unroll: bool = False, seed: int = 1) -> None:
         super().__init__()
         self.unroll = unroll
+        self.draws = keras.random.SeedGenerator(seed)
         self.source_words = keras.layers.Embedding(vocabulary, WIDTH, uniform(WORDS_START))
         self.target_words = keras.layers.Embedding(vocabulary, WIDTH, uniform(WORDS_START))
         self.encoder = keras.layers.RNN(Stack(), return_sequences=True, return_state=True, unroll=unroll)
@@ -204,9 +205,9 @@ def build(setting: Setting, unroll: bool = False) -> Network:
     """Sentence pairs of one bucket: training with sampled words, inference by greedy decoding."""
     vocabulary, bucket, default = SIZES[setting.size]
     items = setting.item_count(default)
-    model = Translator(vocabulary, unroll)
+    model = Translator(vocabulary, unroll, setting.seed)
     model((np.zeros((1, 2), "int32"), np.zeros((1, 2), "int32")))
-    sampled = SampledSoftmax(model.projection, model.projection_bias, SAMPLES, setting.seed)
+    sampled = SampledSoftmax(model.projection, model.projection_bias, SAMPLES, model.draws)
     return Network(
         model=model,
         data=lambda seed=setting.seed: sentence_pairs(items, vocabulary, bucket, seed),

@@ -74,8 +74,9 @@ class DeepSpeech(keras.Model):
         super().__init__()
         self.before = [dense(width) for _ in range(3)]
         self.shared = keras.layers.Dense(width, kernel_initializer="he_normal")
-        self.forward = keras.layers.RNN(Recurrence(width), return_sequences=True)
-        self.backward = keras.layers.RNN(Recurrence(width), return_sequences=True, go_backwards=True)
+        # Not `forward` and `backward`: under torch a model is a module, whose methods have these names.
+        self.onwards = keras.layers.RNN(Recurrence(width), return_sequences=True)
+        self.backwards = keras.layers.RNN(Recurrence(width), return_sequences=True, go_backwards=True)
         self.after = dense(width)
         self.scores = keras.layers.Dense(PHONES + 1)
 
@@ -90,7 +91,7 @@ class DeepSpeech(keras.Model):
         """The two directions' sum [B, T, width]; both start at zero, the backward one at an utterance's last frame."""
         real = ops.expand_dims(ops.arange(x.shape[1]), 0) < ops.expand_dims(lengths, 1)
         projected = ops.where(ops.expand_dims(real, 2), self.shared(x), SILENCE)
-        return self.forward(projected) + ops.flip(self.backward(projected), axis=1)
+        return self.onwards(projected) + ops.flip(self.backwards(projected), axis=1)
 
 
 def dense(width: int) -> keras.layers.Layer:

@@ -65,6 +65,14 @@ THREADS_EXCEEDED = Rule(
     "a program that starts more threads than it was told to measures another setting; a tenth is what the main thread "
     "adds while it feeds the others",
 )
+OVERSUBSCRIBED = Rule(
+    "oversubscribed",
+    "oversubscribed",
+    1,
+    Effect.CAUTION,
+    "more threads of a pool than CPUs share them in turns: the point is what was asked for, and its time is partly "
+    "that of switching and of waiting for threads that do not run",
+)
 THREADS_UNUSED = Rule(
     "cpus-unused",
     "CPUs unused",

@@ -105,6 +105,7 @@ def _amounts(witness: Witness, circumstances: Circumstances) -> tuple[tuple[Rule
         (rules.THROTTLED, _over(witness.throttled_periods, 1)),
         (rules.WAITING, _waiting(witness, circumstances)),
         (rules.PRESSURE, _over(_less(witness.pressure_seconds, waited), seconds)),
+        (rules.OVERSUBSCRIBED, max(circumstances.intra, circumstances.inter) / len(circumstances.cpus)),
         (rules.THREADS_EXCEEDED, _excess_cpu_time(witness, circumstances)),
     )
 

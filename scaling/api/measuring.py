@@ -43,6 +43,7 @@ from scaling.study.catalogue import (
     check_extras,
     check_traceable,
     check_workloads,
+    is_installed,
     missing_extra_sentence,
     missing_extras,
     read_catalogue,
@@ -473,22 +474,36 @@ def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
 
 
 def _without_missing(study: Study) -> tuple[Study, list[str]]:
-    """A study without workloads whose extra is not installed, and what to install for them; refused where all are.
+    """A study without frameworks or workloads that are not installed, and what to install; refused where all are.
 
     What another interpreter has is for its runs to say.
     """
     if study.python is not None:
         return study, []
     catalogue = read_catalogue()
+    study, notes = _without_missing_frameworks(study)
     missing = missing_extras(study, catalogue)
     possible = tuple(text for text in study.workloads if text not in missing)
     if not possible and not study.programs:
         check_extras(study, catalogue)
-    notes = [
+    notes += [
         f"left out: {missing_extra_sentence([text for text in missing if missing[text] == extra], extra)}"
         for extra in dict.fromkeys(missing.values())
     ]
     return replace(study, workloads=possible) if missing else study, notes
+
+
+def _without_missing_frameworks(study: Study) -> tuple[Study, list[str]]:
+    """A study with those of its frameworks that are installed, or all where none is, and what to install."""
+    installed = tuple(name for name in study.framework if is_installed(name))
+    if not installed or installed == study.framework:
+        return study, []
+    notes = [
+        f"left out: framework '{name}', which is not installed; give: pip install 'cpu-scaling[{name}]'"
+        for name in study.framework
+        if name not in installed
+    ]
+    return replace(study, framework=installed), notes
 
 
 def budget_seconds(budget: str | float) -> float:

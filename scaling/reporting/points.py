@@ -37,6 +37,7 @@ from scaling.reporting.words import (
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
 from scaling.study.planning import PROGRAM_MODE, Point
+from scaling.study.spec import TENSORFLOW
 
 # More machines than these are not named.
 MOST_MACHINES = 4
@@ -45,6 +46,7 @@ MOST_MACHINES = 4
 UNTOLD = (PROGRAM_MODE, "")  # what needs no column: a program has no mode, and another tool's file no placement
 USUAL = {
     "mode": "train",
+    "framework": TENSORFLOW,
     "scale": "strong",
     "smt": 1,
     "placement": "compact",

@@ -24,6 +24,7 @@ RULE_WORDS = {
     "strayed": "busy threads were seen on CPUs outside the mask: {detail}",
     "setting-not-held": "{detail}",
     "threads-exceeded": "it used {amount:.0%} more CPU time than its thread settings allow",
+    "oversubscribed": "a pool of its threads has {amount:.3g} of them per CPU",
     "cpus-unused": "{amount:.0%} of its CPUs never ran a busy thread",
     "foreign-load": "other processes used {amount:.2f} CPUs of those it ran on",
     "sibling-load": "other processes used {amount:.2f} CPUs of the idle siblings of its cores",

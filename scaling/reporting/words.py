@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from scaling.analysis.estimates import Estimate, finite
 from scaling.errors import count as count
 from scaling.study.planning import Point
+from scaling.study.spec import TENSORFLOW
 
 # The number that every JSON output has: another one where a key changes its meaning or goes.
 SCHEMA = 1
@@ -20,6 +21,7 @@ def point_words(point: Point) -> str:
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
     words = [point.subject, replicas + count(point.cores, "core"), *filter(None, [point.placement])]
     words += [f"beside {point.beside}"] if point.beside is not None else []
+    words += [point.framework] if point.framework not in (TENSORFLOW, "") else []
     words += ["weak scaling"] if point.scale == "weak" else []
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"quota {point.quota:g}"] if point.quota is not None else []

@@ -23,6 +23,14 @@ INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
 # oneDNN's kernels are TensorFlow's default on x86-64 only; a shell's own choice is kept, and the row says which.
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+
+# What a framework must be told before it is imported: its device and, for torch, to compile in its own process, so that
+# no other one is left to be counted.
+FRAMEWORK_VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "tensorflow": {},
+    "torch": {"KERAS_TORCH_DEVICE": "cpu", "TORCHINDUCTOR_COMPILE_THREADS": "1"},
+    "jax": {"JAX_PLATFORMS": "cpu"},
+}
 PADDING = "SCALING_PADDING"
 
 # Where a run puts what it needs for a moment: a folder that is emptied for it, since it leaves without tidying up.
@@ -46,6 +54,7 @@ def environment(
         **shell,
         **QUIET_CPU,
         "KERAS_BACKEND": run.point.framework,
+        **FRAMEWORK_VARIABLES[run.point.framework],
         ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0"),
         **({name: str(intra) for name in INTRA_VARIABLES} if intra else {}),
         **({name: str(inter) for name in INTER_VARIABLES} if inter else {}),

@@ -73,8 +73,9 @@ def _send(connection: socket.socket, message: ServerReady | ChildStarted | Refus
 
 def objection() -> str | None:
     """Why a fork of this process would not do; None where it would."""
-    if _runtime_has_started():
-        return "TensorFlow's runtime has started in it, and a child that inherits that hangs"
+    for name, has_started in RUNTIMES.items():
+        if has_started():
+            return f"{name}'s runtime has started in it, and a child that inherits that hangs"
     others = _other_threads() - HARMLESS_THREADS
     return f"it has threads ({', '.join(sorted(others))}) that a child would not have" if others else None
 
@@ -89,10 +90,19 @@ def _other_threads() -> set[str]:
     return names
 
 
-def _runtime_has_started() -> bool:
+def _tensorflow_has_started() -> bool:
     """Whether TensorFlow has made a tensor or a variable; as it does not say so, its private state is read."""
     context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
     return bool(getattr(context, "_initialized", False))
+
+
+def _jax_has_started() -> bool:
+    """Whether JAX has made an array or asked for its devices, by its private state too."""
+    return bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
+
+
+# Those that cannot be inherited; what torch must not have started is OpenMP's pool, which shows as threads.
+RUNTIMES = {"TensorFlow": _tensorflow_has_started, "JAX": _jax_has_started}
 
 
 def fork(request: RunRequest, fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
@@ -144,7 +154,7 @@ def _reseed() -> None:
     """Be as a fresh process would: with random numbers of its own, and with matrix threads for its own CPUs."""
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
-    if "keras" in sys.modules:  # NumPy by itself is there for `calibrated`, which wants no such threads
+    if {"keras", "torch"} & sys.modules.keys():  # NumPy alone is there for `calibrated`, which wants no such threads
         fit_blas_threads()
 
 

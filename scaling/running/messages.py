@@ -60,6 +60,7 @@ class RunRequest:
     setting: Mapping[str, str | int | None]
     cpus: str
     siblings: str
+    framework: str
     jit: bool
     memory: str
     precision: float

@@ -24,7 +24,7 @@ from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError
 from scaling.running.memory import Policy
 from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
-from scaling.study.catalogue import read_catalogue
+from scaling.study.catalogue import A_FRAMEWORK, read_catalogue
 from scaling.study.planning import Point
 from scaling.study.workload import Named, OwnFile, workload
 
@@ -34,8 +34,7 @@ SERVER = "from scaling.running.forkserver import main; main()"
 READY_SECONDS = 300.0
 FORK_SECONDS = 60.0
 
-FRAMEWORK_PACKAGES = {"keras", "tensorflow"}
-
+KERAS = "keras"
 
 Reply = TypeVar("Reply", ServerReady, ChildStarted)
 
@@ -162,10 +161,11 @@ def modules_for(text: str, framework: str) -> tuple[str, ...]:
     parsed = workload(text)
     if isinstance(parsed, Named):
         entry = read_catalogue().get(parsed.name)
-        return () if entry is None else (ours,) if entry.layers else ("numpy",)
-    if isinstance(parsed, OwnFile) and FRAMEWORK_PACKAGES & _imported_first(Path(parsed.path)):
-        return (ours,)
-    return ()
+        return () if entry is None else (ours, KERAS) if entry.needs == A_FRAMEWORK else ("numpy",)
+    imported = _imported_first(Path(parsed.path)) if isinstance(parsed, OwnFile) else set()
+    if not imported & {KERAS, framework}:
+        return ()
+    return (ours, KERAS) if KERAS in imported else (ours,)
 
 
 def _imported_first(path: Path) -> set[str]:

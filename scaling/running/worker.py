@@ -56,10 +56,11 @@ MOST_ITEMS = 2**53
 LONGEST_REASON = 1000
 
 # Packages whose version explains a result, where a workload has imported them.
-NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax")
+NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax", "jaxlib")
 
-# Packages that come with an extra of this package.
-EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow"}
+# Packages that come with an extra of this package, Keras with that of every framework.
+EXTRAS = ("tensorflow", "torch", "jax")
+KERAS = "keras"
 
 
 class Limits(NamedTuple):
@@ -126,7 +127,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
 
     # Only here is anything of `workloads` imported: threads inherit the CPUs they are started on.
     factory, setting = _load_factory(request.workload), _setting(request.setting)
-    framework = _framework(setting)
+    framework = _framework(request.framework, setting)
     imported = time.monotonic_ns()
     workload = _build(factory, setting, framework, request)
     built = time.monotonic_ns()
@@ -189,6 +190,10 @@ def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: R
     """The workload; the step of a network is compiled by its framework."""
     workload = factory(setting, **request.workload.options)
     if _is_network(workload):
+        if framework is None:
+            raise TypeError(
+                f"this network was not made with framework = {request.framework!r}; name its framework in the study"
+            )
         return framework.compile_step(workload, setting.mode, request.jit, setting.data, setting.pipeline_threads)
     if setting.data != "fixed":
         raise TypeError(f"data = {setting.data!r} is for networks, and this workload takes its steps by itself")
@@ -473,13 +478,12 @@ def _is_network(workload: Any) -> bool:
     return isinstance(workload, Network)
 
 
-def _framework(setting: Any) -> Any:
-    """The framework a workload has imported, with its threads and its seed set; None where it has imported none."""
-    if "keras" not in sys.modules and "tensorflow" not in sys.modules:
+def _framework(name: str, setting: Any) -> Any:
+    """The framework of a run with its threads and its seed set; None where its workload has imported none."""
+    if KERAS not in sys.modules and name not in sys.modules:
         return None
-    from scaling.running.frameworks.tensorflow import TensorFlow
-
-    return TensorFlow(setting.intra, setting.inter, setting.seed)
+    module = importlib.import_module(f"scaling.running.frameworks.{name}")
+    return module.FRAMEWORK(setting.intra, setting.inter, setting.seed)
 
 
 def _versions() -> dict[str, str]:
@@ -491,8 +495,9 @@ def _versions() -> dict[str, str]:
 def reason(error: BaseException) -> str:
     """An error in one line, with where in the user's code it came from or, for a missing extra, how to install it."""
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if missing in EXTRAS:
-        return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{EXTRAS[missing]}]'"
+    if missing in (*EXTRAS, KERAS):
+        extra = os.environ.get("KERAS_BACKEND", EXTRAS[0]) if missing == KERAS else missing
+        return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{extra}]'"
     words = " ".join(str(error).split())[:LONGEST_REASON] or "no message"
     if _explains_itself(error):
         return words

@@ -13,14 +13,17 @@ from pathlib import Path
 from scaling.errors import StudyError
 from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.programs import Program
-from scaling.study.spec import Study
+from scaling.study.spec import TENSORFLOW, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped, and something must be left.
 LEAST_TRACED_STEPS = 3
 
 # What each extra of this package installs that workloads import.
-EXTRA_PACKAGES = {"tensorflow": ("tensorflow", "keras")}
+EXTRA_PACKAGES = {"tensorflow": ("tensorflow", "keras"), "torch": ("torch", "keras"), "jax": ("jax", "keras")}
+
+# What a workload needs that is carried out by whichever framework a study names.
+A_FRAMEWORK = "framework"
 
 
 def is_installed(extra: str) -> bool:
@@ -100,7 +103,12 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
                 f"workload '{text}': it is no network and has no batches, so data cannot be {list(study.data)}; leave "
                 f"data out, or leave '{text}' out"
             )
-        if isinstance(parsed, Named) and True in study.jit:
+        if study.framework != (TENSORFLOW,) and _has_no_framework(parsed, catalogue):
+            raise StudyError(
+                f"workload '{text}': it uses no framework, so framework cannot be {list(study.framework)}; leave "
+                f"framework out, or leave '{text}' out"
+            )
+        if isinstance(parsed, Named) and True in study.jit and TENSORFLOW in study.framework:
             _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
             raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
@@ -136,6 +144,11 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
             f"study '{study.name}': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled; "
             "set jit = false"
         )
+    if study.framework != (TENSORFLOW,):
+        raise StudyError(
+            f"study '{study.name}': operations are traced under TensorFlow alone, so framework = "
+            f"{list(study.framework)} cannot be profiled; leave framework out"
+        )
     if study.data != ("fixed",):
         raise StudyError(
             f"study '{study.name}': a step has the same operations whatever it is fed with, so data = "
@@ -161,13 +174,22 @@ def _is_no_network(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
     return isinstance(parsed, Command) or (isinstance(parsed, Named) and catalogue[parsed.name].layers is None)
 
 
+def _has_no_framework(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
+    """Whether a workload is known to use no framework; that of a file shows only when it is built."""
+    return isinstance(parsed, Command) or (isinstance(parsed, Named) and catalogue[parsed.name].needs != A_FRAMEWORK)
+
+
 def missing_extras(
     study: Study, catalogue: Mapping[str, Entry], is_installed: Callable[[str], bool] = is_installed
 ) -> dict[str, str]:
-    """The workloads of a study that cannot run here, and the extra of this package that each of them needs."""
+    """The workloads of a study that cannot run here, and the extra of this package that each of them needs.
+
+    A workload that needs a framework needs those of the study.
+    """
+    missing = [name for name in study.framework if not is_installed(name)]
     named = ((text, parsed) for text in study.workloads if isinstance(parsed := workload(text), Named))
     needs = {text: catalogue[parsed.name].needs for text, parsed in named if parsed.name in catalogue}
-    return {text: extra for text, extra in needs.items() if extra and not is_installed(extra)}
+    return {text: missing[0] for text, need in needs.items() if need == A_FRAMEWORK and missing}
 
 
 def missing_extra_sentence(workloads: Iterable[str], extra: str) -> str:

@@ -20,7 +20,7 @@ from scaling.machine.placement import Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, Data, Items, Start, Study, Threads
+from scaling.study.spec import AXES, Data, Framework, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -60,6 +60,11 @@ PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
 # The mode of a program, which neither trains nor infers.
 PROGRAM_MODE = "run"
+
+NO_THREADS_OF_JAX = (
+    "jax has one pool of threads and no setting for it: their number follows its CPUs, so that its points with another "
+    "intra than 'auto' or 'cpus', or another inter than 'auto' or 1, are left out"
+)
 
 # Keys that are only words, and the one that only adds launches.
 FREE = ("name", "question", "launches")
@@ -225,6 +230,10 @@ def plan(study: Study, topology: Topology) -> Plan:
     try:
         _refuse_too_large(study, topology)
         points = list(_points(study, topology, notes))
+        if not points:
+            raise StudyError(
+                f"study '{study.name}': {NO_THREADS_OF_JAX}, and no point remains; leave intra and inter out"
+            )
         blocks = [block(study, topology, points, launch) for launch in range(1, study.launches + 1)]
         if study.design == "apart":
             one_core = [point for point in points if point.is_baseline]
@@ -240,7 +249,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter", "jit"))
+    combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter", "framework", "jit"))
     combinations *= 1 + len(study.beside)
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
     packs = 2 if study.replicas == "fill" else len(study.replicas)
@@ -345,13 +354,12 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
         for cores, quota in _limits(study, counts, smt, notes):
-            for replicas, (name, mode), items, (data, pipeline_threads), intra, inter, jit in product(
+            for replicas, (name, mode), items, (data, pipeline_threads), (framework, intra, inter), jit in product(
                 _replica_counts(study, cores, most, usable, notes),
                 _subjects(study),
                 study.items,
                 _inputs(study),
-                study.intra,
-                study.inter,
+                _threads(study, cores, smt, notes),
                 study.jit,
             ):
                 alone = Point(
@@ -360,7 +368,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     size=study.size,
                     items=items,
                     scale=study.scale,
-                    framework=study.framework,
+                    framework=framework,
                     device=study.device,
                     jit=jit,
                     cores=cores,
@@ -421,6 +429,20 @@ def _limits(
                 notes[
                     f"a quota of {quota:g} CPUs does not limit {count(cores * smt, 'CPU')}, so that point is left out"
                 ] = None
+
+
+def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list[tuple[Framework, Threads, Threads]]:
+    """Frameworks with the threads they are given on so many CPUs; JAX has one pool, whose size follows its CPUs."""
+    wanted = list(product(study.framework, study.intra, study.inter))
+    all_cpus = {"auto", "cpus", cores * smt, *(("cores",) if smt == 1 else ())}
+    given = [
+        (name, intra, inter)
+        for name, intra, inter in wanted
+        if name != "jax" or (intra in all_cpus and inter in {1, *all_cpus})
+    ]
+    if len(given) < len(wanted):
+        notes[NO_THREADS_OF_JAX] = None
+    return given
 
 
 def _inputs(study: Study) -> list[tuple[Data, Threads | None]]:

@@ -18,7 +18,7 @@ from scaling.study.workload import Command, workload
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
     *("workloads", "programs", "beside", "modes", "items", "data", "pipeline_threads"),
-    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "jit"),
+    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "jit"),
 )
 
 
@@ -51,12 +51,14 @@ Threads = Count | Literal["auto", "cpus", "cores"]
 Quota = Annotated[float, Field(ge=0.01, le=65536, strict=True)]
 Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
+Framework = Literal["tensorflow", "torch", "jax"]
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
 Names = Annotated[tuple[Word, ...], BeforeValidator(as_list)]
 Words = Annotated[Names, Field(min_length=1)]
 Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
 DataList = Annotated[tuple[Data, ...], Field(min_length=1), BeforeValidator(as_list)]
+FrameworkList = Annotated[tuple[Framework, ...], Field(min_length=1), BeforeValidator(as_list)]
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
@@ -65,6 +67,9 @@ Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_
 Replicas = Annotated[Literal["fill"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
+
+# What networks use unless a study says otherwise; it alone has a pipeline, and operations that can be told apart.
+TENSORFLOW: Framework = "tensorflow"
 
 WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
 _THREADS = takes("'auto', 'cpus', 'cores', a number from 1, or a list of them")
@@ -98,7 +103,7 @@ class Study:
     memory: Annotated[Literal["local", "interleave", "none"], takes("'local', 'interleave' or 'none'")] = "local"
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)
-    framework: Annotated[Literal["tensorflow"], takes("'tensorflow'")] = "tensorflow"
+    framework: Annotated[FrameworkList, takes("'tensorflow', 'torch', 'jax', or a list of them")] = (TENSORFLOW,)
     device: Annotated[Literal["cpu"], takes("'cpu'")] = "cpu"
     jit: Annotated[JitList, takes("true or false, or both in a list")] = (False,)
     start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
@@ -160,6 +165,7 @@ class Study:
             raise StudyError(str(error)) from error
         _check_names(study)
         _check_data(study)
+        _check_framework(study)
         _check_fixed_steps(study)
         return study
 
@@ -194,6 +200,21 @@ def _check_data(study: Study) -> None:
         raise StudyError(
             f"program '{study.programs[0].name}' reads its own input, so data is {list(study.data)} only for networks; "
             "leave data out"
+        )
+
+
+def _check_framework(study: Study) -> None:
+    """Refuse another framework where it has nothing to do, or not what it would need."""
+    others = [name for name in study.framework if name != TENSORFLOW]
+    if others and study.programs:
+        raise StudyError(
+            f"program '{study.programs[0].name}' is no network, so framework is {list(study.framework)} only for "
+            "workloads; leave framework out"
+        )
+    if others and "pipeline" in study.data:
+        raise StudyError(
+            f"data = 'pipeline' is a pipeline of TensorFlow, and framework is {list(study.framework)}; set data = "
+            "'fixed' or 'fresh', or framework = 'tensorflow'"
         )
 
 

@@ -51,8 +51,8 @@ class Entry:
 
     `items` are those of a step by size, in inference `infer_items` where they differ; the paper's and Fathom's batches
     are `paper_items` and `fathom_items`, None where it names none. `item` is the shape of one, by size and, where it
-    differs, in "fathom". `not_compiled` gives the reason, by mode, why XLA cannot compile it; `needs` is the extra it
-    is installed with.
+    differs, in "fathom". `not_compiled` gives the reason, by mode, why XLA cannot compile it under TensorFlow; `needs`
+    is "framework" where one carries it out.
     """
 
     name: str

@@ -21,6 +21,7 @@ LEARNS = {
     "memnet": (0.5, 300),
     "seq2seq": (0.3, 60),
     "speech": (0.4, 60),
+    "fcn": (0.5, 10),
 }
 NETWORKS = sorted(LEARNS)
 # How often steps go through different batches of four items until their losses must have fallen by a tenth in the mean.
@@ -33,6 +34,7 @@ PASSES = {
     "memnet": 15,
     "seq2seq": 10,
     "speech": 10,
+    "fcn": 5,
 }
 # Options and other batches, and after how many steps the loss must have fallen.
 VARIANTS = [

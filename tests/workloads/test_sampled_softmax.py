@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from keras.random import SeedGenerator
 
 from scaling.workloads.sampled_softmax import SampledSoftmax, log_inclusion_probability, zipf
 
@@ -22,13 +23,13 @@ def test_with_every_class_drawn_it_is_the_full_softmax(projection, outputs):
     targets = np.array([[0, 7, 49], [3, 3, 20]], "int32")
     scores = outputs @ rows.T + biases
     full = np.log(np.exp(scores).sum(-1)) - np.take_along_axis(scores, targets[..., None], -1)[..., 0]
-    losses = SampledSoftmax(rows, biases, samples=CLASSES, seed=1)(outputs, targets)
+    losses = SampledSoftmax(rows, biases, samples=CLASSES, draws=SeedGenerator(1))(outputs, targets)
     assert np.asarray(losses) == pytest.approx(full, rel=1e-5)
 
 
 def test_a_drawn_class_stands_for_all_that_could_have_been_drawn_in_its_place():
     rows, biases = np.zeros((CLASSES, WIDTH), "float32"), np.zeros(CLASSES, "float32")
-    sampled = SampledSoftmax(rows, biases, samples=2, seed=1)
+    sampled = SampledSoftmax(rows, biases, samples=2, draws=SeedGenerator(1))
     chance = np.exp(log_inclusion_probability(CLASSES, 2))
     loss = sampled.against(np.array([4, 9]), np.ones((1, WIDTH), "float32"), np.array([30]))
     by_hand = np.log(1 / chance[30] + 1 / chance[4] + 1 / chance[9]) - np.log(1 / chance[30])
@@ -36,7 +37,7 @@ def test_a_drawn_class_stands_for_all_that_could_have_been_drawn_in_its_place():
 
 
 def test_a_target_drawn_by_accident_counts_once(projection, outputs):
-    sampled = SampledSoftmax(*projection, samples=2, seed=1)
+    sampled = SampledSoftmax(*projection, samples=2, draws=SeedGenerator(1))
     output, target = outputs[0, :1], np.array([7])
     assert np.asarray(sampled.against(np.array([7]), output, target)) == pytest.approx([0], abs=1e-6)
     twice, once = (sampled.against(np.array(classes), output, target) for classes in ([7, 20], [20]))
@@ -44,7 +45,7 @@ def test_a_target_drawn_by_accident_counts_once(projection, outputs):
 
 
 def test_draws_are_distinct_new_at_every_call_and_the_same_for_the_same_seed(projection):
-    first, second = (SampledSoftmax(*projection, samples=10, seed=5) for _ in range(2))
+    first, second = (SampledSoftmax(*projection, samples=10, draws=SeedGenerator(5)) for _ in range(2))
     draws = [np.asarray(first.draw()) for _ in range(3)]
     assert all(len(set(draw)) == 10 for draw in draws)
     assert set(draws[0]) != set(draws[1])
@@ -52,7 +53,7 @@ def test_draws_are_distinct_new_at_every_call_and_the_same_for_the_same_seed(pro
 
 
 def test_classes_are_drawn_as_often_as_their_chance_says(projection):
-    sampled = SampledSoftmax(*projection, samples=10, seed=1)
+    sampled = SampledSoftmax(*projection, samples=10, draws=SeedGenerator(1))
     shares = np.bincount(np.concatenate([np.asarray(sampled.draw()) for _ in range(400)]), minlength=CLASSES) / 400
     assert shares == pytest.approx(np.exp(log_inclusion_probability(CLASSES, 10)), abs=0.1)
 

@@ -72,7 +72,7 @@ def test_both_directions_read_one_projection(hidden):
     model = DeepSpeech(WIDTH)
     lengths = np.array([FRAMES, FRAMES], "int32")
     model.both_ways(hidden, lengths)
-    for direction in (model.forward, model.backward):
+    for direction in (model.onwards, model.backwards):
         direction.cell.recurrent.assign(np.zeros((WIDTH, WIDTH)))
     once = np.asarray(clipped_relu(model.shared(hidden)))
     assert np.asarray(model.both_ways(hidden, lengths)) == pytest.approx(2 * once, rel=1e-5)

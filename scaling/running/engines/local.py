@@ -226,6 +226,7 @@ class LocalEngine:
             },
             cpus=format_list(cpus),
             siblings=format_list(self._idle_siblings(cpus) - (beside or frozenset())),
+            framework=point.framework,
             jit=point.jit,
             memory=point.memory,
             precision=self.study.precision,

@@ -1,40 +1,24 @@
-"""What the steps of a network are fed with under TensorFlow: one batch, batches copied in, or a pipeline of `tf.data`.
+"""What the steps of a network are fed with, under every framework: one batch, batches copied in, or a pipeline.
 
 All batches are made before the clock starts, a few of them where steps have different ones, so that a step pays for
-copying or preparing its batch and not for making it up. In a pipeline an item is read by its number, prepared as it
-would be after reading it from a file, and joined with others to a batch; batches are made ahead while steps are taken.
+copying or preparing its batch and not for making it up.
 """
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import signature
 from itertools import chain, cycle, repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-import tensorflow as tf
-
-# Batches of different seeds that steps go through again and again, and those that a pipeline makes ahead.
+# Batches of different seeds that steps go through again and again.
 BATCHES = 4
-AHEAD = 2
-
-# The threads of a pipeline under names of our own, as TensorFlow gives them none: those of its pool, which prepare
-# items, and those that hand items out and join them to batches.
-PIPELINE = "tf_data_"
-PIPELINE_POOL, PIPELINE_RUNNER = f"{PIPELINE}pool", f"{PIPELINE}runner"
-
-# A photograph is stored larger than the network takes it, by a seventh: 256 pixels for 224, as in AlexNet's paper.
-MARGIN = 7
 
 # Seeds of NumPy and of games have so many values.
 SEEDS = 2**32
 
 TASKS = Path("/proc/self/task")
-
-Read = Callable[[Any, Any], Any]
 
 
 class FeedingError(ValueError):
@@ -44,10 +28,10 @@ class FeedingError(ValueError):
 
 
 class Feed(NamedTuple):
-    """Batches without end, each as a flat list of tensors, and what they look like before that."""
+    """Batches without end, each as the step takes it, and an example of one as it was made."""
 
-    structure: Any
-    batches: Iterator[list[Any]]
+    example: Any
+    batches: Iterator[Any]
 
 
 class Source(NamedTuple):
@@ -66,17 +50,32 @@ class Source(NamedTuple):
 ONE_BATCH = Source()
 
 
-def open_feed(network: Any, source: Source, *, with_targets: bool) -> Feed:
+class Tensors(Protocol):
+    """How a framework takes the batches of a network."""
+
+    def convert(self, batch: Any) -> Any:
+        """A batch of arrays, or nests of them, copied into tensors as the step takes them."""
+
+    def forward(self, model: Any) -> Callable[[Any], Any]:
+        """The compiled forward pass of a model, from an array to an array."""
+
+    def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
+        """Batches of a pipeline with so many threads, which prepares items ahead of the steps."""
+
+
+def open_feed(network: Any, source: Source, tensors: Tensors, *, with_targets: bool) -> Feed:
     """The batches of a network's steps: inputs, and targets where it learns."""
     parts = slice(0, 2 if with_targets else 1)
     if network.loop is not None and with_targets:
-        return _looped(network.loop, source.data)
+        return _looped(network.loop, source.data, tensors)
     if source.data == "fixed":
-        return _fixed(network.data()[parts])
-    pool = _make_batches(network, source.seed)
+        # As tensors at once: an array would be copied at every step.
+        batch = network.data()[parts]
+        return Feed(batch, repeat(tensors.convert(batch)))
+    pool = [batch[parts] for batch in _make_batches(network, source.seed)]
     if source.data == "fresh":
-        return _fresh([batch[parts] for batch in pool])
-    return _pipeline([batch[parts] for batch in pool], network.photographs, source.threads)
+        return Feed(pool[0], map(tensors.convert, cycle(pool)))
+    return tensors.pipeline(pool, network.photographs, source.threads)
 
 
 def thread_names() -> dict[int, str]:
@@ -89,11 +88,6 @@ def thread_names() -> dict[int, str]:
     return names
 
 
-def pipeline_threads() -> frozenset[int]:
-    """The threads of the pipeline of this process, if it has one."""
-    return frozenset(thread for thread, name in thread_names().items() if name.startswith(PIPELINE))
-
-
 def _make_batches(network: Any, seed: int) -> list[Any]:
     try:
         signature(network.data).bind(seed)
@@ -104,119 +98,12 @@ def _make_batches(network: Any, seed: int) -> list[Any]:
     return [network.data((seed + number) % SEEDS) for number in range(BATCHES)]
 
 
-def _fixed(batch: Any) -> Feed:
-    """One batch as tensors: an array would be copied at every step."""
-    tensors = tf.nest.map_structure(tf.convert_to_tensor, batch)
-    return Feed(tensors, repeat(tf.nest.flatten(tensors)))
-
-
-def _fresh(pool: list[Any]) -> Feed:
-    """Batches as arrays, of which a step's are copied into tensors when it is its turn."""
-    arrays = cycle([tf.nest.flatten(batch) for batch in pool])
-    structure = tf.nest.map_structure(tf.convert_to_tensor, pool[0])
-    return Feed(structure, (list(map(tf.convert_to_tensor, batch)) for batch in arrays))
-
-
-def _looped(loop: Any, data: str) -> Feed:
+def _looped(loop: Any, data: str, tensors: Tensors) -> Feed:
     """Batches that a network makes itself, each within its step, but for the first, which is made ahead."""
     if data != "fixed":
         raise FeedingError(
             f'its steps make their own batches, so data = "{data}" has nothing to feed; set data = "fixed"'
         )
-    batches = loop(_compile_forward)
+    batches = loop(tensors.forward)
     first = next(batches)
-    structure = tf.nest.map_structure(tf.convert_to_tensor, first)
-    flat = map(tf.nest.flatten, chain([first], batches))
-    return Feed(structure, (list(map(tf.convert_to_tensor, batch)) for batch in flat))
-
-
-def _compile_forward(model: Any) -> Callable[[Any], Any]:
-    """The forward pass of a model, from an array to an array."""
-    forward = tf.function(lambda inputs: model(inputs, training=False))
-    return lambda inputs: forward(tf.convert_to_tensor(inputs)).numpy()
-
-
-def _pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
-    """Batches of a pipeline with threads of its own, which prepares items in their order and repeats them for ever."""
-    sizes = Counter(np.shape(array)[:1] for batch in pool for array in tf.nest.flatten(batch))
-    if len(sizes) != 1 or () in sizes:
-        raise FeedingError(
-            'the arrays of its data must have an entry per item for data = "pipeline", and they begin with '
-            f"{', '.join(str(size[0]) if size else 'no' for size in sizes)} entries"
-        )
-    (items,) = next(iter(sizes))
-    inputs = tf.nest.map_structure(lambda *arrays: _stored_input(arrays, photographs), *(batch[0] for batch in pool))
-    targets = [tf.nest.map_structure(_stored, *(batch[1] for batch in pool))] if len(pool[0]) > 1 else []
-    reads = (inputs, *targets)
-
-    def prepare(number: Any) -> Any:
-        return tf.nest.map_structure(lambda read: read(number % (BATCHES * items), number), reads)
-
-    numbers = tf.data.Dataset.counter()
-    prepared = numbers.map(prepare, num_parallel_calls=threads, deterministic=True)
-    dataset = prepared.batch(items, drop_remainder=True).prefetch(AHEAD).with_options(_options(threads))
-    return Feed(dataset.element_spec, map(tf.nest.flatten, _start(dataset)))
-
-
-def _options(threads: int) -> Any:
-    """So many threads whatever happens, each of which does its operations by itself."""
-    options = tf.data.Options()
-    options.threading.private_threadpool_size = threads
-    options.threading.max_intra_op_parallelism = 1
-    options.autotune.enabled = False
-    return options
-
-
-def _start(dataset: Any) -> Iterator[Any]:
-    """The batches of a dataset, its threads started and named.
-
-    Its pool starts with its iterator, and the other threads with its first batch, which is made ahead anyway, but for
-    one that starts with the first dataset of a process.
-    """
-    before = thread_names().keys()
-    next(iter(tf.data.Dataset.range(1)))
-    others = thread_names().keys()
-    batches = iter(dataset)
-    pool = thread_names().keys() - others
-    first = next(batches)
-    _name_threads(pool, PIPELINE_POOL)
-    _name_threads(thread_names().keys() - before - pool, PIPELINE_RUNNER)
-    return chain([first], batches)
-
-
-def _name_threads(threads: Iterable[int], name: str) -> None:
-    for thread in threads:
-        with suppress(FileNotFoundError, ProcessLookupError):
-            (TASKS / str(thread) / "comm").write_text(name)
-
-
-def _stored(*arrays: Any) -> Read:
-    """Items that are stored as the network takes them, in one place after another."""
-    stored = tf.constant(np.concatenate(arrays))
-    return lambda index, number: tf.gather(stored, index)
-
-
-def _stored_input(arrays: tuple[Any, ...], photographs: bool) -> Read:
-    """Inputs as data sets have them: fractions as bytes, and photographs as JPEG, larger than they are used."""
-    values = np.concatenate(arrays)
-    if values.dtype.kind != "f":
-        return _stored(values)
-    low, high = float(values.min()), float(values.max())
-    unit = (high - low) / 255 or 1.0
-    stored = np.round((values - low) / unit).astype(np.uint8)
-    read = _stored_photographs(stored) if photographs else _stored(stored)
-    return lambda index, number: tf.cast(read(index, number), values.dtype) * unit + low
-
-
-def _stored_photographs(images: Any) -> Read:
-    """Photographs that are decoded, cropped at random and mirrored at random, by the number of the read."""
-    shape = images.shape[1:]
-    margins = [(side // MARGIN // 2, side // MARGIN - side // MARGIN // 2) for side in shape[:2]]
-    files = tf.stack([tf.io.encode_jpeg(image) for image in np.pad(images, [(0, 0), *margins, (0, 0)], "edge")])
-
-    def read(index: Any, number: Any) -> Any:
-        image = tf.io.decode_jpeg(tf.gather(files, index), channels=shape[-1])
-        cropped = tf.image.stateless_random_crop(image, shape, seed=tf.stack([number, 0]))
-        return tf.image.stateless_random_flip_left_right(cropped, seed=tf.stack([number, 1]))
-
-    return read
+    return Feed(first, map(tensors.convert, chain([first], batches)))

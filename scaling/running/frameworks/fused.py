@@ -8,24 +8,14 @@ from typing import Any
 
 import tensorflow as tf
 
-Update = Callable[[Sequence[Any]], None]
+from scaling.running.frameworks.optimizers import hyper_parameters
 
-# Settings of Keras optimizers that the kernels do not know; leaving them out in silence would train something else.
-NOT_FUSED = (
-    *("weight_decay", "clipvalue", "use_ema", "amsgrad", "centered"),
-    *("loss_scale_factor", "gradient_accumulation_steps"),
-)
+Update = Callable[[Sequence[Any]], None]
 
 
 def fused_update(optimizer: Any, variables: Sequence[Any]) -> Update:
     """A function that takes gradients and changes the variables by them."""
-    name = type(optimizer).__name__
-    if name not in KERNELS:
-        raise ValueError(f"no fused update for the optimizer {name}; there are {', '.join(KERNELS)}")
-    config = optimizer.get_config()
-    unknown = [setting for setting in NOT_FUSED if config.get(setting)]
-    if unknown or isinstance(config["learning_rate"], dict):
-        raise ValueError(f"no fused update for {name} with {', '.join(unknown) or 'a schedule of its learning rate'}")
+    name, config = hyper_parameters(optimizer)
     kernel = KERNELS[name](config, variables)
 
     def update(gradients: Sequence[Any]) -> None:

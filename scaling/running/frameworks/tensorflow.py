@@ -1,6 +1,5 @@
 """TensorFlow: threads set through its own controls, and one compiled step per mode for every network."""
 
-import math
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -12,20 +11,13 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from scaling.analysis.ops.traces import TracedStep
-from scaling.running.frameworks.feeding import (
-    ONE_BATCH,
-    PIPELINE_POOL,
-    Source,
-    open_feed,
-    pipeline_threads,
-    thread_names,
-)
+from scaling.running.frameworks.base import NetworkStep, threads_not_held
+from scaling.running.frameworks.feeding import ONE_BATCH, Feed, Source, thread_names
 from scaling.running.frameworks.fused import fused_update
+from scaling.running.frameworks.pipeline import PIPELINE_POOL, open_pipeline, pipeline_threads
 
 # The name TensorFlow gives the threads of its inter-op pool.
 INTER_OP = "tf_Compute"
-
-POOL_WORDS = {"intra": "intra-op", "inter": "inter-op", "pipeline": "pipeline"}
 
 
 class TensorFlow:
@@ -76,35 +68,38 @@ class TensorFlow:
 
     def cautions(self) -> list[str]:
         """Settings that did not hold: automatic pools should be as large as the mask."""
-        sizes = self.pool_sizes()
-        return [
-            f"{POOL_WORDS[name]} threads: {threads} expected, but the pool has {sizes[f'{name}_pool']}"
-            for name, threads in self.threads.items()
-            if sizes[f"{name}_pool"] != threads
-        ]
+        return threads_not_held(self.threads, self.pool_sizes())
 
     def versions(self) -> dict[str, str]:
         """What explains a result beyond the versions of packages: whether oneDNN's kernels are used."""
         return {"onednn": "on" if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "1" else "off"}
 
 
-class CompiledStep:
+class Tensors:
+    """Batches as flat lists of TensorFlow's tensors."""
+
+    def convert(self, batch: Any) -> list[Any]:
+        """A batch of arrays as tensors."""
+        return list(map(tf.convert_to_tensor, tf.nest.flatten(batch)))
+
+    def forward(self, model: Any) -> Callable[[Any], Any]:
+        """The forward pass of a model, from an array to an array."""
+        compiled = tf.function(lambda inputs: model(inputs, training=False))
+        return lambda inputs: compiled(tf.convert_to_tensor(inputs)).numpy()
+
+    def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
+        """Batches of a pipeline of `tf.data`."""
+        return open_pipeline(pool, photographs, threads)
+
+
+class CompiledStep(NetworkStep):
     """A network's step, traced once and then called; its result is waited for."""
 
     def __init__(self, network: Any, mode: str, jit: bool, source: Source = ONE_BATCH) -> None:
-        self.network = network
-        self.source = source
-        self.items_per_step = network.items_per_step
-        self.losses: list[float] = []
-        self.taken = 0
-        function = _training(network) if mode == "train" else _inference(network)
+        super().__init__(network, mode, Tensors(), source)
+        function = _training(network) if self.trains else _inference(network)
         self.name = function.__name__
         self._function = tf.function(function, jit_compile=jit)
-        self._trains = mode == "train"
-
-    def prepare(self) -> None:
-        """Make the batches, and have a pipeline begin."""
-        self._feed = open_feed(self.network, self.source, with_targets=self._trains)
 
     @cached_property
     def _call(self) -> Callable[[list[Any]], Any]:
@@ -113,26 +108,20 @@ class CompiledStep:
         The runtime is asked directly: to look the graph up, match arguments and get ready to describe errors cost half
         a millisecond per step.
         """
-        built = self._function.get_concrete_function(*self._feed.structure)
+        built = self._function.get_concrete_function(*tf.nest.map_structure(_spec, self._feed.example))
         name, captured, outputs = built.name, built.captured_inputs, len(built.outputs)
         runtime = context.context()
         return lambda batch: runtime.call_function(name, [*batch, *captured], outputs)
 
-    def step(self) -> None:
-        """Take a step; a loss that is no number ends the run, since what follows it is no training."""
-        batch = next(self._feed.batches)
+    def _take(self, batch: list[Any]) -> Any:
         with tf.profiler.experimental.Trace(self.name):
             outputs = self._call(batch)
-        result = outputs[0].numpy()
-        self.taken += 1
-        if self._trains:
-            self._record_loss(float(result))
+        return outputs[0].numpy()
 
-    def _record_loss(self, loss: float) -> None:
-        if not math.isfinite(loss):
-            raise ArithmeticError(f"the loss is {loss} after {self.taken} steps")
-        self.losses[1:] = [loss] if self.losses else []
-        self.losses = self.losses or [loss]
+
+def _spec(example: Any) -> Any:
+    """What an array, or what a pipeline describes, is as a tensor."""
+    return example if isinstance(example, tf.TensorSpec) else tf.TensorSpec.from_tensor(tf.convert_to_tensor(example))
 
 
 def _training(network: Any) -> Any:
@@ -166,3 +155,6 @@ def _count_threads() -> Counter[str]:
 def _own_name() -> str:
     with open("/proc/self/comm") as comm:
         return comm.read().strip()
+
+
+FRAMEWORK = TensorFlow

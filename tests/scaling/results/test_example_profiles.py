@@ -12,7 +12,7 @@ from scaling.study.catalogue import read_catalogue
 
 FOLDER = Path(__file__).parents[3] / "docs" / "examples" / "profiles-small"
 TRACES = read_traces(FOLDER)
-NETWORKS = sorted(name for name, entry in read_catalogue().items() if entry.layers)
+NETWORKS = sorted(name for name, entry in read_catalogue().items() if entry.fathom_items)
 
 
 def named(trace: Trace) -> str:

@@ -17,6 +17,7 @@ RUN = messages.RunRequest(
     setting={"mode": "train", "items": None, "cores": 2},
     cpus="0-1",
     siblings="",
+    framework="tensorflow",
     jit=False,
     memory="none",
     precision=0.01,

@@ -22,6 +22,7 @@ REQUEST = RunRequest(
     setting={},
     cpus="0",
     siblings="",
+    framework="tensorflow",
     jit=False,
     memory="none",
     precision=0.1,

@@ -18,7 +18,7 @@ from tests.conftest import need
 from tests.runs import row_of, rows_of
 
 FAULTY = Path(__file__).with_name("faulty.py")
-FRAMEWORK = ("scaling.running.frameworks.tensorflow",)
+FRAMEWORK = ("scaling.running.frameworks.tensorflow", "keras")
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,8 @@ def test_a_server_imports_what_a_workload_of_ours_would(workload, modules):
     [
         ("import keras", FRAMEWORK),
         ('"""Mine."""\nfrom __future__ import annotations\nimport os\nfrom keras import layers\n', FRAMEWORK),
-        ("import tensorflow.keras as keras", FRAMEWORK),
+        ("import tensorflow.keras as keras", FRAMEWORK[:1]),
+        ("import torch", ()),
         ("import numpy", ()),
         ("import os\nos.environ['TF_ENABLE_ONEDNN_OPTS'] = '1'\nimport keras", ()),
         ("def build(setting):\n    import keras", ()),

@@ -72,6 +72,23 @@ def test_workloads_that_need_an_extra_are_distinguished_from_those_that_do_not()
     assert missing_extras(quick, read_catalogue(), is_installed=lambda extra: True) == {}
 
 
+def test_a_network_needs_the_extra_of_its_framework():
+    asked = study('workloads = ["fcn", "matmul"]\nframework = ["tensorflow", "torch"]')
+    missing = missing_extras(asked, read_catalogue(), is_installed=lambda extra: extra == "tensorflow")
+    assert missing == {"fcn": "torch", "matmul": "torch"}
+
+
+@pytest.mark.parametrize("name", ["calibrated", "stream", "command: true"])
+def test_what_uses_no_framework_has_no_other_one(name):
+    with pytest.raises(StudyError, match=rf"workload '{name}': it uses no framework, so framework cannot be"):
+        check_workloads(study(f'workloads = ["fcn", "{name}"]\nframework = "torch"'), read_catalogue())
+
+
+def test_operations_are_traced_under_tensorflow_alone():
+    with pytest.raises(StudyError, match="operations are traced under TensorFlow alone"):
+        check_traceable(study('workloads = "fcn"\nframework = "jax"'), read_catalogue(), 12)
+
+
 def test_programs_and_files_of_ones_own_need_no_extra():
     own = study('workloads = ["command: true", "mine.py:build", "stream", "calibrated serial=0.2"]')
     assert missing_extras(own, read_catalogue(), is_installed=lambda extra: False) == {}
@@ -80,7 +97,7 @@ def test_programs_and_files_of_ones_own_need_no_extra():
 def test_every_workload_that_imports_keras_names_its_extra():
     for name, entry in read_catalogue().items():
         source = files("scaling.workloads").joinpath(f"{name}.py").read_text()
-        assert (entry.needs == "tensorflow") == ("import keras" in source), name
+        assert (entry.needs == "framework") == ("import keras" in source), name
 
 
 def test_a_workload_without_its_extra_is_refused_in_one_sentence(monkeypatch):

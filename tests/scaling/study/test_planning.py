@@ -116,6 +116,26 @@ def test_a_folder_grows_along_what_steps_are_fed_with():
     assert "which drops" in str(incompatibility_anywhere(new, more))
 
 
+def test_frameworks_are_an_axis_and_jax_has_no_other_threads_than_its_cpus():
+    asked = study('workloads = ["fcn"]\nframework = ["torch", "jax"]\nintra = [1, 2, "cpus"]\ninter = 1\ncores = [4]')
+    planned = plan(replace(asked, launches=1), machine(cores=4))
+    threads = {(run.point.framework, run.point.cores, run.point.intra) for run in planned.runs}
+    torch = {("torch", cores, intra) for cores in (1, 4) for intra in (1, 2, "cpus")}
+    assert threads == torch | {("jax", 1, 1), ("jax", 1, "cpus"), ("jax", 4, "cpus")}
+    assert planned.notes == (planning.NO_THREADS_OF_JAX,)
+
+
+def test_a_study_of_threads_that_jax_cannot_have_is_refused():
+    with pytest.raises(StudyError, match="jax has one pool of threads and no setting for it"):
+        plan(study('workloads = ["fcn"]\nframework = "jax"\nintra = 3'), machine(cores=2))
+
+
+def test_a_folder_grows_along_frameworks():
+    old, new = (study(f'workloads = ["fcn"]\nframework = {names}') for names in ('"torch"', '["torch", "jax"]'))
+    assert incompatibility_anywhere(old, new) is None
+    assert incompatibility_anywhere(new, old) is not None
+
+
 def test_a_quota_that_limits_nothing_is_left_out_and_said():
     planned = plan(study("quota = 1.5\ncores = [1, 2]"), machine(2))
     assert planned.notes == ("a quota of 1.5 CPUs does not limit 1 CPU, so that point is left out",)

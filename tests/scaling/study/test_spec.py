@@ -58,6 +58,17 @@ def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, message):
     assert message in sentence
 
 
+def test_another_framework_has_no_pipeline_and_carries_out_no_program():
+    assert refusal('workloads = "fcn"\nframework = ["tensorflow", "jax"]\ndata = "pipeline"') == (
+        "study smt.toml: data = 'pipeline' is a pipeline of TensorFlow, and framework is ['tensorflow', 'jax']; set "
+        "data = 'fixed' or 'fresh', or framework = 'tensorflow'"
+    )
+    assert refusal('framework = "torch"\n[[programs]]\nname = "mine"\ncommand = "true"').startswith(
+        "study smt.toml: program 'mine' is no network, so framework is ['torch'] only for workloads"
+    )
+    assert study('workloads = "fcn"\nframework = "jax"').framework == ("jax",)
+
+
 def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_program_that_is_to_be_fed():
     assert refusal('workloads = "autoenc"\ndata = ["fixed", "fresh"]\npipeline_threads = [1, 2]') == (
         "study smt.toml: pipeline_threads is [1, 2], but data is ['fixed', 'fresh'], which has no pipeline; "

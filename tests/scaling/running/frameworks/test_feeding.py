@@ -9,17 +9,12 @@ import pytest
 import tensorflow as tf
 
 from scaling.running.frameworks import feeding
-from scaling.running.frameworks.feeding import (
-    BATCHES,
-    PIPELINE_POOL,
-    FeedingError,
-    Source,
-    open_feed,
-    pipeline_threads,
-    thread_names,
-)
+from scaling.running.frameworks.feeding import BATCHES, FeedingError, Source, open_feed, thread_names
+from scaling.running.frameworks.pipeline import PIPELINE_POOL, pipeline_threads
+from scaling.running.frameworks.tensorflow import Tensors
 
 ITEMS = 3
+TENSORS = Tensors()
 
 
 def numbers(seed: int = 1):
@@ -35,17 +30,16 @@ def photographs(seed: int = 1):
 
 
 def batches(count: int, source: Source, data=numbers, with_targets: bool = True, **network):
-    feed = open_feed(
-        SimpleNamespace(loop=None, data=data, **{"photographs": False, **network}), source, with_targets=with_targets
-    )
+    made = SimpleNamespace(loop=None, data=data, **{"photographs": False, **network})
+    feed = open_feed(made, source, TENSORS, with_targets=with_targets)
     return [[part.numpy() for part in batch] for batch in islice(feed.batches, count)]
 
 
 def test_a_fixed_batch_is_the_same_tensors_again_and_again():
-    feed = open_feed(SimpleNamespace(loop=None, data=numbers), Source(), with_targets=True)
+    feed = open_feed(SimpleNamespace(loop=None, data=numbers), Source(), TENSORS, with_targets=True)
     one, again = islice(feed.batches, 2)
     assert one is again
-    assert tf.nest.flatten(feed.structure) == one
+    assert all(map(np.array_equal, tf.nest.flatten(feed.example), one))
 
 
 @pytest.mark.parametrize("data", ["fresh", "pipeline"])
@@ -65,9 +59,8 @@ def test_inference_is_fed_with_inputs_alone(data):
 
 def test_a_fresh_batch_is_a_copy():
     made = [numbers(seed) for seed in range(BATCHES)]
-    feed = open_feed(
-        SimpleNamespace(loop=None, data=lambda seed: made[seed]), Source("fresh", seed=0), with_targets=True
-    )
+    network = SimpleNamespace(loop=None, data=lambda seed: made[seed])
+    feed = open_feed(network, Source("fresh", seed=0), TENSORS, with_targets=True)
     tensors = next(feed.batches)
     made[0][0][0][:] = -1
     assert np.array_equal(tensors[0], numbers(0)[0][0])
@@ -97,6 +90,7 @@ def test_a_pipeline_has_as_many_threads_in_its_pool_as_it_is_given_and_they_are_
     feed = open_feed(
         SimpleNamespace(loop=None, data=numbers, photographs=False),
         Source("pipeline", pipeline_threads=threads),
+        TENSORS,
         with_targets=True,
     )
     next(feed.batches)

@@ -1,0 +1,89 @@
+"""Keras optimizers carried out by torch's fused and foreach kernels: a few calls for all variables together.
+
+Hyper-parameters are the Keras optimizer's own; the formulas are the same, which a test holds.
+"""
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any
+
+import torch
+
+from scaling.running.frameworks.optimizers import hyper_parameters
+
+Update = Callable[[], None]
+
+
+def foreach_update(optimizer: Any, parameters: Sequence[Any]) -> Update:
+    """A function that changes parameters by their gradients and drops these."""
+    name, config = hyper_parameters(optimizer)
+    update = UPDATES[name](config, parameters)
+
+    def clip_and_update() -> None:
+        with torch.no_grad():
+            _clip([parameter.grad for parameter in parameters if parameter.grad is not None], config)
+            update()
+        for parameter in parameters:
+            parameter.grad = None
+
+    return clip_and_update
+
+
+def _clip(gradients: list[Any], config: dict[str, Any]) -> None:
+    together, each = config.get("global_clipnorm"), config.get("clipnorm")
+    if not together and not each:
+        return
+    norms = torch.stack(torch._foreach_norm(gradients))
+    if together:
+        norm = torch.linalg.vector_norm(norms)
+        torch._foreach_mul_(gradients, together / torch.clamp(norm, min=together))
+    else:
+        torch._foreach_mul_(gradients, list((each / torch.clamp(norms, min=each)).unbind()))
+
+
+def _sgd(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
+    """With a constant learning rate Keras's velocity is torch's buffer times minus the rate."""
+    momentum, nesterov = config["momentum"], config["nesterov"]
+    sgd = torch.optim.SGD(
+        parameters, config["learning_rate"], momentum=momentum, nesterov=bool(nesterov and momentum), fused=True
+    )
+    return lambda: sgd.step(None)
+
+
+def _rmsprop(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
+    """Keras adds epsilon to the mean square, torch to its root, so torch's own RMSprop would learn something else."""
+    rate, rho, momentum, epsilon = (config[name] for name in ("learning_rate", "rho", "momentum", "epsilon"))
+    squares, moving = ([torch.zeros_like(parameter) for parameter in parameters] for _ in range(2))
+
+    def update() -> None:
+        gradients = [parameter.grad for parameter in parameters]
+        torch._foreach_mul_(squares, rho)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - rho)
+        roots = torch._foreach_add(squares, epsilon)
+        torch._foreach_sqrt_(roots)
+        if not momentum:
+            torch._foreach_addcdiv_(parameters, gradients, roots, -rate)
+            return
+        torch._foreach_mul_(moving, momentum)
+        torch._foreach_addcdiv_(moving, gradients, roots, rate)
+        torch._foreach_sub_(parameters, moving)
+
+    return update
+
+
+def _adam(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
+    """Keras adds epsilon before it corrects the second moment for its start at zero, torch afterwards."""
+    beta, epsilon = config["beta_2"], config["epsilon"]
+    adam = torch.optim.Adam(parameters, config["learning_rate"], betas=(config["beta_1"], beta), fused=True)
+    steps = 0
+
+    def update() -> None:
+        nonlocal steps
+        steps += 1
+        adam.param_groups[0]["eps"] = epsilon / sqrt(1 - beta**steps)
+        adam.step()
+
+    return update
+
+
+UPDATES = {"SGD": _sgd, "RMSprop": _rmsprop, "Adam": _adam}

@@ -1,0 +1,119 @@
+"""A pipeline of `tf.data`: batches of a network that threads of its own make ahead while steps are taken.
+
+An item is read by its number, prepared as it would be after reading it from a file, and joined with others to a batch.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from scaling.running.frameworks.feeding import BATCHES, TASKS, Feed, FeedingError, thread_names
+
+# Batches that a pipeline makes ahead.
+AHEAD = 2
+
+# The threads of a pipeline under names of our own, as TensorFlow gives them none: those of its pool, which prepare
+# items, and those that hand items out and join them to batches.
+PIPELINE = "tf_data_"
+PIPELINE_POOL, PIPELINE_RUNNER = f"{PIPELINE}pool", f"{PIPELINE}runner"
+
+# A photograph is stored larger than the network takes it, by a seventh: 256 pixels for 224, as in AlexNet's paper.
+MARGIN = 7
+
+Read = Callable[[Any, Any], Any]
+
+
+def pipeline_threads() -> frozenset[int]:
+    """The threads of the pipeline of this process, if it has one."""
+    return frozenset(thread for thread, name in thread_names().items() if name.startswith(PIPELINE))
+
+
+def open_pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
+    """Batches of a pipeline with threads of its own, which prepares items in their order and repeats them for ever."""
+    sizes = Counter(np.shape(array)[:1] for batch in pool for array in tf.nest.flatten(batch))
+    if len(sizes) != 1 or () in sizes:
+        raise FeedingError(
+            'the arrays of its data must have an entry per item for data = "pipeline", and they begin with '
+            f"{', '.join(str(size[0]) if size else 'no' for size in sizes)} entries"
+        )
+    (items,) = next(iter(sizes))
+    inputs = tf.nest.map_structure(lambda *arrays: _stored_input(arrays, photographs), *(batch[0] for batch in pool))
+    targets = [tf.nest.map_structure(_stored, *(batch[1] for batch in pool))] if len(pool[0]) > 1 else []
+    reads = (inputs, *targets)
+
+    def prepare(number: Any) -> Any:
+        return tf.nest.map_structure(lambda read: read(number % (BATCHES * items), number), reads)
+
+    numbers = tf.data.Dataset.counter()
+    prepared = numbers.map(prepare, num_parallel_calls=threads, deterministic=True)
+    dataset = prepared.batch(items, drop_remainder=True).prefetch(AHEAD).with_options(_options(threads))
+    return Feed(dataset.element_spec, map(tf.nest.flatten, _start(dataset)))
+
+
+def _options(threads: int) -> Any:
+    """So many threads whatever happens, each of which does its operations by itself."""
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = threads
+    options.threading.max_intra_op_parallelism = 1
+    options.autotune.enabled = False
+    return options
+
+
+def _start(dataset: Any) -> Iterator[Any]:
+    """The batches of a dataset, its threads started and named.
+
+    Its pool starts with its iterator, and the other threads with its first batch, which is made ahead anyway, but for
+    one that starts with the first dataset of a process.
+    """
+    before = thread_names().keys()
+    next(iter(tf.data.Dataset.range(1)))
+    others = thread_names().keys()
+    batches = iter(dataset)
+    pool = thread_names().keys() - others
+    first = next(batches)
+    _name_threads(pool, PIPELINE_POOL)
+    _name_threads(thread_names().keys() - before - pool, PIPELINE_RUNNER)
+    return chain([first], batches)
+
+
+def _name_threads(threads: Iterable[int], name: str) -> None:
+    for thread in threads:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            (TASKS / str(thread) / "comm").write_text(name)
+
+
+def _stored(*arrays: Any) -> Read:
+    """Items that are stored as the network takes them, in one place after another."""
+    stored = tf.constant(np.concatenate(arrays))
+    return lambda index, number: tf.gather(stored, index)
+
+
+def _stored_input(arrays: tuple[Any, ...], photographs: bool) -> Read:
+    """Inputs as data sets have them: fractions as bytes, and photographs as JPEG, larger than they are used."""
+    values = np.concatenate(arrays)
+    if values.dtype.kind != "f":
+        return _stored(values)
+    low, high = float(values.min()), float(values.max())
+    unit = (high - low) / 255 or 1.0
+    stored = np.round((values - low) / unit).astype(np.uint8)
+    read = _stored_photographs(stored) if photographs else _stored(stored)
+    return lambda index, number: tf.cast(read(index, number), values.dtype) * unit + low
+
+
+def _stored_photographs(images: Any) -> Read:
+    """Photographs that are decoded, cropped at random and mirrored at random, by the number of the read."""
+    shape = images.shape[1:]
+    margins = [(side // MARGIN // 2, side // MARGIN - side // MARGIN // 2) for side in shape[:2]]
+    files = tf.stack([tf.io.encode_jpeg(image) for image in np.pad(images, [(0, 0), *margins, (0, 0)], "edge")])
+
+    def read(index: Any, number: Any) -> Any:
+        image = tf.io.decode_jpeg(tf.gather(files, index), channels=shape[-1])
+        cropped = tf.image.stateless_random_crop(image, shape, seed=tf.stack([number, 0]))
+        return tf.image.stateless_random_flip_left_right(cropped, seed=tf.stack([number, 1]))
+
+    return read

@@ -1,0 +1,167 @@
+"""torch: threads set through its own controls, and a step per mode for networks of Keras and modules of its own."""
+
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from scaling.analysis.ops.traces import TracedStep
+from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
+from scaling.running.frameworks.feeding import ONE_BATCH, Feed, FeedingError, Source
+from scaling.running.frameworks.foreach import foreach_update
+
+COMPILERS = ("g++", "c++", "clang++")
+
+
+class Torch:
+    """torch in this process, with its threads and its seed set before it does anything in parallel.
+
+    The pool of intra-op threads is OpenMP's, which the main thread is one of.
+    """
+
+    def __init__(self, intra: int, inter: int, seed: int) -> None:
+        automatic = len(os.sched_getaffinity(0))
+        self.threads = {"intra": intra or automatic, "inter": inter or automatic}
+        self.seed = seed
+        torch.set_num_threads(self.threads["intra"])
+        torch.set_num_interop_threads(self.threads["inter"])
+        # Weights, dropout and sampling are the same in every process.
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        if "keras" in sys.modules:
+            sys.modules["keras"].utils.set_random_seed(seed)
+
+    def compile_step(
+        self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
+    ) -> "TorchStep":
+        """The step of a network, and what it is fed with."""
+        return TorchStep(network, mode, jit, Source(data, self.seed, pipeline_threads))
+
+    def trace_step(self, step: "TorchStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
+        """Refused: operations are those of TensorFlow's tracer."""
+        raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
+
+    def pool_sizes(self) -> dict[str, int]:
+        """How many threads each pool has, the main thread among those of OpenMP."""
+        return {"intra_pool": torch.get_num_threads(), "inter_pool": torch.get_num_interop_threads()}
+
+    def pipeline_threads(self) -> frozenset[int]:
+        """None: there is no pipeline."""
+        return frozenset()
+
+    def cautions(self) -> list[str]:
+        """Settings that did not hold."""
+        return threads_not_held(self.threads, self.pool_sizes())
+
+    def versions(self) -> dict[str, str]:
+        """Nothing beyond the versions of packages."""
+        return {}
+
+
+class Tensors:
+    """Batches as torch's tensors, nested as they were made."""
+
+    def convert(self, batch: Any) -> Any:
+        """A batch of arrays as tensors."""
+        if isinstance(batch, dict):
+            return {name: self.convert(part) for name, part in batch.items()}
+        if isinstance(batch, list | tuple):
+            return tuple(map(self.convert, batch))
+        return batch.clone() if isinstance(batch, torch.Tensor) else torch.tensor(batch)
+
+    def forward(self, model: Any) -> Callable[[Any], Any]:
+        """The forward pass of a model, from an array to an array."""
+        infer = _forward(model, training=False)
+
+        def forward(inputs: Any) -> Any:
+            with torch.inference_mode():
+                return infer(self.convert(inputs)).numpy()
+
+        return forward
+
+    def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
+        """Refused: the pipeline is that of `tf.data`."""
+        raise FeedingError('data = "pipeline" is a pipeline of TensorFlow; set framework = "tensorflow"')
+
+
+class TorchStep(NetworkStep):
+    """A network's step, eager or compiled by `torch.compile`; on a CPU it is over when its call returns."""
+
+    def __init__(self, network: Any, mode: str, jit: bool, source: Source = ONE_BATCH) -> None:
+        super().__init__(network, mode, Tensors(), source)
+        if jit and not any(map(shutil.which, COMPILERS)):
+            raise FrameworkError(
+                "jit = true has torch compile C++, and there is no compiler; install g++, or set jit = false"
+            )
+        compiled = torch.compile if jit else _as_it_is
+        self._function = _training(network, compiled) if self.trains else _inference(network, compiled)
+
+    def _take(self, batch: Any) -> Any:
+        return self._function(*batch)
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def _training(network: Any, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    forward = _forward(network.model, training=True)
+    update = _update(network)
+
+    def loss_of(inputs: Any, targets: Any) -> Any:
+        return network.loss(forward(inputs), targets)
+
+    loss_of = compiled(loss_of)
+
+    def train(inputs: Any, targets: Any) -> float:
+        loss = loss_of(inputs, targets)
+        loss.backward()
+        update()
+        return float(loss.item())
+
+    return train
+
+
+def _inference(network: Any, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    function = compiled(network.infer or _forward(network.model, training=False))
+
+    def infer(inputs: Any) -> Any:
+        with torch.inference_mode():
+            return function(inputs)
+
+    return infer
+
+
+def _forward(model: Any, training: bool) -> Callable[[Any], Any]:
+    """The forward pass of a model; one of Keras is told at every call whether it learns."""
+    if _is_of_keras(model):
+        return lambda inputs: model(inputs, training=training)
+    return model.train(training)  # type: ignore[no-any-return]
+
+
+def _update(network: Any) -> Callable[[], None]:
+    """What changes the weights by their gradients and drops these."""
+    if _is_of_keras(network.model):
+        return foreach_update(network.optimizer, [variable.value for variable in network.model.trainable_variables])
+    optimizer = network.optimizer
+
+    def update() -> None:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return update
+
+
+def _is_of_keras(model: Any) -> bool:
+    """Whether a model is one of Keras, which under torch is a module as well."""
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(model, keras.Model)
+
+
+FRAMEWORK = Torch
