@@ -31,8 +31,8 @@ def packs(result: Evaluation) -> Drawing | NotDrawn:
     caption = (
         "Throughput of all replicas together against the median latency of a step, for every division of the cores "
         "into replicas × cores, with 95 % intervals; the grey line ends at the latency that 99 % of steps stay within. "
-        "Hollow is what a lone replica on as many cores promises, times their number: what lies between is what "
-        "replicas take from each other."
+        "Hollow squares are what a lone replica on as many cores promises, times their number: what lies between is "
+        "what replicas take from each other."
     )
     return Drawing(caption, _figure(series))
 
@@ -44,9 +44,12 @@ def _figure(series: Sequence[PackedSeries]) -> Figure:
         _draw(grid.axes[index], one)
         grid.title(index, names[index])
     grid.labels("latency of a step, ms", "throughput, items/s")
+    divisions = [division for one in series for division in one.filling if division.throughput]
+    disturbed = [mark_key("measured, disturbed", colour(0), marker(0), hollow=True)]
     grid.legend(
         [
             mark_key("measured", colour(0), marker(0)),
+            *(disturbed if any(not division.summary.valid for division in divisions) else []),
             mark_key("a lone replica times their number", colour(1), marker(1), hollow=True),
             line_key("to 99 % of steps", FAINT),
         ]
