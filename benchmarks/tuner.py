@@ -392,7 +392,8 @@ def main() -> None:
         best = max(results, key=lambda made: (summary(made)[0], -summary(made)[1]))
         for shape in [*shapes, "all"] if name == "tune" else ["all"]:
             made = [one for one in best if shape in (one.shape, "all")]
-            print(f"{host} | {shape} | {name} | {len(made)} | {_words(summary(made))}", flush=True)
+            if made:
+                print(f"{host} | {shape} | {name} | {len(made)} | {_words(summary(made))}", flush=True)
 
 
 def _all_trials(

@@ -174,7 +174,7 @@ def point(cores: int) -> Point:
         size="small",
         items="default",
         scale="strong",
-        framework="none",
+        framework="",
         device="cpu",
         jit=False,
         cores=cores,

@@ -165,10 +165,12 @@ class Choice:
 
 def packed_series(summaries: Iterable[Summary]) -> list[PackedSeries]:
     """The divisions of every workload that was measured in packs."""
+    divisions = [summary for summary in summaries if summary.point.quota is None and summary.point.beside is None]
+    if all(summary.point.replicas == 1 for summary in divisions):
+        return []
     by_settings: dict[Point, list[Summary]] = {}
-    for summary in summaries:
-        if summary.point.quota is None and summary.point.beside is None:
-            by_settings.setdefault(replace(summary.point.baseline, smt=1), []).append(summary)
+    for summary in divisions:
+        by_settings.setdefault(replace(summary.point.baseline, smt=1), []).append(summary)
     return [
         _series(settings, own) for settings, own in by_settings.items() if any(one.point.replicas > 1 for one in own)
     ]

@@ -73,7 +73,7 @@ def first_problem(
     problems = {str(problem["loc"][0]): problem for problem in reversed(error.errors(include_url=False))}
     unknown = [key for key, problem in problems.items() if problem["type"] == UNKNOWN]
     key = (unknown or list(problems))[0]
-    value, more = problems[key]["input"], f" (and {len(problems) - 1} more to put right)" if len(problems) > 1 else ""
+    value, more = problems[key]["input"], f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     if unknown:
         hint = did_you_mean(key, keys) or (unknown_key_hint(value) if unknown_key_hint else _known_keys(keys))
         return f"unknown key '{excerpt(key)}'{hint}{more}"

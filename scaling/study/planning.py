@@ -106,7 +106,7 @@ class Point:
     @property
     def baseline(self) -> "Point":
         """The point this one's speedup is against: one replica on one core without a quota, all else the same."""
-        return replace(self, cores=1, quota=None, replicas=1, beside=None)
+        return self if self.is_baseline else replace(self, cores=1, quota=None, replicas=1, beside=None)
 
     @property
     def is_baseline(self) -> bool:
@@ -121,7 +121,7 @@ class Point:
     @property
     def lone(self) -> "Point":
         """The same point with a single replica."""
-        return replace(self, replicas=1, beside=None)
+        return self if self.replicas == 1 else replace(self, replicas=1, beside=None)
 
     @property
     def measured_replicas(self) -> int:

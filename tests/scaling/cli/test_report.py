@@ -70,7 +70,7 @@ def test_help_has_an_example():
 
 
 def test_a_sweep_says_where_its_page_is(tmp_path):
-    note = sweep._report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
+    note = sweep.report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
     assert note == f"the page that shows them is {tmp_path / 'swept' / 'report.html'}"
 
 
@@ -80,7 +80,7 @@ def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error)
         raise error
 
     monkeypatch.setattr(Results, "report", refuse)
-    note = sweep._report_note(load(tmp_path))
+    note = sweep.report_note(load(tmp_path))
     assert note == f"no page was made of them ({error}); `scaling report {tmp_path}` tries again"
 
 

@@ -81,7 +81,7 @@ def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_progr
 
 
 def test_several_mistakes_are_counted():
-    assert "(and 1 more to put right)" in refusal('workloads = "a"\nlaunches = 0\nseed = -1')
+    assert "(and 1 more)" in refusal('workloads = "a"\nlaunches = 0\nseed = -1')
 
 
 @pytest.mark.parametrize(
