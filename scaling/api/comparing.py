@@ -17,20 +17,16 @@ from scaling.api.measuring import (
     Monitor,
     budget_seconds,
     hold_lock,
-    interruptible,
-    open_engine,
+    make_runs,
+    open_store,
     prepare,
     refuse_another_study,
-    set_aside,
-    watch,
 )
 from scaling.api.results import load
 from scaling.errors import StudyError
-from scaling.machine.doctor.procfs import examine
 from scaling.reporting.words import count
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import ROWS, Store, read_rows
-from scaling.running import loop
 from scaling.running.paired_schedule import PairedSchedule, Side
 from scaling.study.planning import block
 from scaling.study.workload import COMMAND
@@ -112,16 +108,7 @@ def carry_out_comparison(
     for one in job.jobs:
         refuse_another_study(one)
     with hold_lock(f"comparison of study '{job.first.study.name}'", wait, monitor) as lock_fd, ExitStack() as opened:
-        stores = []
-        for one in job.jobs:
-            store = Store(one.folder)
-            opened.callback(store.close)
-            stores.append(store)
-            refuse_another_study(one)
-            set_aside(store, retry_failed, monitor)
-            store.write_study(one.toml)
-            store.write_machine(one.machine, one.topology)
-            store.write_findings(examine(one.topology))
+        stores = [opened.enter_context(open_store(one, retry_failed, monitor))[0] for one in job.jobs]
         _measure(job, stores, lock_fd, monitor)
     return load(job.first.folder).compare(load(job.second.folder), margin=margin)
 
@@ -138,12 +125,7 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
 
     first, workloads = job.first, (*job.first.study.workloads, *job.second.study.workloads)
     study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)))
-    with (
-        interruptible(stored_runs) as check,
-        watch(monitor, schedule),
-        open_engine(replace(first, study=study), lock_fd, monitor) as engine,
-    ):
-        loop.measure(schedule, engine, _Stores(schedule, stores), monitor.row, check)
+    make_runs(replace(first, study=study), schedule, _Stores(schedule, stores), lock_fd, monitor, stored_runs)
     if job.budget_seconds is not None:
         monitor.note(_spent(schedule))
 

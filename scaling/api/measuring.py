@@ -208,19 +208,28 @@ def _environment_notes(study: Study) -> list[str]:
 def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) -> Results:
     """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
-    with hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd:
-        store = Store(job.folder)
-        try:
-            refuse_another_study(job)
-            set_aside(store, retry_failed, monitor)
-            store.write_study(job.toml)
-            store.write_machine(job.machine, job.topology)
-            findings = examine(job.topology)
-            store.write_findings(findings)
-            _measure(job, store, lock_fd, monitor, findings)
-        finally:
-            store.close()
+    with (
+        hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd,
+        open_store(job, retry_failed, monitor) as (store, findings),
+    ):
+        _measure(job, store, lock_fd, monitor, findings)
     return load(job.folder)
+
+
+@contextmanager
+def open_store(job: Job, retry_failed: bool, monitor: Monitor) -> Iterator[tuple[Store, list[Finding]]]:
+    """The results folder of a job, with its study, its machine and what the doctor finds written into it."""
+    store = Store(job.folder)
+    try:
+        refuse_another_study(job)
+        set_aside(store, retry_failed, monitor)
+        store.write_study(job.toml)
+        store.write_machine(job.machine, job.topology)
+        findings = examine(job.topology)
+        store.write_findings(findings)
+        yield store, findings
+    finally:
+        store.close()
 
 
 def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: Sequence[Finding]) -> None:
@@ -236,12 +245,7 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
         """Read from the disk: a row may have been stored and not yet been counted."""
         return f"{sum(1 for _ in read_rows(job.folder))} of {schedule.total} runs are kept in {job.folder}"
 
-    with (
-        interruptible(stored_runs) as check,
-        watch(monitor, schedule),
-        open_engine(job, lock_fd, monitor) as engine,
-    ):
-        loop.measure(schedule, engine, store, monitor.row, check)
+    make_runs(job, schedule, store, lock_fd, monitor, stored_runs)
     for sentence in _given_up(schedule, job.folder):
         monitor.note(sentence)
     if job.budget_seconds is not None:
@@ -258,6 +262,23 @@ def _given_up(schedule: Schedule, folder: Path) -> list[str]:
         sentences.append(f"{name} failed on every core count and is not started again: {why}")
         sentences += [f"{name} said: {line}" for line in (said.get(name) or "").splitlines()[-LAST_LINES:]]
     return sentences
+
+
+def make_runs(
+    job: Job,
+    schedule: loop.Runs,
+    store: loop.Appendable[Row],
+    lock_fd: int,
+    monitor: Monitor,
+    stored_runs: Callable[[], str],
+) -> None:
+    """Make the runs of a schedule by an engine of its own; an interrupt says which of them are stored."""
+    with (
+        interruptible(stored_runs) as check,
+        watch(monitor, schedule),
+        open_engine(job, lock_fd, monitor) as engine,
+    ):
+        loop.measure(schedule, engine, store, monitor.row, check)
 
 
 def open_engine(job: Job, lock_fd: int, monitor: Monitor) -> LocalEngine:

@@ -6,7 +6,7 @@ on where it stopped.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,23 +20,19 @@ from scaling.api.measuring import (
     Monitor,
     _OnRow,
     hold_lock,
-    interruptible,
-    open_engine,
+    make_runs,
+    open_store,
     prepare,
     refuse_another_study,
-    set_aside,
-    watch,
 )
 from scaling.api.results import Results, load
 from scaling.errors import StudyError
-from scaling.machine.doctor.procfs import examine
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.reporting.machine import spoiler_sentences
 from scaling.reporting.tuning import TunedSettings, outcome_rows, paste_python, settings_of
 from scaling.results.rows import Row, planned_launch
-from scaling.results.store import ROWS, Store, read_rows
-from scaling.running import loop
+from scaling.results.store import ROWS, read_rows
 from scaling.running.tuning_schedule import EarlierLaunch, Objective, TuningSchedule
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
@@ -208,57 +204,31 @@ def prepare_tuning(
             f"there is only one setting of {study.name.removesuffix('-tune')} to choose from here; give more cores, or "
             "values with --param or --set"
         )
-    return TuningJob(
-        job.study,
-        job.toml,
-        job.plan,
-        job.topology,
-        job.machine,
-        job.folder,
-        job.budget_seconds,
-        job.notes,
-        job.full,
-        settings_grid,
-        Objective(objective),
-    )
+    planned = {field.name: getattr(job, field.name) for field in fields(job)}
+    return TuningJob(**planned, grid=settings_grid, objective=Objective(objective))
 
 
 def carry_out_tuning(job: TuningJob, retry_failed: bool, wait: bool, monitor: Monitor) -> Tuned:
     """Make the cohorts that a search still needs; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
-    with hold_lock(f"tuning of {job.study.name}", wait, monitor) as lock_fd:
-        store = Store(job.folder)
-        try:
-            refuse_another_study(job)
-            set_aside(store, retry_failed, monitor)
-            store.write_study(job.toml)
-            store.write_machine(job.machine, job.topology)
-            findings = examine(job.topology)
-            store.write_findings(findings)
-            schedule = job.schedule()
-            if schedule.next_cohort() is None:
-                monitor.note(
-                    f"the search has ended with {schedule.completed} runs; choose another folder with -o to search anew"
-                )
-            else:
-                for sentence in spoiler_sentences(findings):
-                    monitor.note(sentence)
-                _race(job, schedule, store, lock_fd, monitor)
-        finally:
-            store.close()
+    with (
+        hold_lock(f"tuning of {job.study.name}", wait, monitor) as lock_fd,
+        open_store(job, retry_failed, monitor) as (store, findings),
+    ):
+        schedule = job.schedule()
+        if schedule.next_cohort() is None:
+            monitor.note(
+                f"the search has ended with {schedule.completed} runs; choose another folder with -o to search anew"
+            )
+        else:
+            for sentence in spoiler_sentences(findings):
+                monitor.note(sentence)
+            make_runs(job, schedule, store, lock_fd, monitor, lambda: _stored_runs(job.folder))
     return Tuned(job, schedule.outcome())
 
 
-def _race(job: TuningJob, schedule: TuningSchedule, store: Store, lock_fd: int, monitor: Monitor) -> None:
-    def stored_runs() -> str:
-        return f"{sum(1 for _ in read_rows(job.folder))} runs are kept in {job.folder}"
-
-    with (
-        interruptible(stored_runs) as check,
-        watch(monitor, schedule),
-        open_engine(job, lock_fd, monitor) as engine,
-    ):
-        loop.measure(schedule, engine, store, monitor.row, check)
+def _stored_runs(folder: Path) -> str:
+    return f"{sum(1 for _ in read_rows(folder))} runs are kept in {folder}"
 
 
 def _study(

@@ -1,11 +1,16 @@
 """Options that several commands share."""
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scaling.errors import FitError, StoreError
+from scaling.errors import FitError, StoreError, StudyError
+from scaling.study.catalogue import read_catalogue
+from scaling.study.keys import did_you_mean
+from scaling.study.workload import Named, workload
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Root = Annotated[
@@ -65,6 +70,26 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while anoth
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
 ]
+
+
+def is_workload(text: str) -> bool:
+    """Whether a word names a workload of ours, or a file of the user's and its factory; options may follow it."""
+    try:
+        parsed = workload(text)
+    except StudyError:
+        return False
+    return parsed.name in read_catalogue() if isinstance(parsed, Named) else True
+
+
+def program_words(words: Sequence[str]) -> list[str]:
+    """The words of a program with its arguments; refused where there is no such program."""
+    name, catalogue = words[0], read_catalogue()
+    if shutil.which(name) is None:
+        raise StudyError(
+            f"'{name}' is neither a workload nor a program that is found{did_you_mean(name, catalogue)}; there are "
+            f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program after --"
+        )
+    return list(words)
 
 
 def parse_columns(texts: list[str] | None) -> dict[str, str]:

