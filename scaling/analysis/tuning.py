@@ -9,7 +9,8 @@ Settings of a cohort take turns, the default among them, so that only their diff
   the best one is hardly ever drawn: it is dropped, and launches go to those that may still win.
 - confirmation: once the best is known to a margin and all settings next to it were measured, or the launches that the
   race may take are used up, the winner is fixed, and it, the default and the named ones are launched anew. Its gain
-  comes from these launches alone: whatever luck has chosen it is not in them.
+  comes from these launches alone: whatever luck has chosen it is not in them. Where they show more noise than the race
+  did, so that another setting may well be better, the race goes on as long as a confirmation of its own can follow.
 
 The default is beaten where the interval of the gain, that of `scaling compare` for results made in turns with each
 other, excludes none.
@@ -31,6 +32,8 @@ COHORT = 8
 # The race ends where the best setting is within this margin of the fastest one, as sure as that.
 MARGIN = 0.005
 SURE = 0.97
+# It goes on after a confirmation where the winner is less sure than this to be as good as any, within two percent.
+WITHIN, SURE_AFTERWARDS = 0.02, 0.95
 # The part of the launches that start and race may take.
 RACE_SHARE = 0.65
 # The confirmation has at least this part of them, where it does not need fewer.
@@ -105,25 +108,28 @@ class Outcome:
     competitors: tuple[Competitor, ...]
 
 
-WITHIN = 0.02
-
-
 def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) -> NextCohort | None:
     """The next cohort of a search that may make so many more launches; None where it has ended."""
     failed = _failed(made)
     if launches_left < 2 or (made and not _measured(made)):
         return None
-    if any(one.confirms for one in made):
-        return _next_confirmation(space, made, launches_left)
+    challenger = _confirmed(made)
+    confirmed, just_confirmed = challenger is not None, bool(made) and made[-1].confirms
+    if just_confirmed and (cohort := _next_confirmation(space, made, launches_left)):
+        return cohort
     spent = sum(len(one.logs) for one in made)
     total = spent + launches_left
-    reserve = min(_reserve(space, failed), int(RESERVE_SHARE * total))
+    reserve = _reserve(space, failed)
+    if not confirmed:
+        reserve = min(reserve, int(RESERVE_SHARE * total))
     room = min(COHORT, max(2, launches_left - reserve))
-    if waiting := _missing_at_start(space, made, total):
+    if waiting := [] if confirmed else _missing_at_start(space, made, total):
         return _cohort(space, waiting[: room - 1], failed)
-    if spent + 2 > RACE_SHARE * total or launches_left - 2 < reserve:
-        return _next_confirmation(space, made, launches_left)
+    if launches_left - 2 < reserve or (not confirmed and spent + 2 > RACE_SHARE * total):
+        return None if just_confirmed else _next_confirmation(space, made, launches_left)
     known = _posterior(space, made)
+    if just_confirmed and _how_sure(space, known, made, challenger) >= SURE_AFTERWARDS:
+        return None
     best = _best(known, made)
     others = [one for one in _drawn(known, failed, np.random.default_rng(len(made))) if one != space.default]
     if _surely_best(known, best, failed, MARGIN, len(made)) >= SURE:
@@ -139,7 +145,7 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
     if not measured:
         return Outcome(None, None, False, None, {}, None, 0, tuple(_failures(made)))
     known = _posterior(space, made) if space.axes and len(measured) > 1 else None
-    challenger = _confirmed(space, made)
+    challenger = _confirmed(made)
     if challenger is None and known is not None and measured != {space.default}:
         challenger = _challenger(space, known, made)
     gains = {} if challenger is None else _gains(made, challenger)
@@ -148,20 +154,14 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
         space.default in failed or (gain is not None and gain.low is not None and gain.low > 1)
     )
     winner = challenger if beaten or space.default not in measured else space.default
-    sure = None
-    if known is not None:
-        best = min(
-            (one for one in (challenger, space.default) if one in measured), key=lambda one: known.mean[one or 0]
-        )
-        sure = _surely_best(known, best or 0, failed, WITHIN, len(made))
     return Outcome(
         winner,
         challenger,
         beaten,
         gain,
         gains,
-        sure,
-        sum(one.confirms for one in made),
+        None if known is None else _how_sure(space, known, made, challenger),
+        len(_confirming(made, challenger)),
         (*_competitors(space, known, made, winner), *_failures(made)),
     )
 
@@ -169,11 +169,10 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
 def _next_confirmation(space: Space, made: Sequence[CohortLogs], launches_left: int) -> NextCohort | None:
     """One more cohort of winner, default and named settings, as long as the gain is not known well enough."""
     failed = _failed(made)
-    challenger = _confirmed(space, made)
-    if challenger is None:
-        known = _posterior(space, made)
-        challenger = _challenger(space, known, made)
-    number = sum(one.confirms for one in made)
+    challenger = _confirmed(made)
+    if challenger is None or not made[-1].confirms:
+        challenger = _challenger(space, _posterior(space, made), made)
+    number = len(_confirming(made, challenger))
     gain = _gains(made, challenger).get(space.default)
     precise = gain is not None and _is_precise(gain)
     members = _cohort(space, [*(one for one in space.named if one != challenger), challenger], failed, confirms=True)
@@ -255,10 +254,15 @@ def _challenger(space: Space, known: Posterior, made: Sequence[CohortLogs]) -> i
     return min(others, key=lambda setting: float(known.mean[setting]), default=space.default)
 
 
-def _confirmed(space: Space, made: Sequence[CohortLogs]) -> int | None:
-    """The winner as it was fixed before the confirmation: the last of its cohorts."""
+def _confirmed(made: Sequence[CohortLogs]) -> int | None:
+    """The winner as it was fixed before the latest confirmation: the last of its cohorts."""
     last = next((one for one in reversed(made) if one.confirms), None)
     return None if last is None else [*last.logs][-1]
+
+
+def _confirming(made: Sequence[CohortLogs], challenger: int | None) -> list[CohortLogs]:
+    """The cohorts of the confirmation of a winner."""
+    return [one for one in made if one.confirms and [*one.logs][-1] == challenger]
 
 
 def _drawn(known: Posterior, failed: set[int], chance: np.random.Generator) -> list[int]:
@@ -275,12 +279,19 @@ def _surely_best(known: Posterior, setting: int, failed: set[int], margin: float
     return float((surfaces[:, setting] <= surfaces.min(axis=1) + np.log1p(margin)).mean())
 
 
+def _how_sure(space: Space, known: Posterior, made: Sequence[CohortLogs], challenger: int | None) -> float:
+    """The probability that the better one of the challenger and the default is as good as any, within two percent."""
+    candidates = [one for one in (challenger, space.default) if one is not None and one in _measured(made)]
+    best = min(candidates, key=lambda one: float(known.mean[one]))
+    return _surely_best(known, best, _failed(made), WITHIN, len(made))
+
+
 def _gains(made: Sequence[CohortLogs], challenger: int) -> dict[int, Estimate]:
     """The times of the other settings of the confirmation over that of the challenger."""
     pairs: dict[int, dict[int, float]] = {}
-    for number, one in enumerate(made):
-        ours = one.logs.get(challenger)
-        if one.confirms and ours is not None:
+    for number, one in enumerate(_confirming(made, challenger)):
+        ours = one.logs[challenger]
+        if ours is not None:
             for setting, value in one.logs.items():
                 if setting != challenger and value is not None:
                     pairs.setdefault(setting, {})[number] = value - ours

@@ -77,7 +77,9 @@ def tune(
     print_notes(job.notes)
     if dry_run:
         print_lines(*(setting_words(job.grid, setting) for setting in range(len(job.grid.points))))
-        print_lines(f"{count(len(job.grid.points), 'setting')}, at most {most_launches(len(job.grid.points))} launches")
+        settings_count = len(job.grid.points)
+        most = most_launches(settings_count, budget is not None)
+        print_lines(f"{count(settings_count, 'setting')}, at most {most} launches")
         return
     tuned = carry_out_tuning(job, retry_failed, not no_wait, Progress())
     _print(tuned, as_json)

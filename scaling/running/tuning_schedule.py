@@ -19,11 +19,13 @@ from scaling.analysis.tuning import CohortLogs, NextCohort, Outcome, next_cohort
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
 
-# A search makes at most this part of the launches of a sweep over its grid, each setting as often as a study's default.
+# A search without a budget makes at most this part of the launches of a sweep over its grid, each setting as often as a
+# study's default; with a budget it may make them all.
 COST_SHARE = 0.25
 GRID_LAUNCHES = 5
-# However small the grid is, a search may make so many: two settings with the launches that show a difference.
-LEAST_LAUNCHES = 48
+# However small the grid is, a search may make so many: two settings with the launches that show a difference, and four
+# times as many within a budget.
+LEAST_LAUNCHES, LEAST_WITHIN_BUDGET = 48, 192
 
 RACE, CONFIRMATION = "race-", "confirmation-"
 
@@ -44,8 +46,10 @@ class EarlierLaunch:
     cohort: Cohort | None
 
 
-def most_launches(settings: int) -> int:
+def most_launches(settings: int, has_budget: bool) -> int:
     """How many launches a search over so many settings makes at most."""
+    if has_budget:
+        return max(LEAST_WITHIN_BUDGET, GRID_LAUNCHES * settings)
     return max(LEAST_LAUNCHES, ceil(COST_SHARE * GRID_LAUNCHES * settings))
 
 
@@ -68,7 +72,7 @@ class TuningSchedule:
         self.points = tuple(points)
         self.block = block
         self.deadline = None if budget_seconds is None else now() + budget_seconds
-        self.limit = most_launches(len(self.points))
+        self.limit = most_launches(len(self.points), budget_seconds is not None)
         self.completed = 0
         self.walls: dict[Point, float] = {}
         self.pending: list[Run] = []

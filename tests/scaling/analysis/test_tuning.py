@@ -64,6 +64,21 @@ def test_the_best_of_a_grid_is_found_with_a_fraction_of_its_launches_and_its_gai
     assert covered >= 6
 
 
+def test_a_race_goes_on_where_the_confirmation_was_noisier_than_it_and_a_new_winner_has_a_gain_of_its_own():
+    chance = np.random.default_rng(3)
+    made: list[CohortLogs] = []
+    while cohort := next_cohort(SPACE, made, 400 - sum(len(one.logs) for one in made)):
+        noise = 0.15 if any(one.confirms for one in made) or cohort.confirms else 0.001
+        made.append(
+            CohortLogs({one: valley(GRID[one]) + chance.normal(0, noise) for one in cohort.settings}, cohort.confirms)
+        )
+    first = next(number for number, one in enumerate(made) if one.confirms)
+    again = [number for number, one in enumerate(made) if number > first and not one.confirms]
+    assert again
+    ended = outcome(SPACE, made)
+    assert ended.confirmations == sum(one.confirms and [*one.logs][-1] == ended.challenger for one in made)
+
+
 def test_nothing_beats_the_default_is_an_answer():
     ends = [outcome(SPACE, search(plateau, seed=seed)) for seed in range(8)]
     kept = [ended for ended in ends if not ended.beaten]
