@@ -1,6 +1,6 @@
 """Sweeps killed with SIGKILL at random times and resumed: every run must be stored exactly once.
 
-    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn] [--design turns]
+    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn] [--design turns] [--packs]
 
 `benchmarks/shared/kills.py` says who is killed and what must hold afterwards.
 """
@@ -21,10 +21,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", choices=VICTIMS, default="spawn")
     parser.add_argument("--design", choices=LONGEST_WAIT_SECONDS, default="turns")
+    parser.add_argument("--packs", action="store_true", help="runs of several replicas among the others")
     arguments = parser.parse_args()
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), arguments.start, arguments.design)
+        options = arguments.start, arguments.design, arguments.packs
+        tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), *options)
     print(f"| kills | {tally.kills.total()} ({', '.join(f'{k} {n}' for k, n in sorted(tally.kills.items()))}) |")
     print(f"| folders completed | {tally.folders} |\n| rows, exactly one per planned run | {tally.rows} |")
     print(f"| of them failed, because their child was killed | {tally.failed_rows} |")

@@ -4,7 +4,8 @@ A round is one kill at a random time: of the sweep (parent), of a run (child; of
 the server that runs are forked from, in turn. Every run starts a daemon without the environment of its sweep. Rounds
 continue in one results folder until its study is complete, then in a new one. After every kill the file must parse and
 no process may remain; a complete folder must contain every planned run exactly once. A cohort that was killed between
-two of its rows is completed beside one core, which then has a launch more.
+two of its rows is completed beside one core, which then has a launch more. Of a pack, whose replicas are one run, a
+child that is killed is any replica.
 """
 
 import fcntl
@@ -50,6 +51,7 @@ rounds = 2
 turn_seconds = 0.02
 start = "{start}"
 design = "{design}"
+replicas = {replicas}
 """
 VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
 
@@ -71,22 +73,27 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-def kill_and_resume(rounds: int, seed: int, folder: Path, start: str = "spawn", design: str = "turns") -> Tally:
-    """Kill and resume so many times, finishing each folder that was begun."""
+def kill_and_resume(
+    rounds: int, seed: int, folder: Path, start: str = "spawn", design: str = "turns", packs: bool = False
+) -> Tally:
+    """Kill and resume so many times, finishing each folder that was begun; with packs of replicas or without."""
     chance = random.Random(seed)
     tally = Tally()
     while tally.kills.total() < rounds:
+        _write_study(folder / str(tally.folders), start, design, packs)
         _one_folder(folder / str(tally.folders), chance, rounds, start, design, tally)
         tally.folders += 1
     return tally
 
 
-def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, design: str, tally: Tally) -> None:
+def _write_study(folder: Path, start: str, design: str, packs: bool) -> None:
     folder.mkdir(parents=True)
     (folder / "brief.py").write_text(WORKLOAD)
-    (folder / "study.toml").write_text(
-        STUDY.format(path=folder / "brief.py", start=start, design=design, launches=LAUNCHES[design])
-    )
+    keys = {"start": start, "design": design, "launches": LAUNCHES[design], "replicas": '"fill"' if packs else 1}
+    (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py", **keys))
+
+
+def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, design: str, tally: Tally) -> None:
     complete = False
     while not complete:
         kills = tally.kills.total()
@@ -156,6 +163,6 @@ def _complete(folder: Path) -> list[str]:
     study = study_from_toml((folder / "study.toml").read_text(), str(folder / "study.toml"))
     planned = {run.key for run in plan(study, read_topology()).runs}
     stored = {row.run.key for row in read_rows(folder / "results")}
-    partners = {key for key in stored - planned if study.design == "turns" and key[0].cores == 1}
+    partners = {key for key in stored - planned if study.design == "turns" and key[0].cores * key[0].replicas == 1}
     missing, beyond = planned - stored, stored - planned - partners
     return [f"{folder}: {len(missing)} runs missing, {len(beyond)} too many"] if missing or beyond else []

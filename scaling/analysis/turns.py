@@ -103,9 +103,9 @@ class TurnTimes:
     """A turn as the analysis sees it: the median of its steps, the medians of its windows, and how disturbed it was.
 
     `disturbance` is what others took, in CPU-seconds per second over all CPUs in use, less what the clock of the kernel
-    cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read,
-    and `elsewhere` is what others took of CPUs that were not in use. `cpus_busy` is the CPU time of the run itself per
-    second.
+    cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read.
+    Of a pack these are the means of its replicas, whose steps do not wait for each other. `elsewhere` is what others
+    took of CPUs that were not in use, and `cpus_busy` the CPU time of the run itself per second.
     """
 
     round: int
@@ -129,9 +129,9 @@ class TurnTimes:
         return self.disturbance is None or self.disturbance <= QUIET
 
 
-def was_quiet(turn: Turn, cpus: int) -> bool:
-    """Whether nobody is known to have taken CPU time from a turn on so many CPUs."""
-    disturbance = _disturbance(turn, cpus) if turn.seconds > 0 else None
+def was_quiet(turn: Turn, cpus: int, replicas: int = 1) -> bool:
+    """Whether nobody is known to have taken CPU time from a turn on so many CPUs, or from replicas that share them."""
+    disturbance = _disturbance(turn, cpus, replicas) if turn.seconds > 0 else None
     return disturbance is None or disturbance <= QUIET
 
 
@@ -145,7 +145,7 @@ def turn_times(
     """
     return tuple(
         [
-            _turn_times(turn, steps, cpus, throttled, tuple(_windows(steps, throttled)))
+            _turn_times(turn, steps, cpus, 1, throttled, tuple(_windows(steps, throttled)))
             for turn, steps in _timed(counted_steps(step_seconds, turns))
         ]
     )
@@ -156,17 +156,18 @@ def _timed(counted: Iterable[CountedTurn]) -> list[CountedTurn]:
 
 
 def _turn_times(
-    turn: Turn, steps: Sequence[float], cpus: int, throttled: bool, windows: tuple[float, ...] = ()
+    turn: Turn, steps: Sequence[float], cpus: int, replicas: int, throttled: bool, windows: tuple[float, ...] = ()
 ) -> TurnTimes:
+    seconds = turn.seconds * replicas
     # A folder may have a hundred thousand of them, and a call by position takes half as long as one by name.
     return TurnTimes(
         turn.round,
         fmean(steps) if throttled else median(steps),
         windows,
-        _disturbance(turn, cpus),
-        (turn.steal_seconds or 0.0) / turn.seconds,
-        (turn.foreign_seconds or 0.0) / turn.seconds,
-        None if turn.wait_seconds is None else turn.wait_seconds / turn.seconds,
+        _disturbance(turn, cpus, replicas),
+        (turn.steal_seconds or 0.0) / seconds,
+        (turn.foreign_seconds or 0.0) / seconds,
+        None if turn.wait_seconds is None else turn.wait_seconds / seconds,
         _elsewhere(turn, cpus),
         None if turn.cpu_seconds is None else turn.cpu_seconds / turn.seconds,
     )
@@ -181,27 +182,28 @@ class LaunchTimes(NamedTuple):
 
 
 def launch_times(
-    counted: Iterable[CountedTurn], cpus: int, *, throttled: bool = False, together: bool = False
+    counted: Iterable[CountedTurn], cpus: int, *, throttled: bool = False, replicas: int = 1
 ) -> LaunchTimes:
     """What the turns of a launch on so many CPUs come to; steps of several processes together have no windows."""
     timed = _timed(counted)
-    turns = tuple([_turn_times(turn, steps, cpus, throttled) for turn, steps in timed])
+    turns = tuple([_turn_times(turn, steps, cpus, replicas, throttled) for turn, steps in timed])
     used = calmest(turns) or turns
-    if throttled or together:
+    if throttled or replicas > 1:
         return LaunchTimes(mean_level(used), _mean_busy(used), turns)
     calm = set(map(id, used))
     steps_used = [steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm]
     return LaunchTimes(_level([_windows(steps, throttled) for steps in steps_used]), _mean_busy(used), turns)
 
 
-def _disturbance(turn: Turn, cpus: int) -> float | None:
-    """CPU time per second that was stolen, or that others used on the same cores.
+def _disturbance(turn: Turn, cpus: int, replicas: int) -> float | None:
+    """CPU time per second and replica that was stolen, or that others used on the same cores.
 
     Threads that wait without either wait for each other.
     """
     others = (turn.steal_seconds, turn.foreign_seconds, turn.sibling_seconds)
     known = [seconds for seconds in others if seconds is not None]
-    return max(0.0, sum(known) - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if known else None
+    slack = SLACK_SECONDS * sqrt(cpus / replicas)
+    return max(0.0, sum(known) / replicas - slack) / turn.seconds if known else None
 
 
 def _elsewhere(turn: Turn, cpus: int) -> float | None:

@@ -726,7 +726,7 @@ def _counted_steps(row: AnyRow) -> list[CountedTurn]:
 
 def _times(row: AnyRow, counted: Iterable[CountedTurn], cpus: int) -> LaunchTimes:
     point = row.run.point
-    return launch_times(counted, cpus, throttled=point.quota is not None, together=point.replicas > 1)
+    return launch_times(counted, cpus, throttled=point.quota is not None, replicas=point.replicas)
 
 
 def steady_steps(row: AnyRow) -> list[float]:
@@ -736,8 +736,9 @@ def steady_steps(row: AnyRow) -> list[float]:
 
 def quiet_steps(row: AnyRow) -> list[float]:
     """Those of quiet turns, where there are any."""
-    counted, cpus = _counted_steps(row), len(_cpu_set(row.run.cpus))
-    return [seconds for turn, steps in counted if was_quiet(turn, cpus) for seconds in steps] or steady_steps(row)
+    cpus, replicas = len(_cpu_set(row.run.cpus)), row.run.point.replicas
+    quiet = [steps for turn, steps in _counted_steps(row) if was_quiet(turn, cpus, replicas)]
+    return [seconds for steps in quiet for seconds in steps] or steady_steps(row)
 
 
 def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:

@@ -28,7 +28,7 @@ from scaling.running import processes
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode
 from scaling.running.pack import PackedChildren, PackSpec, open_child
-from scaling.running.witness import ROOT
+from scaling.running.witness import ROOT, processes_below
 from scaling.study.planning import SETTLE_SECONDS, Turns
 
 # The next process is started while so many times the largest one's memory is free.
@@ -256,12 +256,10 @@ def _end(member: _Member) -> None:
 def _cpu_seconds(pid: int) -> float:
     """CPU time of a process and of those it has started; those that have gone count no more."""
     total = 0.0
-    with suppress(psutil.NoSuchProcess):
-        process = psutil.Process(pid)
-        for one in (process, *process.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                times = one.cpu_times()
-                total += times.user + times.system
+    for one in processes_below(pid):
+        with suppress(psutil.NoSuchProcess):
+            times = psutil.Process(one).cpu_times()
+            total += times.user + times.system
     return total
 
 

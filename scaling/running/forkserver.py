@@ -41,7 +41,8 @@ def main() -> None:
     connection = socket.socket(fileno=setup.socket_fd)
     connection.set_inheritable(False)
     # Libraries that count the CPUs of their mask as they are loaded start no threads for a single one.
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    cpus = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpus[setup.number % len(cpus)]})
     if setup.policy is not None:
         memory.apply_policy(setup.policy)
     try:

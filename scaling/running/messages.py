@@ -151,10 +151,14 @@ class RunFailure:
 
 @dataclass(frozen=True, slots=True)
 class ServerSetup:
-    """What a fork server is started with: its socket, and what it applies and imports before it serves."""
+    """What a fork server is started with: its socket, and what it applies and imports before it serves.
+
+    Servers of different `number`s are on different CPUs, where there are enough.
+    """
 
     parent: int
     socket_fd: int
+    number: int
     policy: tuple[int, tuple[int, ...]] | None
     modules: tuple[str, ...]
 

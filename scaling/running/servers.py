@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,11 +66,22 @@ class Servers:
         self._served.add((point, python))
         return self._generation
 
+    def begin(self, preparations: Iterable[Preparation]) -> None:
+        """Have servers get ready at the same time; one that cannot be started says so once it is needed."""
+        for preparation in preparations:
+            with suppress(StartError):
+                self._started(preparation)
+
     def ready(self, preparation: Preparation) -> "Server":
         """A server that can fork; a new one where there is none yet, or it has died."""
+        server = self._started(preparation)
+        server.wait_until_ready()
+        return server
+
+    def _started(self, preparation: Preparation) -> "Server":
         server = self._servers.get(preparation)
         if server is None or server.close_if_exited():
-            server = self._servers[preparation] = Server(preparation)
+            server = self._servers[preparation] = Server(preparation, len(self._servers))
         return server
 
     def close(self) -> None:
@@ -80,21 +91,23 @@ class Servers:
 
 
 class Server:
-    """One server process, ready to fork, and the socket to it."""
+    """One server process, which is to get ready to fork, and the socket to it."""
 
-    def __init__(self, preparation: Preparation) -> None:
+    def __init__(self, preparation: Preparation, number: int) -> None:
+        self._is_ready = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = threading.Lock()  # the replicas of a pack are started at once
         try:
-            self._process = _start(preparation, theirs)
+            self._process = _start(preparation, theirs, number)
         except OSError as error:
             self._socket.close()
             raise StartError(f"its server cannot be started: {error.strerror}") from error
-        try:
+
+    def wait_until_ready(self) -> None:
+        """Sleep until it has imported everything."""
+        if not self._is_ready:
             self._receive(ServerReady, READY_SECONDS)
-        except KeyboardInterrupt:
-            self.close()
-            raise
+            self._is_ready = True
 
     def fork(self, spec: ChildSpec, ends: Mapping[str, int]) -> int:
         """Have a child forked for a run; it belongs to us as if we had started it."""
@@ -137,8 +150,8 @@ class Server:
         raise StartError(f"its server failed: {why or how}")
 
 
-def _start(preparation: Preparation, connection: socket.socket) -> subprocess.Popen[bytes]:
-    setup = ServerSetup(os.getpid(), connection.fileno(), preparation.policy, preparation.modules)
+def _start(preparation: Preparation, connection: socket.socket, number: int) -> subprocess.Popen[bytes]:
+    setup = ServerSetup(os.getpid(), connection.fileno(), number, preparation.policy, preparation.modules)
     with connection:
         return subprocess.Popen(
             [preparation.python, "-P", "-c", SERVER, encode(setup)],

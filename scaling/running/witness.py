@@ -37,7 +37,9 @@ class Reading(NamedTuple):
     waits: dict[int, tuple[int, int]]
     involuntary_switches: int
     voluntary_switches: int
+    clock_seconds: float
     busy_ticks: int | None
+    unused_ticks: int | None
     sibling_busy_ticks: int | None
     elsewhere_busy_ticks: int | None
     steal_ticks: int | None
@@ -117,7 +119,7 @@ def witness(
         "cpu_seconds": after.cpu_seconds - before.cpu_seconds,
         "pipeline_cpu_seconds": sum(used.get(thread, 0) for thread in pipeline) / 1e9 if pipeline and used else None,
         "run_queue_wait_seconds": waited / 1e9,
-        "busy_seconds": _tick_seconds(before.busy_ticks, after.busy_ticks),
+        "busy_seconds": _busy_seconds(before, after, len(cpus)),
         "sibling_busy_seconds": _tick_seconds(before.sibling_busy_ticks, after.sibling_busy_ticks),
         "elsewhere_busy_seconds": _tick_seconds(before.elsewhere_busy_ticks, after.elsewhere_busy_ticks),
         "steal_seconds": _tick_seconds(before.steal_ticks, after.steal_ticks),
@@ -212,26 +214,42 @@ def _cpu_seconds(process: int) -> float:
         return 0.0
 
 
-def _processor_ticks(cpus: CpuSet, siblings: CpuSet, beside: CpuSet) -> dict[str, int | None]:
-    """Ticks the point's CPUs, their idle siblings and all others were busy, by anybody, and were stolen."""
-    busy = sibling_busy = elsewhere = stolen = 0
+def _busy_seconds(before: Reading, after: Reading, cpus: int) -> float | None:
+    """How long so many CPUs were busy between two readings, by anybody.
+
+    A tick counts whoever runs at that moment as busy for all of it, and CPUs that work and pause together are all seen
+    at work, or all at rest. Of a CPU at rest most kernels clock the pauses, so that there is no more than what is left.
+    """
+    seen = _tick_seconds(before.busy_ticks, after.busy_ticks)
+    unused = _tick_seconds(before.unused_ticks, after.unused_ticks)
+    if seen is None or unused is None:
+        return seen
+    return min(seen, max(0.0, cpus * (after.clock_seconds - before.clock_seconds) - unused))
+
+
+def _processor_ticks(cpus: CpuSet, siblings: CpuSet, beside: CpuSet) -> dict[str, Any]:
+    """Ticks the point's CPUs, their idle siblings and all others were busy, by anybody, were stolen or at rest."""
+    busy = unused = sibling_busy = elsewhere = stolen = 0
     known = cpus | siblings | beside
-    text = _text("/proc/stat")
+    text, now = _text("/proc/stat"), time.perf_counter()
     if text is None:
-        names = ("busy_ticks", "sibling_busy_ticks", "elsewhere_busy_ticks", "steal_ticks")
-        return dict.fromkeys(names)
+        names = ("busy_ticks", "unused_ticks", "sibling_busy_ticks", "elsewhere_busy_ticks", "steal_ticks")
+        return {"clock_seconds": now, **dict.fromkeys(names)}
     for line in text.splitlines():
         name, *ticks = line.split()
         if name.startswith("cpu") and name != "cpu":
             cpu = int(name[3:])
-            user, nice, system, _, _, irq, softirq, steal = map(int, ticks[:8])
+            user, nice, system, idle, iowait, irq, softirq, steal = map(int, ticks[:8])
             ran = user + nice + system + irq + softirq
             busy += ran * (cpu in cpus)
+            unused += (idle + iowait + steal) * (cpu in cpus)
             sibling_busy += ran * (cpu in siblings)
             elsewhere += ran * (cpu not in known)
             stolen += steal * (cpu in cpus)
     return {
+        "clock_seconds": now,
         "busy_ticks": busy,
+        "unused_ticks": unused,
         "sibling_busy_ticks": sibling_busy if siblings else None,
         "elsewhere_busy_ticks": elsewhere,
         "steal_ticks": stolen,

@@ -114,6 +114,7 @@ class LocalEngine:
         try:
             self._clear_up()
             # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
+            self._begin_servers(runs, specs)
             starters = [self._starter_or_error(run, spec) for run, spec in zip(runs, specs, strict=True)]
             members = [MemberSpec(spec, start) for spec, start in zip(specs, starters, strict=True)]
             launched = take_turns(members, self._turns(runs[0]), order, self._leave)
@@ -160,18 +161,22 @@ class LocalEngine:
         if self.groups:
             self.groups.remove()
 
+    def _begin_servers(self, runs: Sequence[Run], specs: Sequence[ChildSpec | PackSpec]) -> None:
+        """Have the servers of all forked runs import at the same time, on whatever CPUs there are."""
+        self._leave(frozenset())
+        forked = [pair for pair in zip(runs, specs, strict=True) if pair[0].start == "fork"]
+        children = [child for run, spec in forked for child in _processes(run, spec)]
+        self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children))
+
     def _starter(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild:
         """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
         if run.start == "spawn":
             return spawn
         if isinstance(spec, PackSpec):
             # Replicas may differ in their memory policy and in what they import, and a server has one of each.
-            replicas = zip(run.replica_runs, spec.replicas, strict=True)
-            starters = {replica.request.cpus: self._starter(own, replica) for own, replica in replicas}
+            starters = {replica.request.cpus: self._starter(own, replica) for own, replica in _processes(run, spec)}
             return lambda replica, ends: starters[replica.request.cpus](replica, ends)
-        modules = modules_for(run.point.workload, run.point.framework)
-        preparation = Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
-        return self.servers.ready(preparation).fork
+        return self.servers.ready(_preparation(run, spec)).fork
 
     def _starter_or_error(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild | StartError:
         try:
@@ -253,6 +258,17 @@ class LocalEngine:
         """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
         core_of = self.topology.core_of()
         return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
+
+
+def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpec]]:
+    """The processes of a run, each as a run of its own with how it is started."""
+    return list(zip(run.replica_runs, spec.replicas, strict=True)) if isinstance(spec, PackSpec) else [(run, spec)]
+
+
+def _preparation(run: Run, spec: ChildSpec) -> Preparation:
+    """What a process needs of the server that forks it."""
+    modules = modules_for(run.point.workload, run.point.framework)
+    return Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
 
 
 def _now() -> str:

@@ -13,10 +13,12 @@ from scaling.analysis.turns import (
     TurnTimes,
     launch_cpus_busy,
     launch_level,
+    launch_times,
     lower_level,
     mean_level,
     share_taken,
     turn_times,
+    was_quiet,
 )
 
 
@@ -64,6 +66,15 @@ def test_what_others_took_is_summed_over_cpus_and_not_divided(seen, disturbance)
     (turn,) = turn_times([0.5] * 4, [Turn(1, 4, 0, 2.0, **seen)], 16)
     assert turn.disturbance == (disturbance if disturbance is None else pytest.approx(disturbance))
     assert turn.quiet is (disturbance != pytest.approx(0.15))
+
+
+def test_a_pack_is_quiet_where_its_replicas_are_on_average():
+    turn = Turn(1, 4, 0, 1.0, cpu_seconds=15.0, busy_seconds=15.4, steal_seconds=0.08, wait_seconds=1.6)
+    assert not was_quiet(turn, 16)
+    assert was_quiet(turn, 16, replicas=8)
+    (seen,) = launch_times([(turn, (0.25,) * 4)], 16, replicas=8).turns
+    assert (seen.foreign, seen.stolen, seen.waited) == pytest.approx((0.05, 0.01, 0.2))
+    assert seen.disturbance == pytest.approx(0.06 - 0.01 * 2**0.5)
 
 
 def test_threads_that_wait_for_each_other_disturb_nobody():

@@ -1,6 +1,7 @@
 """Processes that take turns: every one in every round, one at a time, and the others go on where one does not."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from scaling.analysis.turns import WARMUP_ROUND, counted_steps
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
 from scaling.running import cohort, messages, processes, servers
+from scaling.running.engines import local
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Cohort, plan
 from tests.conftest import need
@@ -46,6 +48,22 @@ def test_a_server_serves_every_cohort_of_a_launch(monkeypatch):
     rows = rows_of(f"{FAULTY}:brief", start="fork", modes='["train", "infer"]', rounds=1)
     assert [row.outcome.status for row in rows] == ["ok"] * 4
     assert len(started) == 1
+
+
+def test_servers_of_a_cohort_import_at_the_same_time_on_cpus_of_their_own(tmp_path, monkeypatch):
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    (tmp_path / "planted.py").write_text(
+        f"import os, pathlib, time\nseen = pathlib.Path({str(seen)!r})\n"
+        "(seen / str(os.sched_getaffinity(0))).touch()\n"
+        "while len(os.listdir(seen)) < 2: time.sleep(0.01)  # until another one imports as well"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(local, "modules_for", lambda text, framework: ("planted",))
+    monkeypatch.setattr(servers, "READY_SECONDS", 30.0)
+    rows = rows_of(f"{FAULTY}:brief", start="fork", intra='"cores"', rounds=1)
+    assert [row.outcome.status for row in rows] == ["ok", "ok"], rows[0].outcome.reason
 
 
 def rounds(row: Row) -> list[int]:

@@ -53,8 +53,8 @@ ALL = [
     messages.TurnDone(3, True),
     RESULT,
     messages.RunFailure("ValueError: no"),
-    messages.ServerSetup(1, 3, (2, (0, 1)), ("numpy",)),
-    messages.ServerSetup(1, 3, None, ()),
+    messages.ServerSetup(1, 3, 0, (2, (0, 1)), ("numpy",)),
+    messages.ServerSetup(1, 3, 1, None, ()),
     messages.ServerReady(),
     messages.ChildStarted(7),
     messages.Refusal("it has threads"),
@@ -112,7 +112,7 @@ def test_what_is_not_the_expected_message_is_refused_with_a_reason(text, reason)
 
 
 def test_a_fixed_number_of_values_must_be_just_that():
-    text = encode(messages.ServerSetup(1, 3, (2, (0,)), ())).replace("[2,[0]]", "[2]")
+    text = encode(messages.ServerSetup(1, 3, 0, (2, (0,)), ())).replace("[2,[0]]", "[2]")
     with pytest.raises(MessageError, match=r"ServerSetup.policy cannot be \[2\]"):
         decode(text, messages.ServerSetup)
 

@@ -84,10 +84,13 @@ def test_a_reaper_whose_pipe_was_closed_goes_on_to_wait_for_the_sweep(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("start", "design", "rounds"), [("spawn", "turns", 6), ("fork", "turns", 8), ("spawn", "apart", 6)]
+    ("start", "design", "packs", "rounds"),
+    [("spawn", "turns", True, 6), ("fork", "turns", False, 8), ("spawn", "apart", False, 6)],
 )
-def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(tmp_path, start, design, rounds):
-    tally = kill_and_resume(rounds, seed=3, folder=tmp_path, start=start, design=design)
+def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(
+    tmp_path, start, design, packs, rounds
+):
+    tally = kill_and_resume(rounds, seed=3, folder=tmp_path, start=start, design=design, packs=packs)
     assert tally.problems == []
     assert set(tally.kills) == set(VICTIMS[start])
 

@@ -87,3 +87,19 @@ def test_a_process_that_is_gone_has_no_threads_and_no_cpu_time():
         pass
     assert list(witness.threads_of([process.pid])) == []
     assert witness._cpu_seconds(process.pid) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("ticks", "at_rest", "busy"),
+    [(210, 0, 2.0), (150, 75, 1.25), (120, 60, 1.2), (150, 230, 0.0), (150, -1, 1.5)],
+    ids=["all of the time", "more ticks than time", "fewer", "a clock that is ahead", "a clock that went back"],
+)
+def test_cpus_are_busy_no_longer_than_they_were_not_at_rest(ticks, at_rest, busy):
+    before = reading()._replace(clock_seconds=10.0, busy_ticks=1000, unused_ticks=1000)
+    after = before._replace(clock_seconds=11.0, busy_ticks=1000 + ticks, unused_ticks=1000 + at_rest)
+    assert witness._busy_seconds(before, after, 2) == pytest.approx(busy)
+
+
+def test_cpus_that_nobody_reports_are_of_unknown_use(monkeypatch):
+    monkeypatch.setattr(witness, "_text", lambda path: None)
+    assert witness.witness(reading(), reading(), witness.Visits(), CPUS)["busy_seconds"] is None
