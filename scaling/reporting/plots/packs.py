@@ -1,6 +1,7 @@
 """Replicas and cores: throughput against latency for every division, beside what a lone replica would have promised."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,12 +12,15 @@ from scaling.analysis.interference import Division, PackedSeries, packed_series
 from scaling.reporting.packs import division_words
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import line_key, make_grid, mark_key, number_axis
-from scaling.reporting.plots.specification import distinct_names, upper_limit
+from scaling.reporting.plots.specification import distinct_names, spread_labels, upper_limit
 from scaling.reporting.plots.style import FAINT, SMALL_POINTS, colour, marker
 from scaling.results.evaluation import Evaluation
 
 # The farther end of a latency that is drawn.
 FAR = 0.99
+
+# What a letter of a division's name takes of a panel's width, and how far two names are apart, of its height.
+LETTER_WIDTH, NAMES_GAP = 0.024, 0.075
 
 
 def packs(result: Evaluation) -> Drawing | NotDrawn:
@@ -41,15 +45,14 @@ def _figure(series: Sequence[PackedSeries]) -> Figure:
     grid = make_grid(len(series), share_x=False, share_y=False, height=2.6)
     names = distinct_names([one.settings for one in series])
     for index, one in enumerate(series):
-        _draw(grid.axes[index], one)
+        _draw(grid.axes[index], _drawn(one))
         grid.title(index, names[index])
     grid.labels("latency of a step, ms", "throughput, items/s")
-    divisions = [division for one in series for division in one.filling if division.throughput]
     disturbed = [mark_key("measured, disturbed", colour(0), marker(0), hollow=True)]
     grid.legend(
         [
             mark_key("measured", colour(0), marker(0)),
-            *(disturbed if any(not division.summary.valid for division in divisions) else []),
+            *(disturbed if any(not mark.division.summary.valid for one in series for mark in _drawn(one)) else []),
             mark_key("a lone replica times their number", colour(1), marker(1), hollow=True),
             line_key("to 99 % of steps", FAINT),
         ]
@@ -57,36 +60,52 @@ def _figure(series: Sequence[PackedSeries]) -> Figure:
     return grid.figure
 
 
-def _draw(axes: Axes, series: PackedSeries) -> None:
-    values: list[Estimate] = []
+class _Mark(NamedTuple):
+    """A division with its throughput and its latency: the median, and where 99 % of steps stay within."""
+
+    division: Division
+    rate: Estimate
+    latency: Estimate
+    far: float
+
+
+def _drawn(series: PackedSeries) -> list[_Mark]:
+    """The divisions whose throughput and latency are known."""
+    marks = []
     for division in series.filling:
-        rate, latency = division.throughput, division.latency()
-        if rate is None or latency is None:
-            continue
-        values.append(rate)
-        far = division.latency(FAR)
-        if far is not None:
-            axes.plot([1e3 * latency.value, 1e3 * far.value], [rate.value] * 2, color=FAINT, linewidth=1.0, zorder=1)
+        rate, latency, far = division.throughput, division.latency(), division.latency(FAR)
+        if rate is not None and latency is not None:
+            marks.append(_Mark(division, rate, latency, latency.value if far is None else far.value))
+    return marks
+
+
+def _draw(axes: Axes, marks: Sequence[_Mark]) -> None:
+    rates, latencies = [mark.rate for mark in marks], [mark.latency for mark in marks]
+    for division, rate, latency, far in marks:
+        axes.plot([1e3 * latency.value, 1e3 * far], [rate.value] * 2, color=FAINT, linewidth=1.0, zorder=1)
         _mark(axes, latency, rate, 0, hollow=not division.summary.valid)
-        _promise(axes, division, values)
-        axes.annotate(
-            division_words(division),
-            (1e3 * latency.value, rate.value),
-            xytext=(5, 5),
-            textcoords="offset points",
-            fontsize=SMALL_POINTS,
-        )
-    axes.set_ylim(0.0, 1.05 * upper_limit([one.value for one in values], [one.high for one in values], 0.0))
-    axes.set_xlim(left=0.0)
+        promised, promised_latency = division.promised, division.promised_latency()
+        if division.point.replicas > 1 and promised is not None and promised_latency is not None:
+            rates.append(promised)
+            latencies.append(promised_latency)
+            _mark(axes, promised_latency, promised, 1, hollow=True)
+    top = 1.05 * upper_limit([one.value for one in rates], [one.high for one in rates], 0.0)
+    end = 1e3 * upper_limit([*(mark.far for mark in marks), *(one.value for one in latencies)], [], 0.0)
+    axes.set_ylim(0.0, top)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     number_axis(axes)
+    _name_divisions(axes, marks, end, top)
 
 
-def _promise(axes: Axes, division: Division, values: list[Estimate]) -> None:
-    rate, latency = division.promised, division.promised_latency()
-    if division.point.replicas > 1 and rate is not None and latency is not None:
-        values.append(rate)
-        _mark(axes, latency, rate, 1, hollow=True)
+def _name_divisions(axes: Axes, marks: Sequence[_Mark], end: float, top: float) -> None:
+    """Name every division at the right, at the height of its line or as near as the other names leave room."""
+    names = [division_words(mark.division) for mark in marks]
+    axes.set_xlim(0.0, end / (1.0 - LETTER_WIDTH * (1 + max(map(len, names)))))
+    heights = spread_labels([mark.rate.value / top for mark in marks], NAMES_GAP)
+    for name, mark, height in zip(names, marks, heights, strict=True):
+        leader = [1e3 * mark.far, end], [mark.rate.value, top * height]
+        axes.plot(*leader, color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
+        axes.text(end, top * height, name, va="center", fontsize=SMALL_POINTS)
 
 
 def _mark(axes: Axes, latency: Estimate, rate: Estimate, style: int, *, hollow: bool) -> None:

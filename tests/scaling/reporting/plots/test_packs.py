@@ -1,7 +1,7 @@
 from benchmarks.shared.packs import PackedMachine, pack_study
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.artists import nothing, panels, picture
+from tests.scaling.reporting.plots.artists import nothing, overlaps, panels, picture
 from tests.scaling.reporting.results import folder_of, result
 
 
@@ -11,6 +11,11 @@ def test_every_division_of_all_cores_is_named_and_the_page_has_a_section(tmp_pat
     (axes,) = panels(picture(understood, "packs"))
     assert [text.get_text() for text in axes.texts] == ["1 × 8", "2 × 4", "4 × 2", "8 × 1"]
     assert "calibrated train: of 8 cores, " in page(understood, [])
+
+
+def test_names_of_divisions_that_do_the_same_do_not_cover_each_other(tmp_path):
+    rows = PackedMachine(serial=0.0, interference=0.0).rows(pack_study(launches="3"))
+    assert not overlaps(picture(evaluate(folder_of(rows, tmp_path, 8)), "packs").figure)
 
 
 def test_without_packs_there_is_nothing_to_draw(tmp_path):
