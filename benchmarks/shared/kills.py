@@ -110,7 +110,7 @@ def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, de
 
 def _one_sweep(folder: Path, victim: str | None, after_seconds: float, chance: random.Random, tally: Tally) -> bool:
     """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
-    # Everything a sweep starts has its TMPDIR, and is known by it.
+    # Everything a sweep starts has its TMPDIR or one below it, and is known by that.
     environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
     command = [str(Path(sys.executable).with_name("scaling")), "sweep", "--no-report", str(folder / "study.toml")]
     command += ["-o", str(folder / "results")]
@@ -145,7 +145,8 @@ def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
         with suppress(OSError):
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            if f"TMPDIR={folder}".encode() in variables or command.endswith(f"{folder}/brief.py\0".encode()):
+            below = any(variable.startswith(f"TMPDIR={folder}".encode()) for variable in variables)
+            if below or command.endswith(f"{folder}/brief.py\0".encode()):
                 yield pid, command
 
 

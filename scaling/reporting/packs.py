@@ -121,7 +121,7 @@ def _quantile_words(quantile: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PackSection:
-    """What a page says of the divisions of one workload."""
+    """What a page says of the divisions of one workload, or of workloads side by side."""
 
     name: str
     sentences: tuple[str, ...]
@@ -134,6 +134,13 @@ def pack_sections(packed: Iterable[PackedSeries]) -> list[PackSection]:
         PackSection(series_words(one.settings), tuple(choice_sentences(choose(one))), divisions_table(one))
         for one in packed
     ]
+
+
+def slowdown_section(found: Sequence[Slowdown]) -> PackSection | None:
+    """What a page says of workloads side by side; None where there were none."""
+    if not found:
+        return None
+    return PackSection("Workloads side by side", tuple(slowdown_sentences(found)), slowdown_table(found))
 
 
 def slowdown_table(found: Sequence[Slowdown]) -> Table:

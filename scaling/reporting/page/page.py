@@ -16,14 +16,14 @@ from itertools import chain, islice
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from scaling.analysis.interference import packed_series
+from scaling.analysis.interference import packed_series, slowdowns
 from scaling.analysis.speedup import ScalingPoint
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
-from scaling.reporting.packs import pack_sections
+from scaling.reporting.packs import pack_sections, slowdown_section
 from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
@@ -83,6 +83,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
         packs=pack_sections(packed_series(point.summary for point in result.points)),
+        beside=slowdown_section(slowdowns(point.summary for point in result.points)),
         columns=point_columns(table),
         rows=point_rows(result.points, table),
         host=host_table(result.points),

@@ -19,9 +19,12 @@ from scaling.reporting.packs import (
     slowdown_sentences,
     slowdown_table,
 )
+from scaling.reporting.page.page import page
 from scaling.reporting.schemas import OUTPUTS
 from scaling.reporting.words import SCHEMA, json_text
+from scaling.results.evaluation import evaluate
 from scaling.results.rows import launch_of
+from tests.scaling.reporting.results import folder_of
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +82,7 @@ def test_a_page_has_a_section_for_every_workload(series):
     assert len(section.table.rows) == 7
 
 
-def test_mixed_packs_are_a_matrix():
+def test_mixed_packs_are_a_matrix(tmp_path):
     toml = 'workloads = ["calibrated", "stream"]\nbeside = ["calibrated", "stream"]\ncores = 4\ndesign = "turns"'
     rows = PackedMachine(interference=0.1, noise=0.001).rows(study(toml, launches="3"))
     found = slowdowns(summarize(map(launch_of, rows)))
@@ -87,5 +90,6 @@ def test_mixed_packs_are_a_matrix():
     assert table.headers == ("slowdown of", ">beside calibrated", ">beside stream")
     assert [[cell[:3] for cell in row[1:]] for row in table.rows] == [["1.1", "1.2"], ["1.2", "1.1"]]
     assert "calibrated beside itself, 4 cores each: a step takes 1.1" in slowdown_sentences(found)[0]
+    assert "<h3>Workloads side by side</h3>" in page(evaluate(folder_of(rows, tmp_path, 8)), [])
     facts = {"schema": SCHEMA, "packs": [], "slowdowns": slowdown_facts(found)}
     TypeAdapter(OUTPUTS["pack"]).validate_json(json_text(facts), strict=True)
