@@ -33,7 +33,7 @@ ALONE = (
 
 # What torch and JAX are needed for: not there where either is not installed, required where both are.
 FRAMEWORKS = (
-    *(f"scaling/running/frameworks/test_{name}.py" for name in ("foreach", "torch", "jax")),
+    *(f"scaling/running/frameworks/test_{name}.py" for name in ("foreach", "graphs", "torch", "jax")),
     "workloads/test_frameworks.py",
 )
 HAS_FRAMEWORKS = all(map(find_spec, ("torch", "jax")))

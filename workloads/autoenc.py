@@ -14,6 +14,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from scaling.workloads import kernels
 from scaling.workloads.base import Network, Setting
 
 ITEMS = 128
@@ -39,7 +40,7 @@ class Sample(layers.Layer):
         self.draws = keras.random.SeedGenerator(seed)
 
     def call(self, mean, log_variance):
-        noise = keras.random.normal(ops.shape(mean), seed=self.draws)
+        noise = kernels.normal_like(mean, self.draws)
         return mean + ops.exp(0.5 * log_variance) * noise
 
 

@@ -36,10 +36,35 @@ def constant(array: Any) -> Any:
     return array if on_tensorflow() else ops.convert_to_tensor(array)
 
 
+def normal_like(x: Any, seeds: Any) -> Any:
+    """Draws from the standard normal distribution in the shape of a tensor, by a generator's seeds.
+
+    Under torch by its own generator: Keras makes another for every draw, and has the device wait for its seed.
+    """
+    if keras.backend.backend() != "torch":
+        return keras.random.normal(ops.shape(x), seed=seeds)
+    import torch
+
+    return torch.randn_like(x)
+
+
+def uniform_like(x: Any, least: float, seeds: Any) -> Any:
+    """Draws between `least` and 1, otherwise as `normal_like`."""
+    if keras.backend.backend() != "torch":
+        return keras.random.uniform(ops.shape(x), minval=least, seed=seeds)
+    import torch
+
+    return torch.rand_like(x) * (1 - least) + least
+
+
 def wait_for(result: Any) -> None:
-    """Have a result computed: JAX returns from an operation before it is carried out."""
+    """Have a result computed: JAX, and torch on a GPU, return from an operation before it is carried out."""
     if keras.backend.backend() == "jax":
         result.block_until_ready()
+    elif keras.backend.backend() == "torch" and result.is_cuda:
+        import torch
+
+        torch.cuda.synchronize()
 
 
 def convolve_in_groups(x: Any, kernel: Any, bias: Any, groups: int, fused: bool) -> Any:

@@ -12,7 +12,6 @@ loop, and the number of draws is the one that is expected to yield so many class
 
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -45,7 +44,7 @@ class SampledSoftmax:
 
     def draw(self) -> Any:
         """Distinct classes [samples], the frequent ones more likely."""
-        uniform = keras.random.uniform(self.log_frequency.shape, minval=1e-7, seed=self.draws)
+        uniform = kernels.uniform_like(self.log_frequency, 1e-7, self.draws)
         gumbel = -ops.log(-ops.log(uniform))
         return ops.top_k(ops.add(self.log_frequency, gumbel), self.samples)[1]
 

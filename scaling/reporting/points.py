@@ -37,7 +37,7 @@ from scaling.reporting.words import (
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
 from scaling.study.planning import PROGRAM_MODE, Point
-from scaling.study.spec import TENSORFLOW
+from scaling.study.spec import CPU, TENSORFLOW
 
 # More machines than these are not named.
 MOST_MACHINES = 4
@@ -47,6 +47,7 @@ UNTOLD = (PROGRAM_MODE, "")  # what needs no column: a program has no mode, and 
 USUAL = {
     "mode": "train",
     "framework": TENSORFLOW,
+    "device": CPU,
     "scale": "strong",
     "smt": 1,
     "placement": "compact",
@@ -553,7 +554,9 @@ def _series(point: Point) -> Point:
 
 def series_words(point: Point) -> str:
     """A series in words; the usual placement is left out where nothing follows it."""
-    settings = ["weak"] if point.scale == "weak" else []
+    settings = [point.framework] if point.framework not in (TENSORFLOW, "") else []
+    settings += [point.device] if point.device not in (CPU, "") else []
+    settings += ["weak"] if point.scale == "weak" else []
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [f"replicas {point.replicas}"] if point.replicas > 1 else []
     settings += [f"beside {point.beside}"] if point.beside is not None else []

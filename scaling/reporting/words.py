@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from scaling.analysis.estimates import Estimate, finite
 from scaling.errors import count as count
 from scaling.study.planning import Point
-from scaling.study.spec import TENSORFLOW
+from scaling.study.spec import CPU, TENSORFLOW
 
 # The number that every JSON output has: another one where a key changes its meaning or goes.
 SCHEMA = 1
@@ -22,6 +22,7 @@ def point_words(point: Point) -> str:
     words = [point.subject, replicas + count(point.cores, "core"), *filter(None, [point.placement])]
     words += [f"beside {point.beside}"] if point.beside is not None else []
     words += [point.framework] if point.framework not in (TENSORFLOW, "") else []
+    words += [point.device] if point.device not in (CPU, "") else []
     words += ["weak scaling"] if point.scale == "weak" else []
     words += [f"smt {point.smt}"] if point.smt > 1 else []
     words += [f"quota {point.quota:g}"] if point.quota is not None else []

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePath
 
 from scaling.running.marks import MARK
-from scaling.study.planning import Run
+from scaling.study.planning import Point, Run
+from scaling.study.spec import GPU
 
 ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
@@ -22,14 +23,20 @@ INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
 
 # oneDNN's kernels are TensorFlow's default on x86-64 only; a shell's own choice is kept, and the row says which.
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
-QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
+QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", VISIBLE_GPUS: "-1"}
 
 # What a framework must be told before it is imported: its device and, for torch, to compile in its own process, so that
-# no other one is left to be counted.
+# no other one is left to be counted. On a GPU, memory is taken as it is needed, and named devices start no driver.
 FRAMEWORK_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "tensorflow": {},
     "torch": {"KERAS_TORCH_DEVICE": "cpu", "TORCHINDUCTOR_COMPILE_THREADS": "1"},
     "jax": {"JAX_PLATFORMS": "cpu"},
+}
+GPU_VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "tensorflow": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+    "torch": {"KERAS_TORCH_DEVICE": "cuda:0", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"},
+    "jax": {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
 }
 PADDING = "SCALING_PADDING"
 
@@ -55,6 +62,7 @@ def environment(
         **QUIET_CPU,
         "KERAS_BACKEND": run.point.framework,
         **FRAMEWORK_VARIABLES[run.point.framework],
+        **_device_variables(run.point, inherited),
         ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0"),
         **({name: str(intra) for name in INTRA_VARIABLES} if intra else {}),
         **({name: str(inter) for name in INTER_VARIABLES} if inter else {}),
@@ -62,6 +70,14 @@ def environment(
         SCRATCH: scratch,
         PADDING: "x" * length,
     }
+
+
+def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, str]:
+    """What shows a run the first GPU that the shell shows, or the machine has, where it is to use one."""
+    if point.device != GPU:
+        return {}
+    first = inherited.get(VISIBLE_GPUS, "0").partition(",")[0]
+    return {**GPU_VARIABLES[point.framework], "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
 
 
 # Variables of a terminal or a desktop, which no program is measured by.

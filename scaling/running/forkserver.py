@@ -102,8 +102,21 @@ def _jax_has_started() -> bool:
     return bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
 
 
+def _gpu_is_in_use() -> bool:
+    """Whether the driver of a GPU has been started, whoever did it: it has files of the device open."""
+    with os.scandir("/proc/self/fd") as fds:
+        return any(_target(fd.path).startswith("/dev/nvidia") for fd in fds)
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:  # closed since it was listed
+        return ""
+
+
 # Those that cannot be inherited; what torch must not have started is OpenMP's pool, which shows as threads.
-RUNTIMES = {"TensorFlow": _tensorflow_has_started, "JAX": _jax_has_started}
+RUNTIMES = {"TensorFlow": _tensorflow_has_started, "JAX": _jax_has_started, "CUDA": _gpu_is_in_use}
 
 
 def fork(request: RunRequest, fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:

@@ -61,6 +61,7 @@ class RunRequest:
     cpus: str
     siblings: str
     framework: str
+    device: str
     jit: bool
     memory: str
     precision: float

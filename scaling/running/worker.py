@@ -127,7 +127,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
 
     # Only here is anything of `workloads` imported: threads inherit the CPUs they are started on.
     factory, setting = _load_factory(request.workload), _setting(request.setting)
-    framework = _framework(request.framework, setting)
+    framework = _framework(request.framework, setting, request.device)
     imported = time.monotonic_ns()
     workload = _build(factory, setting, framework, request)
     built = time.monotonic_ns()
@@ -478,12 +478,14 @@ def _is_network(workload: Any) -> bool:
     return isinstance(workload, Network)
 
 
-def _framework(name: str, setting: Any) -> Any:
-    """The framework of a run with its threads and its seed set; None where its workload has imported none."""
+def _framework(name: str, setting: Any, device: str) -> Any:
+    """The framework of a run with its threads, seed and device set; None where its workload has imported none."""
     if KERAS not in sys.modules and name not in sys.modules:
+        if device != "cpu":
+            raise TypeError(f"device = {device!r} is for workloads of a framework, and this one has imported none")
         return None
     module = importlib.import_module(f"scaling.running.frameworks.{name}")
-    return module.FRAMEWORK(setting.intra, setting.inter, setting.seed)
+    return module.FRAMEWORK(setting.intra, setting.inter, setting.seed, device)
 
 
 def _versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from scaling.errors import StudyError
 from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.programs import Program
-from scaling.study.spec import TENSORFLOW, Study
+from scaling.study.spec import CPU, TENSORFLOW, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped, and something must be left.
@@ -108,6 +108,11 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
                 f"workload '{text}': it uses no framework, so framework cannot be {list(study.framework)}; leave "
                 f"framework out, or leave '{text}' out"
             )
+        if study.device != (CPU,) and _has_no_framework(parsed, catalogue):
+            raise StudyError(
+                f"workload '{text}': it uses no framework, so device cannot be {list(study.device)}; leave device out, "
+                f"or leave '{text}' out"
+            )
         if isinstance(parsed, Named) and True in study.jit and TENSORFLOW in study.framework:
             _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
@@ -148,6 +153,11 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
         raise StudyError(
             f"study '{study.name}': operations are traced under TensorFlow alone, so framework = "
             f"{list(study.framework)} cannot be profiled; leave framework out"
+        )
+    if study.device != (CPU,):
+        raise StudyError(
+            f"study '{study.name}': operations are traced on the CPU alone, so device = {list(study.device)} cannot be "
+            "profiled; leave device out"
         )
     if study.data != ("fixed",):
         raise StudyError(

@@ -249,7 +249,8 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    combinations = prod(len(getattr(study, axis)) for axis in ("items", "quota", "intra", "inter", "framework", "jit"))
+    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit")
+    combinations = prod(len(getattr(study, axis)) for axis in axes)
     combinations *= 1 + len(study.beside)
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
     packs = 2 if study.replicas == "fill" else len(study.replicas)
@@ -354,12 +355,17 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
         for cores, quota in _limits(study, counts, smt, notes):
-            for replicas, (name, mode), items, (data, pipeline_threads), (framework, intra, inter), jit in product(
+            for replicas, (name, mode), items, (data, pipeline_threads), (
+                framework,
+                intra,
+                inter,
+            ), device, jit in product(
                 _replica_counts(study, cores, most, usable, notes),
                 _subjects(study),
                 study.items,
                 _inputs(study),
                 _threads(study, cores, smt, notes),
+                study.device,
                 study.jit,
             ):
                 alone = Point(
@@ -369,7 +375,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     items=items,
                     scale=study.scale,
                     framework=framework,
-                    device=study.device,
+                    device=device,
                     jit=jit,
                     cores=cores,
                     smt=smt,

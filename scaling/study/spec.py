@@ -18,7 +18,7 @@ from scaling.study.workload import Command, workload
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
     *("workloads", "programs", "beside", "modes", "items", "data", "pipeline_threads"),
-    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "jit"),
+    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "device", "jit"),
 )
 
 
@@ -52,6 +52,7 @@ Quota = Annotated[float, Field(ge=0.01, le=65536, strict=True)]
 Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
 Framework = Literal["tensorflow", "torch", "jax"]
+Device = Literal["cpu", "gpu"]
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
 Names = Annotated[tuple[Word, ...], BeforeValidator(as_list)]
@@ -59,6 +60,7 @@ Words = Annotated[Names, Field(min_length=1)]
 Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
 DataList = Annotated[tuple[Data, ...], Field(min_length=1), BeforeValidator(as_list)]
 FrameworkList = Annotated[tuple[Framework, ...], Field(min_length=1), BeforeValidator(as_list)]
+DeviceList = Annotated[tuple[Device, ...], Field(min_length=1), BeforeValidator(as_list)]
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
@@ -70,6 +72,8 @@ CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], Bef
 
 # What networks use unless a study says otherwise; it alone has a pipeline, and operations that can be told apart.
 TENSORFLOW: Framework = "tensorflow"
+CPU: Device = "cpu"
+GPU: Device = "gpu"
 
 WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
 _THREADS = takes("'auto', 'cpus', 'cores', a number from 1, or a list of them")
@@ -104,7 +108,7 @@ class Study:
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)
     framework: Annotated[FrameworkList, takes("'tensorflow', 'torch', 'jax', or a list of them")] = (TENSORFLOW,)
-    device: Annotated[Literal["cpu"], takes("'cpu'")] = "cpu"
+    device: Annotated[DeviceList, takes("'cpu', 'gpu', or both in a list")] = (CPU,)
     jit: Annotated[JitList, takes("true or false, or both in a list")] = (False,)
     start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
     python: Annotated[Word | None, takes("the path of a Python interpreter or of a virtual environment")] = None
@@ -215,6 +219,11 @@ def _check_framework(study: Study) -> None:
         raise StudyError(
             f"data = 'pipeline' is a pipeline of TensorFlow, and framework is {list(study.framework)}; set data = "
             "'fixed' or 'fresh', or framework = 'tensorflow'"
+        )
+    if GPU in study.device and study.programs:
+        raise StudyError(
+            f"program '{study.programs[0].name}' is no network, so device is {list(study.device)} only for workloads; "
+            "leave device out"
         )
 
 

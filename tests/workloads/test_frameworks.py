@@ -93,3 +93,13 @@ def test_a_step_compiled_by_torch_learns_too():
     row = row_of("fcn", size="small", framework="torch", jit="true", timeout_seconds=600, in_company=True)
     assert row.outcome.status == "ok", row.outcome.reason
     assert row.outcome.last_loss < row.outcome.first_loss
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", *OTHERS])
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU")
+def test_a_run_on_a_gpu_that_is_not_there_says_so(framework):
+    row = row_of("fcn", size="small", framework=framework, device="gpu", start="fork", in_company=True)
+    assert row.outcome.reason == (
+        f"device = 'gpu' needs a GPU, and {framework} finds none; install a build of {framework} for this machine's "
+        "GPU, or set device = 'cpu'"
+    )

@@ -239,7 +239,7 @@ def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: f
 
 
 # Settings that say by themselves what they are.
-BARE = ("workload", "mode", "placement", "size", "framework")
+BARE = ("workload", "mode", "placement", "size", "framework", "device")
 
 
 @dataclass(frozen=True, slots=True)

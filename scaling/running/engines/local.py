@@ -232,6 +232,7 @@ class LocalEngine:
             cpus=format_list(cpus),
             siblings=format_list(self._idle_siblings(cpus) - (beside or frozenset())),
             framework=point.framework,
+            device=point.device,
             jit=point.jit,
             memory=point.memory,
             precision=self.study.precision,

@@ -55,12 +55,12 @@ class NetworkStep:
 
 
 class Framework(Protocol):
-    """A framework in this process, made with its threads and its seed, which are set before its runtime starts.
+    """A framework in this process, made with its threads, seed and device, which are set before its runtime starts.
 
     Threads of 0 are as many as the CPUs of this process.
     """
 
-    def __init__(self, intra: int, inter: int, seed: int) -> None: ...
+    def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None: ...
 
     def compile_step(
         self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
@@ -80,7 +80,7 @@ class Framework(Protocol):
         """Settings that did not hold."""
 
     def versions(self) -> dict[str, str]:
-        """What explains a result beyond the versions of packages."""
+        """What explains a result beyond the versions of packages: the GPU, and how its steps are taken."""
 
 
 def threads_not_held(threads: Mapping[str, int], sizes: Mapping[str, int]) -> list[str]:

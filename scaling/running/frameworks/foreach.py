@@ -73,6 +73,8 @@ def _rmsprop(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
 
 def _adam(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
     """Keras adds epsilon before it corrects the second moment for its start at zero, torch afterwards."""
+    if parameters[0].is_cuda:
+        return _adam_on_device(config, parameters)
     beta, epsilon = config["beta_2"], config["epsilon"]
     adam = torch.optim.Adam(parameters, config["learning_rate"], betas=(config["beta_1"], beta), fused=True)
     steps = 0
@@ -82,6 +84,31 @@ def _adam(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
         steps += 1
         adam.param_groups[0]["eps"] = epsilon / sqrt(1 - beta**steps)
         adam.step()
+
+    return update
+
+
+def _adam_on_device(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
+    """Adam with its count of steps on the device: a graph repeats it, and would repeat a number of the host as it was.
+
+    p = p - rate · sqrt(1 - beta_2^t) / (1 - beta_1^t) · m / (sqrt(v) + epsilon).
+    """
+    rate, first, second, epsilon = (config[name] for name in ("learning_rate", "beta_1", "beta_2", "epsilon"))
+    means, squares = ([torch.zeros_like(parameter) for parameter in parameters] for _ in range(2))
+    steps = torch.zeros((), dtype=torch.float64, device=parameters[0].device)
+
+    def update() -> None:
+        gradients = [parameter.grad for parameter in parameters]
+        steps.add_(1)
+        factor = -rate * torch.sqrt(1 - second**steps) / (1 - first**steps)
+        torch._foreach_lerp_(means, gradients, 1 - first)
+        torch._foreach_mul_(squares, second)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - second)
+        roots = torch._foreach_sqrt(squares)
+        torch._foreach_add_(roots, epsilon)
+        changes = torch._foreach_div(means, roots)
+        torch._foreach_mul_(changes, factor.to(parameters[0].dtype))
+        torch._foreach_add_(parameters, changes)
 
     return update
 

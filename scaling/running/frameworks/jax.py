@@ -10,6 +10,7 @@ import keras
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import FrameworkError, NetworkStep
+from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
 from scaling.running.frameworks.feeding import ONE_BATCH, Feed, FeedingError, Source
 
 Arrays = list[Any]
@@ -18,7 +19,7 @@ Arrays = list[Any]
 class Jax:
     """JAX in this process, with its seed set; its threads follow the CPUs of the process and nothing else."""
 
-    def __init__(self, intra: int, inter: int, seed: int) -> None:
+    def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None:
         cpus = len(os.sched_getaffinity(0))
         if intra not in (0, cpus) or inter not in (0, 1, cpus):
             raise FrameworkError(
@@ -26,6 +27,7 @@ class Jax:
                 f"that intra = {intra} and inter = {inter} cannot be had; leave both out"
             )
         self.seed = seed
+        self.gpu = _gpu_name() if device == GPU else None
         # Weights, dropout and sampling are the same in every process. This already starts the runtime.
         keras.utils.set_random_seed(seed)
 
@@ -52,8 +54,8 @@ class Jax:
         return []
 
     def versions(self) -> dict[str, str]:
-        """Nothing beyond the versions of packages."""
-        return {}
+        """The GPU, where it is used; a step is one compiled function on any device."""
+        return gpu_facts(self.gpu) if self.gpu else {}
 
 
 class Tensors:
@@ -107,6 +109,14 @@ class JittedStep(NetworkStep):
         for group, values in zip(self._variables, self._state, strict=True):
             for variable, value in zip(group, values, strict=True):
                 variable.assign(value)
+
+
+def _gpu_name() -> str:
+    """The first GPU that JAX sees."""
+    try:
+        return str(jax.devices("gpu")[0].device_kind)
+    except RuntimeError as error:
+        raise no_gpu("jax") from error
 
 
 def _training(network: Any) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from tensorflow.python.eager import context
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import NetworkStep, threads_not_held
+from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
 from scaling.running.frameworks.feeding import ONE_BATCH, Feed, Source, thread_names
 from scaling.running.frameworks.fused import fused_update
 from scaling.running.frameworks.pipeline import PIPELINE_POOL, open_pipeline, pipeline_threads
@@ -27,11 +28,12 @@ class TensorFlow:
     since the threads were set. A pipeline names its threads once it has started them.
     """
 
-    def __init__(self, intra: int, inter: int, seed: int) -> None:
+    def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None:
         automatic = len(os.sched_getaffinity(0))
         self.threads = {"intra": intra or automatic, "inter": inter or automatic}
         self.seed = seed
         self.unnamed_before = _count_threads()[_own_name()]
+        self.gpu = _gpu_name() if device == GPU else None
         if intra:
             tf.config.threading.set_intra_op_parallelism_threads(intra)
         if inter:
@@ -71,8 +73,9 @@ class TensorFlow:
         return threads_not_held(self.threads, self.pool_sizes())
 
     def versions(self) -> dict[str, str]:
-        """What explains a result beyond the versions of packages: whether oneDNN's kernels are used."""
-        return {"onednn": "on" if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "1" else "off"}
+        """What explains a result beyond the versions of packages: the GPU, and whether oneDNN's kernels are used."""
+        onednn = {"onednn": "on" if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "1" else "off"}
+        return onednn | (gpu_facts(self.gpu) if self.gpu else {})
 
 
 class Tensors:
@@ -146,6 +149,14 @@ def _inference(network: Any) -> Any:
         return network.infer(inputs) if network.infer else network.model(inputs, training=False)
 
     return infer
+
+
+def _gpu_name() -> str:
+    """The first GPU that TensorFlow sees."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        raise no_gpu("tensorflow")
+    return str(tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU"))
 
 
 def _count_threads() -> Counter[str]:

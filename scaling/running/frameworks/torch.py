@@ -12,9 +12,12 @@ import torch
 
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
+from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
 from scaling.running.frameworks.feeding import ONE_BATCH, Feed, FeedingError, Source
 from scaling.running.frameworks.foreach import foreach_update
+from scaling.running.frameworks.graphs import GraphedFunction
 
+HOST = torch.device("cpu")
 COMPILERS = ("g++", "c++", "clang++")
 
 
@@ -24,12 +27,14 @@ class Torch:
     The pool of intra-op threads is OpenMP's, which the main thread is one of.
     """
 
-    def __init__(self, intra: int, inter: int, seed: int) -> None:
+    def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None:
         automatic = len(os.sched_getaffinity(0))
         self.threads = {"intra": intra or automatic, "inter": inter or automatic}
         self.seed = seed
         torch.set_num_threads(self.threads["intra"])
         torch.set_num_interop_threads(self.threads["inter"])
+        self.device = _first_gpu() if device == GPU else HOST
+        self.step: TorchStep | None = None
         # Weights, dropout and sampling are the same in every process.
         random.seed(seed)
         np.random.seed(seed)
@@ -41,7 +46,8 @@ class Torch:
         self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
     ) -> "TorchStep":
         """The step of a network, and what it is fed with."""
-        return TorchStep(network, mode, jit, Source(data, self.seed, pipeline_threads))
+        self.step = TorchStep(network, mode, jit, Source(data, self.seed, pipeline_threads), self.device)
+        return self.step
 
     def trace_step(self, step: "TorchStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Refused: operations are those of TensorFlow's tracer."""
@@ -60,12 +66,27 @@ class Torch:
         return threads_not_held(self.threads, self.pool_sizes())
 
     def versions(self) -> dict[str, str]:
-        """Nothing beyond the versions of packages."""
-        return {}
+        """The GPU, where it is used, and whether a step is one CUDA graph."""
+        if self.device.type == "cpu":
+            return {}
+        facts = gpu_facts(torch.cuda.get_device_name(self.device)) | {"cuda": str(torch.version.cuda)}
+        return facts | ({"step": self.step.how} if self.step else {})
+
+
+def _first_gpu() -> torch.device:
+    """The first GPU that torch sees, with the arithmetic that JAX and TensorFlow use on it unless they are told."""
+    if not torch.cuda.is_available():
+        raise no_gpu("torch")
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.benchmark = True
+    return torch.device("cuda", 0)
 
 
 class Tensors:
-    """Batches as torch's tensors, nested as they were made."""
+    """Batches as torch's tensors on a device, nested as they were made."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
 
     def convert(self, batch: Any) -> Any:
         """A batch of arrays as tensors."""
@@ -73,17 +94,14 @@ class Tensors:
             return {name: self.convert(part) for name, part in batch.items()}
         if isinstance(batch, list | tuple):
             return tuple(map(self.convert, batch))
-        return batch.clone() if isinstance(batch, torch.Tensor) else torch.tensor(batch)
+        if isinstance(batch, torch.Tensor):
+            return batch.to(self._device, copy=True)
+        return torch.tensor(batch, device=self._device)
 
     def forward(self, model: Any) -> Callable[[Any], Any]:
         """The forward pass of a model, from an array to an array."""
-        infer = _forward(model, training=False)
-
-        def forward(inputs: Any) -> Any:
-            with torch.inference_mode():
-                return infer(self.convert(inputs)).numpy()
-
-        return forward
+        infer = _on_device(_without_gradients(_forward(model, training=False)), self._device)
+        return lambda inputs: infer(self.convert(inputs)).cpu().numpy()
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
         """Refused: the pipeline is that of `tf.data`."""
@@ -91,19 +109,38 @@ class Tensors:
 
 
 class TorchStep(NetworkStep):
-    """A network's step, eager or compiled by `torch.compile`; on a CPU it is over when its call returns."""
+    """A network's step, eager or compiled by `torch.compile`; on a GPU it is one graph, and waited for."""
 
-    def __init__(self, network: Any, mode: str, jit: bool, source: Source = ONE_BATCH) -> None:
-        super().__init__(network, mode, Tensors(), source)
+    def __init__(
+        self, network: Any, mode: str, jit: bool, source: Source = ONE_BATCH, device: torch.device = HOST
+    ) -> None:
+        super().__init__(network, mode, Tensors(device), source)
         if jit and not any(map(shutil.which, COMPILERS)):
             raise FrameworkError(
                 "jit = true has torch compile C++, and there is no compiler; install g++, or set jit = false"
             )
         compiled = torch.compile if jit else _as_it_is
-        self._function = _training(network, compiled) if self.trains else _inference(network, compiled)
+        self._is_on_gpu = device != HOST
+        if self._is_on_gpu and not _is_of_keras(network.model):
+            network.model.to(device)
+        function = _training(network, compiled) if self.trains else _inference(network, compiled)
+        self._function = _on_device(function, device)
+
+    @property
+    def how(self) -> str:
+        """How its operations are carried out: in one graph, or why not."""
+        return getattr(self._function, "how", "op by op")
 
     def _take(self, batch: Any) -> Any:
-        return self._function(*batch)
+        result = self._function(*batch)
+        if self._is_on_gpu:
+            torch.cuda.synchronize()
+        return result
+
+
+def _on_device(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
+    """A function without its Python, where it can be a graph of a GPU."""
+    return function if device == HOST else GraphedFunction(function)
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,18 +156,20 @@ def _training(network: Any, compiled: Callable[..., Any]) -> Callable[..., Any]:
 
     loss_of = compiled(loss_of)
 
-    def train(inputs: Any, targets: Any) -> float:
+    def train(inputs: Any, targets: Any) -> Any:
         loss = loss_of(inputs, targets)
         loss.backward()
         update()
-        return float(loss.item())
+        return loss.detach()
 
     return train
 
 
 def _inference(network: Any, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    function = compiled(network.infer or _forward(network.model, training=False))
+    return _without_gradients(compiled(network.infer or _forward(network.model, training=False)))
 
+
+def _without_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
     def infer(inputs: Any) -> Any:
         with torch.inference_mode():
             return function(inputs)

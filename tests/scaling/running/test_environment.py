@@ -1,6 +1,8 @@
 import sys
 from dataclasses import replace
 
+import pytest
+
 from benchmarks.shared.machines import first_run, machine, study
 from scaling.running.environment import environment, row_variables
 from scaling.study.planning import plan
@@ -27,6 +29,23 @@ def test_the_backend_is_set_and_the_shells_choice_of_kernels_is_kept():
     assert environment(first_run(), SHELL, "mark", "aarch64", "/scratch")["TF_ENABLE_ONEDNN_OPTS"] == "0"
     chosen = {**SHELL, "TF_ENABLE_ONEDNN_OPTS": "0"}
     assert environment(first_run(), chosen, "mark", "x86_64", "/scratch")["TF_ENABLE_ONEDNN_OPTS"] == "0"
+
+
+@pytest.mark.parametrize(("shell", "first"), [({}, "0"), ({"CUDA_VISIBLE_DEVICES": "3,1"}, "3")])
+def test_a_run_sees_the_first_gpu_or_none(shell, first):
+    runs = plan(study('workloads = ["fcn"]', device='["cpu", "gpu"]', framework='["torch", "jax"]'), machine(1)).runs
+    seen = {
+        (run.point.framework, run.point.device): environment(run, {**SHELL, **shell}, "mark", "x86_64", "/scratch")
+        for run in runs
+    }
+    assert {key: variables["CUDA_VISIBLE_DEVICES"] for key, variables in seen.items()} == {
+        ("torch", "cpu"): "-1",
+        ("jax", "cpu"): "-1",
+        ("torch", "gpu"): first,
+        ("jax", "gpu"): first,
+    }
+    assert seen["torch", "gpu"]["KERAS_TORCH_DEVICE"] == "cuda:0"
+    assert seen["jax", "gpu"]["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
 
 
 def test_threads_asked_for_are_set_and_automatic_ones_are_not():

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from scaling.running import forkserver
 from tests.conftest import need
 
 # As in a server and its child: loaded on one CPU, used on two.
@@ -36,3 +37,11 @@ def test_a_child_has_the_matrix_threads_of_a_fresh_import(variables):
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
     assert threads(LOADED_ON_ONE) == threads(LOADED_ON_TWO)
+
+
+def test_a_server_with_a_file_of_a_gpu_open_refuses_to_fork(monkeypatch):
+    monkeypatch.setattr(forkserver, "RUNTIMES", {"CUDA": forkserver.RUNTIMES["CUDA"]})
+    monkeypatch.setattr(forkserver, "_other_threads", set)
+    assert forkserver.objection() is None
+    monkeypatch.setattr(forkserver, "_target", lambda link: "/dev/nvidiactl")
+    assert forkserver.objection() == "CUDA's runtime has started in it, and a child that inherits that hangs"

@@ -18,6 +18,7 @@ RUN = messages.RunRequest(
     cpus="0-1",
     siblings="",
     framework="tensorflow",
+    device="cpu",
     jit=False,
     memory="none",
     precision=0.01,

@@ -23,6 +23,7 @@ REQUEST = RunRequest(
     cpus="0",
     siblings="",
     framework="tensorflow",
+    device="cpu",
     jit=False,
     memory="none",
     precision=0.1,

@@ -84,9 +84,17 @@ def test_what_uses_no_framework_has_no_other_one(name):
         check_workloads(study(f'workloads = ["fcn", "{name}"]\nframework = "torch"'), read_catalogue())
 
 
+@pytest.mark.parametrize("name", ["calibrated", "command: true"])
+def test_what_uses_no_framework_has_no_other_device(name):
+    with pytest.raises(StudyError, match=rf"workload '{name}': it uses no framework, so device cannot be"):
+        check_workloads(study(f'workloads = ["fcn", "{name}"]\ndevice = ["cpu", "gpu"]'), read_catalogue())
+
+
 def test_operations_are_traced_under_tensorflow_alone():
     with pytest.raises(StudyError, match="operations are traced under TensorFlow alone"):
         check_traceable(study('workloads = "fcn"\nframework = "jax"'), read_catalogue(), 12)
+    with pytest.raises(StudyError, match="operations are traced on the CPU alone"):
+        check_traceable(study('workloads = "fcn"\ndevice = "gpu"'), read_catalogue(), 12)
 
 
 def test_programs_and_files_of_ones_own_need_no_extra():

@@ -136,6 +136,13 @@ def test_a_folder_grows_along_frameworks():
     assert incompatibility_anywhere(new, old) is not None
 
 
+def test_devices_are_an_axis_and_a_folder_grows_along_them():
+    old, new = (study(f'workloads = ["fcn"]\ndevice = {devices}') for devices in ('"cpu"', '["cpu", "gpu"]'))
+    assert {run.point.device for run in plan(new, machine(cores=2)).runs} == {"cpu", "gpu"}
+    assert incompatibility_anywhere(old, new) is None
+    assert incompatibility_anywhere(new, old) is not None
+
+
 def test_a_quota_that_limits_nothing_is_left_out_and_said():
     planned = plan(study("quota = 1.5\ncores = [1, 2]"), machine(2))
     assert planned.notes == ("a quota of 1.5 CPUs does not limit 1 CPU, so that point is left out",)

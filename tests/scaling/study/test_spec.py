@@ -67,6 +67,9 @@ def test_another_framework_has_no_pipeline_and_carries_out_no_program():
         "study smt.toml: program 'mine' is no network, so framework is ['torch'] only for workloads"
     )
     assert study('workloads = "fcn"\nframework = "jax"').framework == ("jax",)
+    assert refusal('device = "gpu"\n[[programs]]\nname = "mine"\ncommand = "true"').startswith(
+        "study smt.toml: program 'mine' is no network, so device is ['gpu'] only for workloads"
+    )
 
 
 def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_program_that_is_to_be_fed():

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 import torch
 
+from scaling.running.frameworks import foreach
 from scaling.running.frameworks.foreach import foreach_update
 from tests.scaling.running.frameworks.test_fused import GRADIENTS, OPTIMIZERS, START
 
@@ -30,6 +31,12 @@ def test_an_update_of_torch_is_the_optimizers_own(name):
     for one, other in zip(parameters, expected, strict=True):
         np.testing.assert_allclose(one.detach().numpy(), other.numpy(), rtol=2e-5, atol=1e-6)
     assert all(parameter.grad is None for parameter in parameters)
+
+
+def test_the_update_that_a_graph_repeats_is_the_optimizers_own_too(monkeypatch):
+    monkeypatch.setitem(foreach.UPDATES, "Adam", foreach._adam_on_device)
+    for name in ("adam", "adam of small gradients"):
+        test_an_update_of_torch_is_the_optimizers_own(name)
 
 
 def test_an_optimizer_without_an_update_is_refused():

@@ -1,0 +1,154 @@
+"""A step of torch as one CUDA graph: captured once it has been taken a few times, then replayed without its Python.
+
+A graph repeats kernels on the same memory, so a step can be captured that has fixed shapes, keeps its state in place
+and never waits for the device or copies from the host. Numbers that Python hands to the device are constants of the
+step, made once. What else stands in the way is looked for while the step is still taken op by op: a capture that fails
+half-way can leave the device unusable. Such a step stays as it is, and its row says why.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Steps taken op by op before a capture: memory, slots and the choice of kernels have settled then. The last is watched.
+WARMUP_STEPS = 3
+
+# Operations whose result the host waits for, or whose result's shape it must know.
+WAITING_OPS = frozenset(
+    (
+        *("_local_scalar_dense", "nonzero", "masked_select", "equal", "bincount", "is_nonzero", "repeat_interleave"),
+        *("_unique2", "unique_dim", "unique_consecutive", "_ctc_loss", "_use_cudnn_ctc_loss", "_cudnn_ctc_loss"),
+    )
+)
+# Those that may copy between host and device, and those that must count what a mask selects.
+COPIES = frozenset(("_to_copy", "copy_"))
+INDEXING = frozenset(("index", "index_put", "index_put_", "_index_put_impl_"))
+
+
+class GraphedFunction:
+    """A function of tensors on the device, in nests, that becomes a graph if it can; `how` it is executed is words."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.how = "op by op"
+        self._function = function
+        self._constants = Constants()
+        self._stream = torch.cuda.Stream()
+        self._calls = 0
+        self._graph: Any = None
+        self._inputs: list[Any] = []
+        self._result: Any = None
+
+    def __call__(self, *batch: Any) -> Any:
+        """The function's result, in the same memory at every call once it is a graph."""
+        if self._graph is not None:
+            for target, source in zip(self._inputs, leaves(batch), strict=True):
+                if target is not source:
+                    target.copy_(source)
+            self._graph.replay()
+            return self._result
+        self._calls += 1
+        if self._calls <= WARMUP_STEPS:
+            return self._warm_up(batch)
+        if self._calls == WARMUP_STEPS + 1 and self.how == "op by op":
+            self._capture(batch)
+            if self._graph is not None:
+                self._graph.replay()
+                return self._result
+        return self._function(*batch)
+
+    def _warm_up(self, batch: Any) -> Any:
+        """Call the function on the stream of its capture, and the last time see what a graph could not repeat."""
+        watch = Obstacles() if self._calls == WARMUP_STEPS else None
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream), self._constants:
+            if watch is None:
+                result = self._function(*batch)
+            else:
+                with watch:
+                    result = self._function(*batch)
+        torch.cuda.current_stream().wait_stream(self._stream)
+        if watch is not None and (watch.seen or self._constants.changed):
+            what = ", ".join(watch.seen) or "a constant that it changes"
+            self.how = f"op by op: a CUDA graph cannot hold {what}"
+        return result
+
+    def _capture(self, batch: Any) -> None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with self._constants, torch.cuda.graph(graph, stream=self._stream):
+                self._result = self._function(*batch)
+        except Exception as error:
+            self.how = f"op by op: {' '.join(str(error).split())[:200]}"
+            return
+        self.how = "one CUDA graph"
+        self._graph, self._inputs = graph, list(leaves(batch))
+
+
+class Constants(TorchFunctionMode):  # type: ignore[misc]
+    """Has tensors that are made of numbers of the host made once: a graph cannot copy them to the device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: dict[Any, Any] = {}
+
+    @property
+    def changed(self) -> bool:
+        """Whether one was changed since, so that it is no constant."""
+        return any(tensor._version for tensor in self._made.values() if not tensor.is_inference())
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Answer a function that makes a tensor with the one that it made before."""
+        kwargs = kwargs or {}
+        if function not in (torch.tensor, torch.as_tensor) or not args or isinstance(args[0], torch.Tensor):
+            return function(*args, **kwargs)
+        key = (function, _value_key(args[0]), repr(args[1:]), repr(kwargs))
+        if key not in self._made:
+            self._made[key] = function(*args, **kwargs)
+        return self._made[key]
+
+
+class Obstacles(TorchDispatchMode):  # type: ignore[misc]
+    """Notes the operations of a step that wait for the device or copy between it and the host, by their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[str, None] = {}
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """Their names in the order of their first use."""
+        return tuple(self._names)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry an operation out, and note it where it is one of those."""
+        kwargs = kwargs or {}
+        name = function.overloadpacket.__name__
+        devices = {tensor.device.type for tensor in leaves((args, kwargs))}
+        devices |= {torch.device(kwargs["device"]).type} if kwargs.get("device") is not None else set()
+        copies = name in COPIES and len(devices) > 1
+        selects = name in INDEXING and any(tensor.dtype == torch.bool for tensor in leaves(args[1]))
+        if copies or (devices != {"cpu"} and (selects or name in WAITING_OPS)):
+            self._names[name] = None
+        return function(*args, **kwargs)
+
+
+def leaves(nest: Any) -> Iterator[Any]:
+    """The tensors of a nest of lists, tuples and dictionaries."""
+    if isinstance(nest, torch.Tensor):
+        yield nest
+    elif isinstance(nest, dict):
+        for part in nest.values():
+            yield from leaves(part)
+    elif isinstance(nest, list | tuple):
+        for part in nest:
+            yield from leaves(part)
+
+
+def _value_key(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    return (type(value).__name__, repr(value))

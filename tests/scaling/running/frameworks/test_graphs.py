@@ -1,0 +1,99 @@
+"""What becomes of a step as a CUDA graph, on tensors that only claim to be on a GPU: no device is needed."""
+
+from contextlib import contextmanager, nullcontext, suppress
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+
+from scaling.running.frameworks.graphs import WARMUP_STEPS, Constants, GraphedFunction, Obstacles
+
+
+class Stream:
+    def wait_stream(self, other):
+        pass
+
+
+@pytest.fixture
+def captures(monkeypatch):
+    """A device that notes captures and replays and carries nothing out in them."""
+    seen = []
+
+    @contextmanager
+    def graph(graph, stream):
+        seen.append("capture")
+        yield
+
+    class Graph:
+        def replay(self):
+            seen.append("replay")
+
+    fakes = {"Stream": Stream, "current_stream": Stream, "stream": lambda stream: nullcontext(), "CUDAGraph": Graph}
+    for name, fake in {**fakes, "graph": graph}.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    return seen
+
+
+def test_a_step_is_taken_op_by_op_a_few_times_then_captured_and_replayed_on_the_same_memory(captures):
+    calls = []
+    graphed = GraphedFunction(lambda batch: calls.append(batch["x"].clone()) or batch["x"].sum())
+    first = torch.ones(3)
+    for _ in range(WARMUP_STEPS + 2):
+        graphed({"x": first})
+    assert len(calls) == WARMUP_STEPS + 1
+    assert captures == ["capture", "replay", "replay"]
+    graphed({"x": torch.full((3,), 7.0)})
+    assert first.tolist() == [7.0] * 3
+    assert graphed.how == "one CUDA graph"
+
+
+def test_a_step_that_cannot_be_captured_goes_on_op_by_op_and_says_why(captures, monkeypatch):
+    @contextmanager
+    def fails(graph, stream):
+        yield
+        raise RuntimeError("operation not permitted\nwhen stream is capturing")
+
+    monkeypatch.setattr(torch.cuda, "graph", fails)
+    graphed = GraphedFunction(lambda x: x + 1)
+    results = [graphed(torch.ones(1)).item() for _ in range(WARMUP_STEPS + 3)]
+    assert results == [2.0] * (WARMUP_STEPS + 3)
+    assert graphed.how == "op by op: operation not permitted when stream is capturing"
+
+
+def test_a_step_that_changes_its_constants_is_not_captured(captures):
+    graphed = GraphedFunction(lambda x: x + torch.tensor(1.0).add_(1))
+    for _ in range(WARMUP_STEPS + 3):
+        graphed(torch.ones(1))
+    assert captures == []
+    assert graphed.how == "op by op: a CUDA graph cannot hold a constant that it changes"
+
+
+def test_numbers_of_the_host_become_tensors_once():
+    with Constants():
+        one, same = torch.as_tensor(0.5), torch.as_tensor(0.5)
+        array, equal = torch.tensor(np.arange(3)), torch.tensor(np.arange(3))
+        others = [torch.as_tensor(0.5, dtype=torch.float64), torch.as_tensor(1), torch.as_tensor(True)]
+        tensor = torch.as_tensor(one)
+    assert one is same
+    assert array is equal
+    assert [other.dtype for other in others] == [torch.float64, torch.int64, torch.bool]
+    assert tensor is one
+
+
+@pytest.mark.parametrize(
+    ("step", "names"),
+    [
+        (lambda x: x * 2.0 + torch.rand_like(x), ()),
+        (lambda x: x * torch.tensor(2.0), ()),  # a number of the host that a kernel takes as an argument
+        (lambda x: x.to("cpu"), ("_to_copy",)),
+        (lambda x: torch.tensor([0, 1], device="cuda"), ("_to_copy",)),
+        (lambda x: x.sum().item(), ("_local_scalar_dense",)),
+    ],
+)
+def test_what_waits_for_a_device_or_copies_from_the_host_is_an_obstacle(step, names):
+    with FakeTensorMode():
+        x = torch.empty(3, device="cuda")
+        with Obstacles() as obstacles, suppress(DataDependentOutputException):  # what has no data has no value
+            step(x)
+    assert obstacles.seen == names
