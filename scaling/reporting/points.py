@@ -1,7 +1,7 @@
 """Points and comparisons as tables, sentences and JSON facts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -61,6 +61,9 @@ USUAL = {
     "inter": "auto",
     "jit": False,
 }
+
+# What carries a network out.
+CARRIERS = ("framework", "device")
 
 # What points with several threads per core have besides; the others are against one core with as many threads.
 SMT_COLUMNS = ("SMT yield", ">speedup over 1 × 1", "95 %", ">efficiency over 1 × 1")
@@ -539,12 +542,14 @@ MISSING, DOUBTFUL = " ", "·"
 def sparklines_table(points: Sequence[ScalingPoint]) -> Table:
     """A bar a core count for every series of two or more counts; a full bar is an efficiency of 100 % or more."""
     rows = []
+    named = carriers_that_vary(points)
     for series, members in groupby(points, key=lambda point: _series(point.summary.point)):
         counted = list(members)
         if len(counted) < 2:
             continue
         counts = f"{counted[0].summary.point.cores}–{counted[-1].summary.point.cores} cores"
-        rows.append((series_words(series), "".join(map(_bar, counted)), counts, _last(counted[-1])))
+        name = series_words(series, named)
+        rows.append((name, "".join(map(_bar, counted)), counts, _last(counted[-1])))
     return Table(("", "efficiency", "", ""), rows)
 
 
@@ -552,11 +557,17 @@ def _series(point: Point) -> Point:
     return replace(point, cores=1)
 
 
-def series_words(point: Point) -> str:
-    """A series in words; the usual placement is left out where nothing follows it."""
-    settings = [point.framework] if point.framework not in (TENSORFLOW, "") else []
-    settings += [point.device] if point.device not in (CPU, "") else []
-    settings += ["weak"] if point.scale == "weak" else []
+def carriers_that_vary(points: Sequence[ScalingPoint]) -> frozenset[str]:
+    """Which of framework and device differ among points, so that the usual one is to be named too."""
+    carriers = {name: {getattr(point.summary.point, name) for point in points} for name in CARRIERS}
+    return frozenset(name for name, values in carriers.items() if len(values) > 1)
+
+
+def series_words(point: Point, named: Collection[str] = ()) -> str:
+    """A series in words; the usual placement is left out where nothing follows it, and the usual framework and device
+    unless they are to be named."""
+    carriers = [value for name in CARRIERS if (value := getattr(point, name)) != USUAL[name] or name in named]
+    settings = ["weak"] if point.scale == "weak" else []
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [f"replicas {point.replicas}"] if point.replicas > 1 else []
     settings += [f"beside {point.beside}"] if point.beside is not None else []
@@ -568,7 +579,7 @@ def series_words(point: Point) -> str:
     ]
     settings += ["jit"] if point.jit else []
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
-    return " ".join(filter(None, [point.subject, *placement, *settings]))
+    return " ".join(filter(None, [point.subject, *carriers, *placement, *settings]))
 
 
 def _bar(point: ScalingPoint) -> str:

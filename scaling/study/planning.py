@@ -441,10 +441,13 @@ def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list
     """Frameworks with the threads they are given on so many CPUs; JAX has one pool, whose size follows its CPUs."""
     wanted = list(product(study.framework, study.intra, study.inter))
     all_cpus = {"auto", "cpus", cores * smt, *(("cores",) if smt == 1 else ())}
+    fitting = [intra for intra in study.intra if intra in all_cpus]
+    # A number that happens to be that of its CPUs would be the point that a word names already.
+    of_jax = [intra for intra in fitting if isinstance(intra, str)] or fitting
     given = [
         (name, intra, inter)
         for name, intra, inter in wanted
-        if name != "jax" or (intra in all_cpus and inter in {1, *all_cpus})
+        if name != "jax" or (intra in of_jax and inter in {1, *all_cpus})
     ]
     if len(given) < len(wanted):
         notes[NO_THREADS_OF_JAX] = None

@@ -3,6 +3,7 @@ from dataclasses import replace
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
+from scaling.reporting.losses import loss_sentences
 from scaling.reporting.points import BARS, point_remarks, points_table, series_words, sparklines_table
 from scaling.reporting.words import point_words, text_lines
 from scaling.results.rows import launch_of
@@ -67,6 +68,20 @@ def test_what_steps_are_fed_with_has_columns_where_it_is_no_fixed_batch_and_a_pi
         "autoenc train, 1 core, compact, data pipeline, pipeline threads 2",
     ]
     assert series_words(points[1].summary.point) == "autoenc train compact data pipeline pipeline threads 1"
+
+
+def test_the_usual_framework_is_named_where_it_is_one_of_several():
+    axes = 'workloads = ["fcn"]\nframework = {}\ncores = [1, 2]\nlaunches = 2'
+    alone, side_by_side = (
+        speedups(summarize(map(launch_of, AmdahlMachine().execute(plan(study(axes.format(names)), machine(2)).runs))))
+        for names in ('["tensorflow"]', '["tensorflow", "torch"]')
+    )
+    assert [name for name, *_ in sparklines_table(alone).rows] == ["fcn train"]
+    assert [name for name, *_ in sparklines_table(side_by_side).rows] == ["fcn train tensorflow", "fcn train torch"]
+    assert [words.partition(":")[0] for words in loss_sentences(side_by_side)] == [
+        "fcn train tensorflow",
+        "fcn train torch",
+    ]
 
 
 def test_a_point_that_is_disturbed_has_no_bar():
