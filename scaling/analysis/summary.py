@@ -18,6 +18,7 @@ from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
+from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Effect, Verdict
@@ -48,7 +49,8 @@ class Launch:
     its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it,
     `pipeline_share` the share of its CPU time that its input pipeline took.
     `slow_core` is by how much one of the cores it ran on was slower than others whenever it was used alone. `rates` are
-    items per second, round by round; of a `pack` those of all its replicas.
+    items per second, round by round; of a `pack` those of all its replicas. `energy` is that of a step, where it was
+    metered.
     """
 
     point: Point
@@ -79,6 +81,7 @@ class Launch:
     slow_core: float = 0.0
     rates: tuple[tuple[int, float], ...] = ()
     pack: Pack | None = None
+    energy: LaunchEnergy | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -218,6 +221,11 @@ class Summary:
         return self.step.map(lambda seconds: items / seconds) if self.step and items else None
 
     @cached_property
+    def energy(self) -> EnergyFigures | None:
+        """The energy of a step and what follows from it, over the launches that count; None where no meter told."""
+        return energy_figures([launch.energy for launch in self.used if launch.energy], self.items)
+
+    @cached_property
     def launch_count(self) -> int:
         """How many launches count."""
         return len(self.used)
@@ -249,6 +257,7 @@ class Summary:
             "step_counts",
             "step_figures",
             "rate",
+            "energy",
         )
         lean = replace(self, used=(), disturbed=(), turn_ratios=())
         vars(lean).update({name: getattr(self, name) for name in shown})
@@ -558,6 +567,7 @@ def table_order(point: Point) -> tuple[object, ...]:
         point.data,
         *numbers_first(point.pipeline_threads or 0),
         point.beside or "",
+        *(value or 0.0 for value in point.caps),
     )
     return (*series, point.replicas, *rest, point.cores)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from scaling.analysis.comparison import Comparison
 from scaling.api.measuring import (
@@ -25,10 +26,12 @@ from scaling.api.measuring import (
 from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.reporting.words import count
+from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import ROWS, Store, read_rows
 from scaling.running.paired_schedule import PairedSchedule, Side
 from scaling.study.planning import block
+from scaling.study.spec import CAPS
 from scaling.study.workload import COMMAND
 
 # Six pairs can show a difference where all six agree; with two more one may be left out or disagree.
@@ -124,7 +127,11 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
         return f"{stored} of {schedule.total} runs are kept in {job.folder}"
 
     first, workloads = job.first, (*job.first.study.workloads, *job.second.study.workloads)
-    study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)))
+    second = job.second.study
+    caps: dict[str, Any] = {
+        axis: tuple(dict.fromkeys((*getattr(first.study, axis), *getattr(second, axis)))) for axis in CAPS
+    }
+    study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)), **caps)
     make_runs(replace(first, study=study), schedule, _Stores(schedule, stores), lock_fd, monitor, stored_runs)
     if job.budget_seconds is not None:
         monitor.note(_spent(schedule))
@@ -145,9 +152,13 @@ class _Stores:
         self._schedule = schedule
         self._stores = stores
 
-    def append(self, row: Row) -> None:
+    def append(self, item: Row) -> None:
         """Append a row, whole or not at all."""
-        self._stores[self._schedule.next_side].append(row)
+        self._stores[self._schedule.next_side].append(item)
+
+    def append_power(self, trace: PowerTrace) -> None:
+        """Append the power of the run whose row comes next."""
+        self._stores[self._schedule.next_side].append_power(trace)
 
 
 def _side(job: Job) -> Side:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import precision_of
@@ -26,6 +26,7 @@ from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.jsonl import Lines
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
+from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
@@ -264,10 +265,20 @@ def _given_up(schedule: Schedule, folder: Path) -> list[str]:
     return sentences
 
 
+class RowStore(Protocol):
+    """Where the rows of a schedule go, and the power of their runs."""
+
+    def append(self, item: Row) -> None:
+        """Append a row, whole or not at all."""
+
+    def append_power(self, trace: PowerTrace) -> None:
+        """Append the power of a run whose row is about to come."""
+
+
 def make_runs(
     job: Job,
     schedule: loop.Runs,
-    store: loop.Appendable[Row],
+    store: RowStore,
     lock_fd: int,
     monitor: Monitor,
     stored_runs: Callable[[], str],
@@ -276,14 +287,24 @@ def make_runs(
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
-        open_engine(job, lock_fd, monitor) as engine,
+        open_engine(job, lock_fd, monitor, store.append_power) as engine,
     ):
         loop.measure(schedule, engine, store, monitor.row, check)
 
 
-def open_engine(job: Job, lock_fd: int, monitor: Monitor) -> LocalEngine:
+def open_engine(
+    job: Job, lock_fd: int, monitor: Monitor, keep_power: Callable[[PowerTrace], None] = lambda trace: None
+) -> LocalEngine:
     """What executes the runs of a job; its reaper holds the lock too."""
-    return LocalEngine(job.study, job.topology, job.machine, held_open=(lock_fd,), notify=monitor.note, full=job.full)
+    return LocalEngine(
+        job.study,
+        job.topology,
+        job.machine,
+        held_open=(lock_fd,),
+        notify=monitor.note,
+        full=job.full,
+        keep_power=keep_power,
+    )
 
 
 def run_on_cluster(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from scaling.analysis.economy import cap_effects
 from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.deployment import deployments
@@ -23,7 +24,9 @@ from scaling.reporting.capacity import (
 )
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.deployment import FORMATS, deployment_lines
+from scaling.reporting.energy import NOT_AVAILABLE, caps_table, economy_facts, energy_sentences, energy_table
 from scaling.reporting.fits import caution_lines
+from scaling.reporting.points import point_settings
 from scaling.reporting.promises import jobs_table, queues_table
 
 
@@ -84,6 +87,10 @@ def capacity(
         str | None,
         typer.Option("--format", metavar="|".join(FORMATS), help="Print the sizes as limits to deploy instead."),
     ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", metavar="energy", help="The size that takes the least energy, and its time."),
+    ] = None,
     physical: Physical = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
@@ -104,6 +111,10 @@ def capacity(
         "response": response,
     }
     _check_format(form, as_json)
+    if objective is not None:
+        _check_objective(objective, cheapest or any(target is not None for target in targets.values()))
+        _print_energy(load(source), as_json)
+        return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour)
     demand = Demand(quantile, work, epochs, arrivals)
     question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option, demand)
@@ -133,6 +144,28 @@ def _check_format(form: str | None, as_json: bool) -> None:
         raise FitError(f"there is no format '{form}'; there are {', '.join(FORMATS)}")
     if form is not None and as_json:
         raise FitError(f"--format {form} and --json are different outputs; ask for one at a time")
+
+
+def _check_objective(objective: str, asked_otherwise: bool) -> None:
+    if objective != "energy":
+        raise FitError(f"there is no objective '{objective}'; there is energy")
+    if asked_otherwise:
+        raise FitError("--objective energy is a question of its own; ask one question at a time")
+
+
+def _print_energy(results: Results, as_json: bool) -> None:
+    """Which size takes the least energy; the status is 1 where none was metered."""
+    summaries = [summary for source in results.sources for summary in source.summaries]
+    if as_json:
+        print_json(economy_facts(summaries, point_settings))
+    else:
+        print_lines(*(energy_sentences(summaries) or [NOT_AVAILABLE]))
+        for table in (energy_table(summaries), caps_table(cap_effects(summaries))):
+            if table.rows:
+                print_lines("")
+                print_table(table)
+    if not any(summary.energy for summary in summaries):
+        raise typer.Exit(1)
 
 
 def _print_deployments(results: Results, sized: Answers | Limits, form: str) -> None:

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from scaling.analysis.economy import cap_effects
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
 from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.reporting.cluster import between_facts, between_table
+from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
 from scaling.reporting.points import point_facts, point_remarks, points_table, quantiles_table, sparklines_table
@@ -25,11 +27,15 @@ Sections = Annotated[
 ]
 
 
+Energy = Annotated[bool, typer.Option("--energy", help="Energy, power, EDP and ED²P of points, and what caps do.")]
+
+
 def show(
     source: Source,
     why: Why = False,
     quantiles: Quantiles = False,
     sections: Sections = False,
+    energy: Energy = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     as_json: Json = False,
@@ -38,7 +44,8 @@ def show(
 
     Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
     median, p95 and p99 of all steps, and how far they scatter. --sections has where the wall time of whole processes
-    goes. Of a cluster's folder, by node type, with what was measured on more than one machine.
+    goes. --energy has the energy of a step and of an item, power, energy-delay products, and what caps do to them. Of a
+    cluster's folder, by node type, with what was measured on more than one machine.
 
     Example: scaling show results/quick
     """
@@ -46,7 +53,7 @@ def show(
     if as_json:
         print_json(_sections_facts(results) if sections else _facts(results))
         return
-    chosen = [(sections, _print_sections), (quantiles, _print_quantiles), (why, _print_losses)]
+    chosen = [(energy, _print_energy), (sections, _print_sections), (quantiles, _print_quantiles), (why, _print_losses)]
     print_points(results, next((one for asked, one in chosen if asked), _print_source))
 
 
@@ -73,6 +80,7 @@ def _print_source(source: OneSource) -> None:
     print_table(points_table(points))
     short, complaints = source.short_fits(MOST_REMARKS)
     paragraphs = [short_series_sentences(short) if short else [], _few(loss_sentences(points))]
+    paragraphs.append(_few(energy_sentences([point.summary for point in points])))
     for sentences in filter(None, paragraphs):
         print_lines("", *sentences)
     if any(paragraphs):
@@ -98,6 +106,18 @@ def _print_losses(source: OneSource) -> None:
 def _print_quantiles(source: OneSource) -> None:
     """A table of quantiles of steps."""
     print_table(quantiles_table(source.points))
+    print_notes(source.notes)
+
+
+def _print_energy(source: OneSource) -> None:
+    """A table of energies, one of what caps do, and sentences."""
+    summaries = [point.summary for point in source.points]
+    tables = (energy_table(summaries), caps_table(cap_effects(summaries)))
+    for table in tables:
+        if table.rows:
+            print_table(table)
+            print_lines("")
+    print_lines(*(energy_sentences(summaries) or ([] if tables[0].rows else [NOT_AVAILABLE])))
     print_notes(source.notes)
 
 

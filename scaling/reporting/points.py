@@ -14,6 +14,7 @@ from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.step_times import SHOWN, STEP_FIGURES
 from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
+from scaling.reporting.energy import energy_facts, joules, watts
 from scaling.reporting.verdicts import (
     SLOWER,
     VERDICT_WORDS,
@@ -25,6 +26,7 @@ from scaling.reporting.verdicts import (
 )
 from scaling.reporting.words import (
     Table,
+    caps_words,
     count,
     duration,
     estimate_facts,
@@ -37,7 +39,7 @@ from scaling.reporting.words import (
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
 from scaling.study.planning import PROGRAM_MODE, Point
-from scaling.study.spec import CPU, TENSORFLOW
+from scaling.study.spec import CAPS, CPU, TENSORFLOW
 
 # More machines than these are not named.
 MOST_MACHINES = 4
@@ -60,6 +62,7 @@ USUAL = {
     "intra": "auto",
     "inter": "auto",
     "jit": False,
+    **dict.fromkeys(CAPS),
 }
 
 # What carries a network out.
@@ -90,6 +93,7 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
     smt = any(point.smt_yield for point in points)
     quota = any(point.summary.point.quota is not None for point in points)
     pipeline = any(point.summary.pipeline_share is not None for point in points)
+    metered = any(point.summary.energy for point in points)
     rows = [
         (
             *setting_cells(point.summary.point, unusual),
@@ -97,6 +101,7 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
             *(_smt_cells(point) if smt else []),
             *([_share_cell(point.summary.throttled_share)] if quota else []),
             *([_share_cell(point.summary.pipeline_share)] if pipeline else []),
+            *(_energy_cells(point.summary) if metered else []),
             _launches(point),
             _verdict(point),
         )
@@ -108,6 +113,7 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
         *(SMT_COLUMNS if smt else ()),
         *([">throttled"] if quota else []),
         *([">pipeline CPU"] if pipeline else []),
+        *([">energy/item", ">power"] if metered else []),
     ]
     return Table(("workload", *unusual, *figures, *further, ">launches", "verdict"), rows)
 
@@ -115,6 +121,12 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
 def _share_cell(ratio: float | None) -> str:
     """The share of a quota's periods in which a point was stopped, or of its CPU time that its pipeline took."""
     return "-" if ratio is None else share(ratio)
+
+
+def _energy_cells(summary: Summary) -> list[str]:
+    """The energy of an item and the power meanwhile."""
+    energy = summary.energy
+    return ["-", "-"] if energy is None else [joules(energy.joules_per_item.value), watts(energy.watts.value)]
 
 
 def quota_sentence(points: Iterable[Point]) -> str | None:
@@ -446,6 +458,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         **_estimate_facts("common_speedup", point.common_speedup),
         **_estimate_facts("common_efficiency", point.common_efficiency),
         "decomposition": decomposition_facts(point.decomposition),
+        "energy": energy_facts(summary.energy),
         "verdict": VERDICT_WORDS[point.verdict],
         "verdict_code": point.verdict.value,
         "speedup_at_least": point.at_least,
@@ -578,6 +591,7 @@ def series_words(point: Point, named: Collection[str] = ()) -> str:
         if (value := getattr(point, name)) not in ("auto", "default", "fixed", None)
     ]
     settings += ["jit"] if point.jit else []
+    settings += caps_words(point)
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
     return " ".join(filter(None, [point.subject, *carriers, *placement, *settings]))
 

@@ -20,12 +20,14 @@ from scaling.analysis.tuning import Standing
 from scaling.machine.doctor.findings import Finding, State
 from scaling.machine.placement import Sharing
 from scaling.reporting.cluster import Pilot
+from scaling.reporting.energy import ENERGY_KEYS
 from scaling.reporting.packs import QUANTILES
 from scaling.reporting.points import COUNTERS, DECOMPOSITION, STEP_KEYS
 from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
 from scaling.results.rows import RowLine
 from scaling.results.sections import SECTIONS, Spread
+from scaling.study.spec import CAPS
 from scaling.study.workload import Entry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -85,6 +87,7 @@ SETTINGS: Fields = {
     "pipeline_threads": int | str | None,
     "replicas": int,
     "beside": str | None,
+    **dict.fromkeys(CAPS, NUMBER),
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
@@ -95,11 +98,24 @@ PARAMETER = _record("Parameter", value=NUMBER, low=NUMBER, high=NUMBER, stderr=N
 COUNTER_RATIOS = _record("CounterRatios", dict.fromkeys(COUNTERS, ESTIMATE))
 LOSSES = _record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counters=COUNTER_RATIOS | None)
 
+ENERGY = _record("Energy", dict.fromkeys(ENERGY_KEYS.values(), ESTIMATE), domains=TEXTS)
+ECONOMY = _record(
+    "Economy",
+    {"sentence": str, "best": POINT, "fastest": POINT, "frontier": ARRAY[POINT]},
+    dict.fromkeys(("energy_ratio", "time_ratio"), ESTIMATE),
+)
+CAP_EFFECT = _record(
+    "CapEffect",
+    {"point": POINT, "reference": POINT, "slows": bool},
+    dict.fromkeys(("time_ratio", "energy_ratio", "energy_delay_ratio"), ESTIMATE),
+)
+
 MEASURED_POINT = _record(
     "MeasuredPoint",
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
     {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "pipeline_share": NUMBER, "decomposition": LOSSES | None},
+    {"energy": ENERGY | None},
     _estimates(*STEP_KEYS.values()),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     _estimates("common_speedup", "common_efficiency"),
@@ -248,7 +264,8 @@ OUTPUTS: Mapping[str, Any] = {
     | _output("ShowClusterSections", node_types=ARRAY[_record("NodeTypeSections", SECTIONS_OF_POINTS, node_type=str)]),
     "fit": _output("Fit", series=ARRAY[SERIES]),
     "capacity": _output("Capacity", answers=ARRAY[ANSWER], node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]])
-    | _output("CapacityLimits", limits=ARRAY[LIMITS]),
+    | _output("CapacityLimits", limits=ARRAY[LIMITS])
+    | _output("CapacityEnergy", economies=ARRAY[ECONOMY], caps=ARRAY[CAP_EFFECT]),
     "pack": _output("Pack", packs=ARRAY[PACKS], slowdowns=ARRAY[SLOWDOWN]),
     "compare": _output(
         "Compare",

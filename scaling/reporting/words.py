@@ -32,7 +32,15 @@ def point_words(point: Point) -> str:
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []
     words += ["jit"] if point.jit else []
+    words += caps_words(point)
     return ", ".join(words)
+
+
+def caps_words(point: Point) -> list[str]:
+    """The caps that a point is measured under, each in words."""
+    units = (("CPU", "W"), ("CPU", "MHz"), ("GPU", "W"), ("GPU", "MHz"))
+    named = zip(point.caps, units, strict=True)
+    return [f"{part} ≤ {value:g} {unit}" for value, (part, unit) in named if value is not None]
 
 
 def duration(seconds: float) -> str:

@@ -44,6 +44,7 @@ from scaling.results.rows import (
     row_to_json,
 )
 from scaling.study.planning import Point, RunCpus
+from scaling.study.spec import CAPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,6 +338,7 @@ def _flat(row: AnyRow) -> dict[str, Any]:
         **_flat_machine(row.machine),
         **_flat_versions(row.versions),
         "started_at": row.started_at,
+        **({"energy": json.dumps([asdict(meter) for meter in row.energy])} if row.energy else {}),
     }
 
 
@@ -406,6 +408,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             "data": flat.get("data") or "fixed",
             "replicas": flat.get("replicas") or 1,
             "beside": flat.get("beside"),
+            **{name: flat.get(name) for name in CAPS},
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,
@@ -428,6 +431,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         "versions": {name.removeprefix("version_"): text for name, text in flat.items() if _is_version(name, text)},
         "started_at": flat["started_at"],
         "environment": {},
+        "energy": json.loads(flat.get("energy") or "[]"),
     }
 
 

@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from scaling.analysis import rules
+from scaling.analysis.energy import LaunchEnergy, MeterEnergy, launch_energy
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.step_times import step_times
@@ -138,6 +139,7 @@ class Row:
     started_at: str
     environment: Pairs
     left_out: tuple[str, ...] = ()
+    energy: tuple[MeterEnergy, ...] = ()
 
 
 def row_to_json(row: Row) -> str:
@@ -150,7 +152,7 @@ def row_facts(row: Row) -> dict[str, object]:
     sections = asdict(row.outcome.sections)
     return {
         "schema": SCHEMA,
-        "run": _run_facts(row.run, row.outcome.items_per_step),
+        "run": run_facts(row.run, row.outcome.items_per_step),
         "outcome": {
             **asdict(row.outcome),
             "sections": {"import" if k == "imports" else k: v for k, v in sections.items()},
@@ -161,6 +163,7 @@ def row_facts(row: Row) -> dict[str, object]:
         "started_at": row.started_at,
         "environment": dict(row.environment),
         "left_out": row.left_out,
+        "energy": [asdict(meter) for meter in row.energy],
     }
 
 
@@ -193,7 +196,7 @@ def escape_text(text: str) -> str:
         return text.encode(errors="backslashreplace").decode()
 
 
-def _run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
+def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
     requested = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
@@ -254,6 +257,10 @@ class _RunFacts(TypedDict):
     pipeline_threads: NotRequired[Any]
     replicas: NotRequired[Any]
     beside: NotRequired[Any]
+    cpu_power_watts: NotRequired[Any]
+    cpu_max_mhz: NotRequired[Any]
+    gpu_power_watts: NotRequired[Any]
+    gpu_max_mhz: NotRequired[Any]
 
 
 def _run(facts: _RunFacts) -> Run:
@@ -330,6 +337,7 @@ class RowLine(TypedDict):
     started_at: str
     environment: dict[str, str]
     left_out: NotRequired[tuple[str, ...]]
+    energy: NotRequired[tuple[MeterEnergy, ...]]
 
 
 _LINE = TypeAdapter(RowLine)
@@ -338,7 +346,7 @@ _RUN: TypeAdapter[Run] = TypeAdapter(RunLine)
 
 def run_to_json(run: Run) -> str:
     """A run that is yet to be made, as it travels to whoever makes it."""
-    return json.dumps(_run_facts(run, None), allow_nan=False, separators=(",", ":"))
+    return json.dumps(run_facts(run, None), allow_nan=False, separators=(",", ":"))
 
 
 def run_from_json(text: str | bytes) -> Run:
@@ -415,6 +423,10 @@ class _RunPart(_Part, kw_only=True):
     pipeline_threads: Any = MISSING
     replicas: Any = MISSING
     beside: Any = MISSING
+    cpu_power_watts: Any = MISSING
+    cpu_max_mhz: Any = MISSING
+    gpu_power_watts: Any = MISSING
+    gpu_max_mhz: Any = MISSING
     cpus: msgspec.Raw
     launch: Annotated[int, msgspec.Meta(ge=1)]
     seed: int
@@ -433,6 +445,7 @@ class _LineParts(_Part):
     started_at: str
     environment: msgspec.Raw
     left_out: tuple[str, ...] = ()
+    energy: tuple[MeterEnergy, ...] = ()
 
 
 class _SubjectRequested(msgspec.Struct):
@@ -505,6 +518,7 @@ class DecodedRow(msgspec.Struct, gc=False):
     started_at: str
     environment: Pairs
     left_out: tuple[str, ...] = ()
+    energy: tuple[MeterEnergy, ...] = ()
 
 
 AnyRow = Row | DecodedRow
@@ -522,6 +536,7 @@ def _row_of_parts(line: _LineParts) -> DecodedRow:
         line.started_at,
         _read_pairs(bytes(line.environment)),
         line.left_out,
+        line.energy,
     )
 
 
@@ -534,6 +549,7 @@ def _run_of_part(run: _RunPart) -> DecodedRun:
     point = _point(
         *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
         *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads, run.replicas, run.beside),
+        *(run.cpu_power_watts, run.cpu_max_mhz, run.gpu_power_watts, run.gpu_max_mhz),
     )
     return DecodedRun(
         point=point,
@@ -572,6 +588,7 @@ def whole_row(row: AnyRow) -> Row:
         started_at=row.started_at,
         environment=row.environment,
         left_out=row.left_out,
+        energy=row.energy,
     )
 
 
@@ -648,6 +665,7 @@ def _row(parsed: RowLine) -> Row:
         started_at=parsed["started_at"],
         environment=_shared(tuple(parsed["environment"].items())),
         left_out=parsed.get("left_out", ()),
+        energy=parsed.get("energy", ()),
     )
 
 
@@ -771,7 +789,16 @@ def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
         cpus=cpus,
         rates=_rates(row) if with_steps else (),
         pack=outcome.pack,
+        energy=_energy(row),
     )
+
+
+def _energy(row: AnyRow) -> LaunchEnergy | None:
+    """The energy of a step, of all replicas of a pack as many items'; None where it is not known."""
+    if not row.energy or row.outcome.status != "ok":
+        return None
+    pack = row.outcome.pack
+    return launch_energy(row.energy, row.outcome.items_per_step, pack.items_per_second if pack else None)
 
 
 def _rates(row: AnyRow) -> tuple[tuple[int, float], ...]:

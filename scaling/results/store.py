@@ -15,6 +15,7 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
+from scaling.results.power import PowerStore, PowerTrace
 from scaling.results.rows import Row, public_row, row_from_json, row_identity, row_to_json
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.study.privacy import without_secrets
@@ -54,6 +55,16 @@ class Store(Lines[Row]):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, ROWS)
+        self._power = PowerStore(folder)
+
+    def append_power(self, trace: PowerTrace) -> None:
+        """Store the power of a run before its row."""
+        self._power.append(trace)
+
+    def close(self) -> None:
+        """Let others write."""
+        self._power.close()
+        super().close()
 
     def write_study(self, toml: str) -> None:
         """Store the study beside its rows."""

@@ -6,6 +6,9 @@ ones follow, up to twice as many. A process between its turns is stopped with it
 is asleep on its control pipe anyway, but a framework's threads may spin, and what it uses meanwhile is measured and
 kept. A process that fails, hangs or dies ends by itself, and the others go on.
 
+Points that differ in their caps of power or clocks alone are measured by one process, which takes a turn under each: a
+cap is of the machine, and a process that has been compiled and warmed up need not be made again for it.
+
 A cohort that does not fit into memory takes its turns in parts. The first process, that of the fewest cores, is in
 every part, so that every other has a partner in each of its rounds.
 """
@@ -15,21 +18,38 @@ import random
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain
 from math import fsum
+from typing import Any
 
 import psutil
 
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.cgroups import memory_headroom
 from scaling.running import processes
+from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.witness import ROOT, processes_below
-from scaling.study.planning import SETTLE_SECONDS, Turns
+from scaling.study.planning import SETTLE_SECONDS, Caps, Turns
+
+# What a witness has of a run's turns together, and which of these are known of every turn.
+OF_TURNS = {
+    "cpu_seconds": "cpu_seconds",
+    "busy_seconds": "busy_seconds",
+    "steal_seconds": "steal_seconds",
+    "run_queue_wait_seconds": "wait_seconds",
+    "sibling_busy_seconds": "sibling_seconds",
+    "elsewhere_busy_seconds": "elsewhere_seconds",
+}
+OF_ALL_TURNS = (
+    *("pipeline_cpu_seconds", "pressure_seconds", "throttled_periods", "quota_periods"),
+    *("involuntary_switches", "voluntary_switches", "instructions", "cycles", "mhz"),
+)
 
 # The next process is started while so many times the largest one's memory is free.
 MEMORY_MARGIN = 1.25
@@ -37,10 +57,32 @@ MEMORY_MARGIN = 1.25
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A process to be started, or several that run at once: their run, and what starts it, or why nothing can."""
+    """A process to be started, or several that run at once: their run, and what starts it, or why nothing can.
+
+    One that is measured under several `caps` takes a turn under each of them in every round.
+    """
 
     child: ChildSpec | PackSpec
     start: StartChild | StartError
+    caps: tuple[Caps, ...] = (Caps(),)
+    metered: bool = False
+
+
+class Surroundings:
+    """What is done around the turns of a cohort, beyond the processes themselves; nothing unless it is overridden."""
+
+    def leave(self, cpus: frozenset[int]) -> None:
+        """Have this process leave CPUs that are about to be used."""
+
+    def set_caps(self, caps: Caps) -> bool:
+        """Have the machine under these caps; whether any has changed."""
+        return False
+
+    def begin_turn(self, metered: bool) -> None:
+        """A turn begins."""
+
+    def end_turn(self) -> None:
+        """A turn has ended."""
 
 
 @dataclass(slots=True)
@@ -55,6 +97,7 @@ class _Member:
     parent_cpu_seconds: float = 0.0
     idle_cpu_seconds: float = 0.0
     cpu_when_stopped: float | None = None
+    turn_caps: list[int] = field(default_factory=list)
 
     @property
     def alive(self) -> bool:
@@ -65,32 +108,76 @@ def take_turns(
     specs: Sequence[MemberSpec],
     turns: Turns,
     order: random.Random,
-    leave_cpus: Callable[[frozenset[int]], None] = lambda cpus: None,
+    surroundings: Surroundings | None = None,
 ) -> list[LaunchResult]:
     """Have processes take turns, the first of them in every part of the cohort; what came of their runs, in order.
 
-    `leave_cpus` is called with the CPUs of a process before it starts or takes its turn.
+    A process that is measured under several caps has made a run under each.
     """
     spared = processes.children()
     members = [_Member(spec) for spec in specs]
     try:
-        _CohortRun(turns, order, leave_cpus).execute(members)
+        _CohortRun(turns, order, surroundings or Surroundings()).execute(members)
     finally:
         for member in members:
             if member.alive:
                 _end(member)
         left = processes.end_children(spared)
-    results = [member.result or not_started("the cohort was ended before") for member in members]
-    return [fail_if_left(left, result) for result in results]
+    results = [(member, member.result or not_started("the cohort was ended before")) for member in members]
+    return [one for member, result in results for one in _by_caps(member, fail_if_left(left, result))]
+
+
+def _by_caps(member: _Member, result: LaunchResult) -> list[LaunchResult]:
+    """What came of a process under each of its caps."""
+    number = len(member.spec.caps)
+    if number == 1:
+        return [result]
+    return [_part(result, member.turn_caps, index, number) for index in range(number)]
+
+
+def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: int) -> LaunchResult:
+    """The turns of a process under one of its caps, and its warm-up; of its witness what every turn knows, and what is
+    of the process."""
+    outcome, sections = result.outcome, result.outcome.sections
+    wall = None if sections.wall is None else sections.wall / number
+    if outcome.status != "ok":
+        return replace(result, outcome=replace(outcome, sections=replace(sections, wall=wall)))
+    ends = [*accumulate(turn.steps for turn in outcome.turns)]
+    own = [at for at, caps in enumerate(turn_caps) if caps == index or outcome.turns[at].round == WARMUP_ROUND]
+    turns = tuple(outcome.turns[at] for at in own)
+    counted = [turn for turn in turns if turn.round != WARMUP_ROUND]
+    seconds = fsum(turn.seconds for turn in counted)
+    totals: dict[str, Any] = {
+        name: _total([getattr(turn, of_turn) for turn in counted]) for name, of_turn in OF_TURNS.items()
+    }
+    totals |= dict.fromkeys(OF_ALL_TURNS)
+    return replace(
+        result,
+        outcome=replace(
+            outcome,
+            turns=turns,
+            step_seconds=tuple(
+                chain.from_iterable(outcome.step_seconds[ends[at] - outcome.turns[at].steps : ends[at]] for at in own)
+            ),
+            sections=replace(sections, run=seconds, wall=wall),
+        ),
+        witness=replace(result.witness, **totals),
+        spans=tuple(result.spans[at] for at in own),
+    )
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) if len(known) == len(values) else None
 
 
 class _CohortRun:
     """Gives the members of a cohort their turns."""
 
-    def __init__(self, turns: Turns, order: random.Random, leave_cpus: Callable[[frozenset[int]], None]) -> None:
+    def __init__(self, turns: Turns, order: random.Random, surroundings: Surroundings) -> None:
         self.turns = turns
         self.order = order
-        self.leave_cpus = leave_cpus
+        self.surroundings = surroundings
         self.last_round = WARMUP_ROUND
         self.largest_bytes = 0
 
@@ -118,7 +205,7 @@ class _CohortRun:
     def _start(self, member: _Member) -> None:
         """Start a process, let it get ready and warm up, and stop it."""
         spec = member.spec.child
-        self.leave_cpus(spec.cpus)
+        self.surroundings.leave(spec.cpus)
         start = member.spec.start
         why = str(start) if isinstance(start, StartError) else self._lack_of_memory(spec)
         if isinstance(start, StartError) or why is not None:
@@ -161,8 +248,10 @@ class _CohortRun:
         earlier = self.last_round
         while present := self._present(members, earlier):
             self.last_round += 1
-            for member in self.order.sample(present, len(present)):
-                self._turn(member, self.last_round)
+            slots = [(member, caps) for member in present for caps in range(len(member.spec.caps))]
+            for member, caps in self.order.sample(slots, len(slots)):
+                if member.alive:
+                    self._turn(member, self.last_round, caps)
 
     def _present(self, members: Sequence[_Member], earlier: int) -> list[_Member]:
         """Who takes a turn in the next round after those made since an earlier one; nobody once there are enough."""
@@ -171,13 +260,19 @@ class _CohortRun:
         without_quiet = any(member.last_quiet_round <= earlier for member in alive)
         return alive if made < self.turns.rounds or (without_quiet and made < self.turns.most_rounds) else []
 
-    def _turn(self, member: _Member, number: int) -> None:
+    def _turn(self, member: _Member, number: int, caps: int = 0) -> None:
+        """Let a process take a turn under one of its caps; what comes right after a change of caps does not count."""
         assert member.child is not None
-        self.leave_cpus(member.spec.child.cpus)
+        self.surroundings.leave(member.spec.child.cpus)
+        changed = self.surroundings.set_caps(member.spec.caps[caps])
+        settle = max(SETTLE_SECONDS, CAPS_SETTLE_SECONDS) if changed else SETTLE_SECONDS
+        member.turn_caps.append(caps)
         with _charge_time(member):
             _continue(member)
-            member.child.request(TurnRequest(number, self.turns.seconds, SETTLE_SECONDS))
+            self.surroundings.begin_turn(member.spec.metered)
+            member.child.request(TurnRequest(number, self.turns.seconds, settle))
             done = member.child.next_message()
+            self.surroundings.end_turn()
         if done:
             if number != WARMUP_ROUND and _was_quiet(done):
                 member.last_quiet_round = number

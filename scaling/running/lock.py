@@ -23,8 +23,8 @@ LONGEST_SIGNATURE = 4096
 class MachineLock:
     """Held while measuring; its file descriptor may be shared with a child that should hold it too."""
 
-    def __init__(self, purpose: str, wait: bool, notify: Callable[[str], None]) -> None:
-        path = Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH))
+    def __init__(self, purpose: str, wait: bool, notify: Callable[[str], None], path: Path | None = None) -> None:
+        path = path or Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH))
         self.fd = _open(path)
         try:
             self._acquire(wait, notify)

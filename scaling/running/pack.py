@@ -194,7 +194,7 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
     if not any(turn.seconds > 0 for turn in counted):
         outcome = Outcome("failed", "its replicas never ran at the same time", sections=outcome.sections)
     witness = _merge_witnesses([result.witness for result in results], [one.request.cpus for one in spec.replicas])
-    return LaunchResult(outcome, witness, results[0].versions)
+    return LaunchResult(outcome, witness, results[0].versions, spans=results[0].spans)
 
 
 # How the witnesses of replicas become one; whatever is not named here is summed.

@@ -6,6 +6,7 @@ their session and their environment included. The reaper shares the sweep's mach
 once nothing of the sweep is left.
 """
 
+import fcntl
 import json
 import os
 import select
@@ -13,10 +14,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 from scaling.running import quota_groups, scratch
 from scaling.running.marks import wears_mark
@@ -30,24 +32,35 @@ LONGEST_SECONDS = 10.0
 QUIET_LOOKS = 4
 SECONDS_BETWEEN_LOOKS = 0.05
 
+# What a pipe holds before somebody reads from it.
+PIPE_BYTES = 1 << 16
+
 
 class Reaper:
     """The reaper of the sweep with this mark; when closed, it looks once more and exits."""
 
     def __init__(
-        self, mark: str, held_open: tuple[int, ...] = (), scratch: Path | None = None, groups: Path | None = None
+        self,
+        mark: str,
+        held_open: tuple[int, ...] = (),
+        scratch: Path | None = None,
+        groups: Path | None = None,
+        caps: Mapping[str, Any] | None = None,
     ) -> None:
-        """`groups` is where the sweep makes control groups."""
-        self._settings = (mark, held_open, scratch, groups)
+        """`groups` is where the sweep makes control groups, `caps` what was there before it set any."""
+        self._settings = (mark, held_open, scratch, groups, caps)
         self._start()
 
     def _start(self) -> None:
-        mark, held_open, scratch, groups = self._settings
+        mark, held_open, scratch, groups, caps = self._settings
         watched, self._alive = os.pipe()
         # On the pipe and not on the command line, which every user of the machine can read.
         folders = {"scratch": scratch and str(scratch), "groups": groups and str(groups)}
-        setup = {"sweep": os.getpid(), "mark": mark, **folders}
-        os.write(self._alive, f"{json.dumps(setup)}\n".encode())
+        setup = {"sweep": os.getpid(), "mark": mark, **folders, "caps": caps}
+        message = f"{json.dumps(setup)}\n".encode()
+        if len(message) > PIPE_BYTES:  # a machine of very many clocks
+            fcntl.fcntl(self._alive, fcntl.F_SETPIPE_SZ, len(message))
+        os.write(self._alive, message)
         code = "from scaling.running.reaper import watch; watch()"
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],
@@ -83,11 +96,13 @@ class Reaper:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end every process that wears its mark, and remove its folders and groups."""
+    """Sleep until the sweep is gone, then end every process that wears its mark, remove its folders and groups, and
+    restore what it has capped."""
     for request in REQUESTS_TO_STOP:
         signal.signal(request, signal.SIG_IGN)
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())
+    restore_caps = _restorer() if setup["caps"] else None
     closed = _wait_for_the_end(pipe, setup["sweep"])
     spared = {os.getpid(), setup["sweep"]}
     left = _end_all(setup["mark"], spared, 1 if closed else QUIET_LOOKS)
@@ -97,6 +112,15 @@ def watch() -> None:
         scratch.remove(Path(setup["scratch"]))
     if setup["groups"]:
         quota_groups.remove_all(Path(setup["groups"]), setup["mark"])
+    for problem in restore_caps(setup["caps"]) if restore_caps else ():
+        print(f"scaling: {problem}", file=sys.stderr)
+
+
+def _restorer() -> Callable[[Mapping[str, Any]], list[str]]:
+    """What restores caps: imported while the sweep is alive, and only where it sets any."""
+    from scaling.running.caps import restore
+
+    return restore
 
 
 def _wait_for_the_end(pipe: FileIO, sweep: int) -> bool:

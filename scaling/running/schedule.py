@@ -227,5 +227,5 @@ def _is_sped_up(point: Point) -> bool:
 
 
 def _by_series(runs: Sequence[Run]) -> list[list[Run]]:
-    """Consecutive runs of one launch of one series."""
-    return [list(series) for _, series in groupby(runs, key=lambda run: (run.launch, run.point.baseline))]
+    """Consecutive runs of one launch of one series, under all of its caps."""
+    return [list(series) for _, series in groupby(runs, key=lambda run: (run.launch, run.point.baseline.without_caps))]

@@ -1,4 +1,4 @@
-"""What else happened while steps were timed: threads, CPUs visited, waiting, steal, pressure, clocks, energy.
+"""What else happened while steps were timed: threads, CPUs visited, waiting, steal, pressure and clocks.
 
 Read without privileges, in the worker itself, outside the timed steps. What the machine does not report is None.
 Processes that the workload has started and that are still alive count as its own, with their threads.
@@ -46,7 +46,6 @@ class Reading(NamedTuple):
     pressure_microseconds: int | None
     throttled_periods: int | None
     quota_periods: int | None
-    energy_microjoules: int | None
     instructions: int | None
     cycles: int | None
 
@@ -97,7 +96,6 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: Cpu
         pressure_microseconds=_pressure(),
         throttled_periods=cgroups.throttled_periods(ROOT),
         quota_periods=cgroups.quota_periods(ROOT),
-        energy_microjoules=_energy(),
         instructions=hardware.instructions.read(),
         cycles=hardware.cycles.read(),
     )
@@ -130,7 +128,6 @@ def witness(
         "voluntary_switches": after.voluntary_switches - before.voluntary_switches,
         "mhz": _mhz(cpus),
         "temperature_celsius": _temperature(),
-        "energy_joules": _both(before.energy_microjoules, after.energy_microjoules, 1e-6),
         "instructions": _both(before.instructions, after.instructions, 1),
         "cycles": _both(before.cycles, after.cycles, 1),
     }
@@ -260,16 +257,6 @@ def _pressure() -> int | None:
     """Microseconds in which somebody on the machine waited for a CPU."""
     text = _text("/proc/pressure/cpu")
     return int(text.splitlines()[0].rpartition("total=")[2]) if text else None
-
-
-def _energy() -> int | None:
-    """Microjoules all processor packages have counted so far; usually for root's eyes only."""
-    packages = [
-        _number(str(folder / "energy_uj"))
-        for folder in _glob("/sys/class/powercap", "intel-rapl:*")
-        if (_text(str(folder / "name")) or "").startswith("package")
-    ]
-    return _sum(packages)
 
 
 def _mhz(cpus: CpuSet) -> float | None:

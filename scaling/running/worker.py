@@ -231,7 +231,7 @@ class RunCpus(NamedTuple):
 class Measured(NamedTuple):
     """The seconds of all steps, the turns they fall into, why they ended, and the counters of those that count.
 
-    `seconds` is how long these took, `active_seconds` how long all of them took.
+    `seconds` is how long these took, `active_seconds` how long all of them took. One that took no turns has one span.
     """
 
     steps: list[float]
@@ -256,9 +256,9 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
         if len(steps) >= check_at or elapsed >= limits.max_seconds:
             ended_by = stop_reason(steps, elapsed, limits)
             check_at = next_check(len(steps))
-    seconds = time.perf_counter() - start
+    end = time.perf_counter()
     counters = _witness(before, cpu_sets, visits)
-    return Measured(steps, [], ended_by, seconds, seconds, counters)
+    return Measured(steps, [], ended_by, end - start, end - start, counters, [TurnSpan(start, start, end)])
 
 
 def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits) -> dict[str, Any]:
@@ -283,13 +283,14 @@ def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: i
         visits.look()
     end = time.perf_counter()
     counters = _witness(before, cpu_sets, visits)
-    return Measured(steps[: warmup + counted], [], "steps", end - start, end - begin, counters)
+    span = TurnSpan(begin, start, end)
+    return Measured(steps[: warmup + counted], [], "steps", end - start, end - begin, counters, [span])
 
 
 def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
     """Execute a program as often as it is to be, with nothing else in between that counts."""
-    turn, _, steps, counters = _take_program_turn(workload, TurnRequest(1, 0.0, 0.0), cpu_sets)
-    return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters)
+    turn, span, steps, counters = _take_program_turn(workload, TurnRequest(1, 0.0, 0.0), cpu_sets)
+    return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters, [span])
 
 
 def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pipes) -> Measured:

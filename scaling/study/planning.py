@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import chain, product
 from math import prod
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from scaling.machine.placement import Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, Data, Framework, Items, Start, Study, Threads
+from scaling.study.spec import AXES, CAPS, Data, Framework, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -70,12 +70,26 @@ NO_THREADS_OF_JAX = (
 FREE = ("name", "question", "launches")
 
 
+class Caps(NamedTuple):
+    """Caps of the power of every processor package and of the clocks of its cores, and of those of a GPU; None is as
+    the machine was found."""
+
+    cpu_power_watts: float | None = None
+    cpu_max_mhz: float | None = None
+    gpu_power_watts: float | None = None
+    gpu_max_mhz: float | None = None
+
+
+NO_CAPS: dict[str, Any] = Caps()._asdict()
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it.
 
     With several `replicas` it is a pack: as many processes at once, each on so many cores of its own. One `beside`
-    another workload is a pack of both, of which the first is measured.
+    another workload is a pack of both, of which the first is measured. Points that differ in their caps alone are
+    measured by the same processes.
     """
 
     workload: str
@@ -97,6 +111,10 @@ class Point:
     pipeline_threads: Threads | None = None
     replicas: PositiveCount = 1
     beside: str | None = None
+    cpu_power_watts: PositiveNumber | None = None
+    cpu_max_mhz: PositiveNumber | None = None
+    gpu_power_watts: PositiveNumber | None = None
+    gpu_max_mhz: PositiveNumber | None = None
 
     @property
     def subject(self) -> str:
@@ -132,6 +150,16 @@ class Point:
     def without_quota(self) -> "Point":
         """The same point without a CPU quota."""
         return replace(self, quota=None)
+
+    @property
+    def caps(self) -> Caps:
+        """The caps of power and clocks that it is measured under."""
+        return Caps(self.cpu_power_watts, self.cpu_max_mhz, self.gpu_power_watts, self.gpu_max_mhz)
+
+    @property
+    def without_caps(self) -> "Point":
+        """The same point without caps: what one process measures under one cap after another."""
+        return replace(self, **NO_CAPS) if any(self.caps) else self
 
     @property
     def usable_cores(self) -> float:
@@ -177,7 +205,8 @@ class Run:
     It takes turns with the others of its cohort, or has none and runs by itself. `steps` is how many steps it takes
     after its warm-up: exactly so many after exactly `warmup` others where the study fixes both; where earlier launches
     tell, as many as are worth taking, after a warm-up that is detected. `traced` is how many of its first steps are to
-    be traced op by op, if any. `python` is the interpreter that runs it, where it is not the one of the sweep.
+    be traced op by op, if any. `python` is the interpreter that runs it, where it is not the one of the sweep. Whether
+    its energy is `metered` is not part of its row: that has the energy.
     """
 
     point: Point
@@ -190,6 +219,7 @@ class Run:
     traced: PositiveCount | None = None
     cohort: Cohort | None = None
     python: str | None = None
+    metered: bool = True
 
     @property
     def key(self) -> tuple[Point, int]:
@@ -249,7 +279,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit")
+    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit", *CAPS)
     combinations = prod(len(getattr(study, axis)) for axis in axes)
     combinations *= 1 + len(study.beside)
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
@@ -285,23 +315,26 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
             steps=study.steps,
             warmup=None if study.steps is None else study.warmup,
             python=study.python,
+            metered=study.energy == "auto",
         )
         for point in chosen
     ]
 
 
 def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
-    """Points with everything but their cores, replicas and quota in common, their baseline before all.
+    """Points with everything but their cores, replicas, quota and caps in common, their baseline before all.
 
     Fewest cores come first, and a single replica before the pack that is held against it.
     """
     by_baseline: dict[Point, list[Point]] = {}
     for point in points:
-        by_baseline.setdefault(point.baseline, []).append(point)
-    return [
-        sorted(series, key=lambda point: (point.cores, point.quota or 0.0, point.replicas, point.beside or ""))
-        for series in by_baseline.values()
-    ]
+        by_baseline.setdefault(point.baseline.without_caps, []).append(point)
+    return [sorted(series, key=_order_in_series) for series in by_baseline.values()]
+
+
+def _order_in_series(point: Point) -> tuple[Any, ...]:
+    caps = (value or 0.0 for value in point.caps)
+    return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *caps)
 
 
 def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
@@ -351,6 +384,7 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
+    all_caps = [caps._asdict() for caps in caps_of(study)]
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
@@ -368,7 +402,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                 study.device,
                 study.jit,
             ):
-                alone = Point(
+                uncapped = Point(
                     workload=name,
                     mode=mode,
                     size=study.size,
@@ -388,9 +422,16 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     pipeline_threads=pipeline_threads,
                     replicas=replicas,
                 )
-                yield alone
-                if study.beside and replicas == 1 and cores == most:
-                    yield from _pairs(study, alone, usable)
+                for alone in (replace(uncapped, **caps) for caps in all_caps):
+                    yield alone
+                    if study.beside and replicas == 1 and cores == most:
+                        yield from _pairs(study, alone, usable)
+
+
+def caps_of(study: Study) -> list[Caps]:
+    """Every combination of the caps of a study."""
+    axes = ([None if value == "none" else value for value in getattr(study, axis)] for axis in CAPS)
+    return [Caps(*values) for values in product(*axes)]
 
 
 def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:

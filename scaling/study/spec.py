@@ -15,10 +15,14 @@ from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, f
 from scaling.study.programs import Program
 from scaling.study.workload import Command, workload
 
+# Caps of power and clocks, by the keys they have in a study and in a point.
+CAPS = ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts", "gpu_max_mhz")
+
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
     *("workloads", "programs", "beside", "modes", "items", "data", "pipeline_threads"),
     *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "device", "jit"),
+    *CAPS,
 )
 
 
@@ -49,6 +53,8 @@ Items = Count | Literal["default"]
 Threads = Count | Literal["auto", "cpus", "cores"]
 # The kernel gives out a thousandth of a second per period at least, a hundredth of a CPU.
 Quota = Annotated[float, Field(ge=0.01, le=65536, strict=True)]
+Watts = Annotated[float, Field(gt=0, le=1_000_000)]
+Mhz = Annotated[float, Field(gt=0, le=100_000)]
 Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
 Framework = Literal["tensorflow", "torch", "jax"]
@@ -64,6 +70,8 @@ DeviceList = Annotated[tuple[Device, ...], Field(min_length=1), BeforeValidator(
 ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
 ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
+WattsList = Annotated[tuple[Watts | Literal["none"], ...], Field(min_length=1), BeforeValidator(as_list)]
+MhzList = Annotated[tuple[Mhz | Literal["none"], ...], Field(min_length=1), BeforeValidator(as_list)]
 JitList = Annotated[tuple[Annotated[bool, Field(strict=True)], ...], Field(min_length=1), BeforeValidator(as_list)]
 Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_counts)]
 Replicas = Annotated[Literal["fill"] | Counts, BeforeValidator(_counts)]
@@ -76,6 +84,8 @@ CPU: Device = "cpu"
 GPU: Device = "gpu"
 
 WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
+_WATTS = takes("'none', watts above 0, or a list of them")
+_MHZ = takes("'none', a clock in MHz above 0, or a list of them")
 _THREADS = takes("'auto', 'cpus', 'cores', a number from 1, or a list of them")
 
 
@@ -110,6 +120,11 @@ class Study:
     framework: Annotated[FrameworkList, takes("'tensorflow', 'torch', 'jax', or a list of them")] = (TENSORFLOW,)
     device: Annotated[DeviceList, takes("'cpu', 'gpu', or both in a list")] = (CPU,)
     jit: Annotated[JitList, takes("true or false, or both in a list")] = (False,)
+    cpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
+    cpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
+    gpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
+    gpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
+    energy: Annotated[Literal["auto", "none"], takes("'auto' or 'none'")] = "auto"
     start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
     python: Annotated[Word | None, takes("the path of a Python interpreter or of a virtual environment")] = None
     design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "turns"

@@ -6,31 +6,55 @@ import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
+from pathlib import Path
 from platform import python_version
 from types import TracebackType
 
+from scaling.analysis.energy import MeterEnergy, launch_energy
+from scaling.analysis.turns import FIRST_ROUND, Turn, TurnSpan
+from scaling.errors import MachineError
 from scaling.machine.cpulist import CpuSet, format_list
+from scaling.machine.gpus import find_gpu
 from scaling.machine.placement import sharing
+from scaling.machine.power import find_meters, package_cpus
+from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Machine, Topology
+from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, public_row, storable
 from scaling.results.traces import TracedRow, storable_trace
 from scaling.running import memory, processes
-from scaling.running.cohort import MemberSpec, take_turns
+from scaling.running.caps import PowerCaps
+from scaling.running.cohort import MemberSpec, Surroundings, take_turns
 from scaling.running.environment import environment, row_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
+from scaling.running.power_meter import MeteredRun, PowerMeter
 from scaling.running.quota_groups import QuotaGroups
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
-from scaling.study.planning import PROGRAM_MODE, Point, Run, Turns, programs_of, short_program, turns_of, workload_names
+from scaling.study.planning import (
+    PROGRAM_MODE,
+    Caps,
+    Point,
+    Run,
+    Turns,
+    caps_of,
+    programs_of,
+    short_program,
+    turns_of,
+    workload_names,
+)
 from scaling.study.programs import THREAD_VARIABLES, Program, fill
 from scaling.study.spec import Study
 from scaling.study.workload import Named, OwnFile, workload
+
+GPU = "gpu"
 
 
 class LocalEngine:
@@ -44,8 +68,11 @@ class LocalEngine:
         held_open: tuple[int, ...] = (),
         notify: Callable[[str], None] = lambda sentence: None,
         full: bool = False,
+        keep_power: Callable[[PowerTrace], None] = lambda trace: None,
+        root: Path = HERE,
     ) -> None:
-        """With `full`, rows keep the user's variables and folders too."""
+        """With `full`, rows keep the user's variables and folders too. `keep_power` is called with the power of a run
+        before its row is yielded; meters and caps are those below `root`."""
         self.study = study
         self.workloads = workload_names(study)
         self.programs = programs_of(study)
@@ -59,9 +86,15 @@ class LocalEngine:
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
         self.groups = QuotaGroups(quotas, self.mark) if quotas else None
+        self.keep_power = keep_power
+        self.root = root
+        self.meter: PowerMeter | None = None
+        wanted = caps_of(study)
+        self.caps = PowerCaps(wanted, f"study '{study.name}'", root) if any(map(any, wanted)) else None
         self.scratch = Scratch()
         groups = None if self.groups is None else self.groups.parent
-        self.reaper = Reaper(self.mark, held_open, self.scratch.folder, groups)
+        held = (*held_open, self.caps.lock_fd) if self.caps else held_open
+        self.reaper = Reaper(self.mark, held, self.scratch.folder, groups, self.caps.record if self.caps else None)
         self.servers = Servers()
 
     def __enter__(self) -> "LocalEngine":
@@ -73,6 +106,10 @@ class LocalEngine:
         _move_to(self.own_cpus)
         self.servers.close()
         self._remove_groups()
+        if self.meter:
+            self.meter.close()
+        for problem in self.caps.close() if self.caps else ():
+            self.notify(problem)
         self.reaper.close()
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
@@ -89,49 +126,96 @@ class LocalEngine:
         return map(self._execute, runs)
 
     def _execute(self, run: Run) -> TracedRow:
-        self._leave(frozenset(run.flat_cpus))
+        around = _Around(self)
+        around.leave(frozenset(run.flat_cpus))
         started_at = _now()
         self._remove_groups()
         spec = self._spec(run)
         try:
             self._clear_up()
             start = self._starter(run, spec)
+            self._open_meter([run])
             if isinstance(spec, PackSpec):  # takes turns with nobody
                 turns, order = self._turns(run), random.Random(run.seed)
-                launched = take_turns([MemberSpec(spec, start)], turns, order, self._leave)[0]
+                member = MemberSpec(spec, start, (run.point.caps,), run.metered)
+                launched = take_turns([member], turns, order, around)[0]
             else:
+                around.set_caps(run.point.caps)
+                around.begin_turn(run.metered)
                 launched = launch(spec, start)
+                around.end_turn()
         except StartError as error:
             launched = not_started(str(error))
+        self._finish_metering()
         return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
 
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
         """Execute runs that take turns, and yield their rows once all have ended."""
         started_at = _now()
         self._remove_groups()
-        specs = [self._spec(run) for run in runs]
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
+        by_process = _by_process(runs)
+        specs = [self._spec(sharing[0]) for sharing in by_process]
         try:
             self._clear_up()
             # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
-            self._begin_servers(runs, specs)
-            starters = [self._starter_or_error(run, spec) for run, spec in zip(runs, specs, strict=True)]
-            members = [MemberSpec(spec, start) for spec, start in zip(specs, starters, strict=True)]
-            launched = take_turns(members, self._turns(runs[0]), order, self._leave)
+            firsts = [sharing[0] for sharing in by_process]
+            self._begin_servers(firsts, specs)
+            starters = [self._starter_or_error(run, spec) for run, spec in zip(firsts, specs, strict=True)]
+            self._open_meter(runs)
+            members = [
+                MemberSpec(spec, start, tuple(run.point.caps for run in sharing), sharing[0].metered)
+                for spec, start, sharing in zip(specs, starters, by_process, strict=True)
+            ]
+            launched = take_turns(members, self._turns(runs[0]), order, _Around(self))
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
-        for run, spec, result in zip(runs, specs, launched, strict=True):
+        self._finish_metering()
+        made = [(run, spec) for sharing, spec in zip(by_process, specs, strict=True) for run in sharing]
+        # In the order of the runs; those of two variants may be equal.
+        results = {id(run): (spec, result) for (run, spec), result in zip(made, launched, strict=True)}
+        for run in runs:
+            spec, result = results[id(run)]
             yield storable(self._row(run, spec, result, started_at))
+
+    def _open_meter(self, runs: Sequence[Run]) -> None:
+        """Have meters for runs that are to be metered, with the idle power of the machine; forget what they said."""
+        if self.meter is None and any(run.metered for run in runs):
+            self.meter = open_meter(any(run.point.device == GPU for run in runs), self.root)
+            for problem in self.meter.problems:
+                self.notify(problem)
+        if self.meter:
+            self.meter.forget()
+
+    def _finish_metering(self) -> None:
+        if self.meter:
+            self.meter.finish()
+
+    def _metered(self, run: Run, launched: LaunchResult, started_at: str) -> tuple[MeterEnergy, ...]:
+        """The energy of a run; its power over time is kept."""
+        if self.meter is None or not run.metered or launched.outcome.status != "ok":
+            return ()
+        metered = _metered_run(run, launched)
+        if metered is None:
+            return ()
+        traces = self.meter.traces(metered)
+        if traces:
+            self.keep_power(PowerTrace(run, started_at, traces))
+        return self.meter.energies(metered)
 
     def _turns(self, run: Run) -> Turns:
         return turns_of(self.study, self._program(run) is not None)
 
     def _row(self, run: Run, spec: ChildSpec | PackSpec, launched: LaunchResult, started_at: str) -> Row:
         process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
+        energy = self._metered(run, launched, started_at)
+        total = launch_energy(energy)
+        joules = None if total is None else total.watts * energy[0].seconds
         row = Row(
             run=run,
             outcome=launched.outcome,
-            witness=launched.witness,
+            witness=replace(launched.witness, energy_joules=joules),
+            energy=energy,
             machine=self.machine,
             versions=tuple({**self._versions(run), **launched.versions}.items()),
             started_at=started_at,
@@ -146,8 +230,11 @@ class LocalEngine:
         return {"scaling": self.versions["scaling"], "interpreter": run.python}
 
     def _leave(self, cpus: CpuSet) -> None:
-        """Have this process leave CPUs that are measured, where there are others."""
-        _move_to(self.own_cpus - cpus or self.own_cpus)
+        """Have this process, and the thread of its meter, leave CPUs that are measured, where there are others."""
+        others = self.own_cpus - cpus or self.own_cpus
+        _move_to(others)
+        if self.meter:
+            self.meter.move_to(others)
 
     def _clear_up(self) -> None:
         """Have the next run find an empty folder, and a reaper that watches over it."""
@@ -270,6 +357,85 @@ def _preparation(run: Run, spec: ChildSpec) -> Preparation:
     """What a process needs of the server that forks it."""
     modules = modules_for(run.point.workload, run.point.framework)
     return Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
+
+
+class _Around(Surroundings):
+    """Keeps the sweep and its meter off measured CPUs, sets caps, and meters turns."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self.engine = engine
+
+    def leave(self, cpus: CpuSet) -> None:
+        """Have this process, and the thread of its meter, leave CPUs."""
+        self.engine._leave(cpus)
+
+    def set_caps(self, caps: Caps) -> bool:
+        """Have the machine under these caps."""
+        return self.engine.caps is not None and self.engine.caps.apply(caps)
+
+    def begin_turn(self, metered: bool) -> None:
+        """Sample meters from now on."""
+        if self.engine.meter and metered:
+            self.engine.meter.begin()
+
+    def end_turn(self) -> None:
+        """Sample meters no longer."""
+        if self.engine.meter:
+            self.engine.meter.end()
+
+
+def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
+    """The meters of this machine, with that of its GPU where one is used."""
+    gpu, problems = None, []
+    if with_gpu:
+        try:
+            gpu = find_gpu()
+        except MachineError as error:
+            problems.append(str(error))
+    meters = find_meters(root, gpu)
+    shared = gpu is not None and bool(gpu.processes())
+    return PowerMeter(replace(meters, problems=(*meters.problems, *problems)), package_cpus(root), shared)
+
+
+def _by_process(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of a cohort by the process that makes them: those that differ in their caps alone share one, unless it is a
+    pack."""
+    processes: list[list[Run]] = []
+    for run in runs:
+        sharing = next((others for others in processes if _may_share(run, others)), None)
+        if sharing is None:
+            processes.append([run])
+        else:
+            sharing.append(run)
+    return processes
+
+
+def _may_share(run: Run, others: Sequence[Run]) -> bool:
+    """Whether a run can be made by the process of others, under caps of its own."""
+    point, first = run.point, others[0]
+    if point.replicas > 1 or any(point.caps == other.point.caps for other in others):
+        return False
+    return replace(run, point=point.without_caps) == replace(first, point=first.point.without_caps)
+
+
+def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
+    """What the meter must know of a run; one that took no turns is as a single one. None where it is not known when."""
+    outcome, witness, spans = launched.outcome, launched.witness, launched.spans
+    turns = outcome.turns
+    if not turns and spans:
+        counted = sum(outcome.step_seconds[outcome.warmup_steps :])
+        last = spans[-1].ended
+        spans = (TurnSpan(spans[0].began, max(spans[0].counted_from, last - counted), last),)
+        steps = len(outcome.step_seconds)
+        own = (witness.cpu_seconds or 0.0) + (witness.parent_cpu_seconds or 0.0)
+        seen = (own, witness.busy_seconds, witness.steal_seconds, None)
+        elsewhere = (witness.sibling_busy_seconds, witness.elsewhere_busy_seconds)
+        seconds = outcome.sections.run or counted
+        turns = (Turn(FIRST_ROUND, steps, outcome.warmup_steps, seconds, *seen, *elsewhere),)
+    if not turns or len(turns) != len(spans):
+        return None
+    point = run.point
+    return MeteredRun(frozenset(run.flat_cpus), turns, spans, point.device == GPU, point.beside is not None)
 
 
 def _now() -> str:

@@ -51,7 +51,18 @@ def test_a_row_has_the_keys_of_the_contract():
     facts = json.loads(row_to_json(row(first_run('intra = "cores"'))))
     assert facts["schema"] == 1
     assert set(facts) == {
-        *("schema", "run", "outcome", "witness", "machine", "versions", "started_at", "environment", "left_out"),
+        *(
+            "schema",
+            "run",
+            "outcome",
+            "witness",
+            "machine",
+            "versions",
+            "started_at",
+            "environment",
+            "left_out",
+            "energy",
+        ),
     }
     assert {"workload", "mode", "size", "items", "framework", "device", "jit", "cores", "smt", "placement"} <= set(
         facts["run"]

@@ -1,0 +1,90 @@
+"""Machines with meters that nobody built: sysfs trees of RAPL, cpufreq and hwmon, and a GPU of an invented NVML."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NVML = Path(__file__).with_name("nvml")
+RANGE_MICROJOULES = 262_143_328_850
+
+
+def write(root: Path, files: dict[str, object]) -> None:
+    """Write files of a tree."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{content}\n")
+
+
+def packages(root: Path, numbers: tuple[int, ...] = (0, 1), *, dram: bool = True, cpus_each: int = 2) -> None:
+    """Processor packages with an energy counter, power limits, DRAM, and the clocks of their CPUs."""
+    (root / "tmp").mkdir(exist_ok=True)
+    for number in numbers:
+        zone = f"sys/class/powercap/intel-rapl:{number}"
+        write(
+            root,
+            {
+                f"{zone}/name": f"package-{number}",
+                f"{zone}/energy_uj": 1000 * (1 + number),
+                f"{zone}/max_energy_range_uj": RANGE_MICROJOULES,
+                f"{zone}/enabled": 1,
+                f"{zone}/constraint_0_name": "long_term",
+                f"{zone}/constraint_0_power_limit_uw": 150_000_000,
+                f"{zone}/constraint_0_max_power_uw": 200_000_000,
+                f"{zone}/constraint_1_name": "short_term",
+                f"{zone}/constraint_1_power_limit_uw": 180_000_000,
+                f"{zone}:0/name": "core",
+                f"{zone}:0/energy_uj": 5,
+            },
+        )
+        if dram:
+            write(
+                root, {f"{zone}:1/name": "dram", f"{zone}:1/energy_uj": 7, f"{zone}:1/max_energy_range_uj": 65_712_999}
+            )
+    write(root, {"sys/class/powercap/intel-rapl/enabled": 1})
+    for number in numbers:
+        for cpu in range(number * cpus_each, (number + 1) * cpus_each):
+            folder = f"sys/devices/system/cpu/cpu{cpu}"
+            policy = f"sys/devices/system/cpu/cpufreq/policy{cpu}"
+            write(
+                root,
+                {
+                    f"{folder}/topology/physical_package_id": number,
+                    f"{policy}/scaling_max_freq": 3_800_000,
+                    f"{policy}/cpuinfo_min_freq": 800_000,
+                    f"{policy}/cpuinfo_max_freq": 3_800_000,
+                },
+            )
+
+
+def gpu_state(path: Path, **changes: object) -> Path:
+    """The file of an invented GPU."""
+    state = {"limit": 700, "load_watts": 600, "counted": 0.0, "since": time.monotonic(), "mhz": None}
+    path.write_text(json.dumps({**state, "permitted": True, "counts": True, "processes": 0, **changes}))
+    return path
+
+
+@contextmanager
+def drawing_power(root: Path, watts: dict[str, float], seconds_between: float = 0.005) -> Iterator[None]:
+    """Counters, by the names of their zones, that go on as if so much power was drawn, until the end."""
+    start, ended = time.monotonic(), threading.Event()
+
+    def count() -> None:
+        while not ended.wait(seconds_between):
+            for zone, power in watts.items():
+                joules = power * (time.monotonic() - start)
+                path = root / "sys/class/powercap" / zone / "energy_uj"
+                draft = path.with_name(".energy_uj")
+                draft.write_text(f"{round(1e6 * joules) % RANGE_MICROJOULES}\n")
+                draft.replace(path)
+
+    thread = threading.Thread(target=count, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,264 @@
+"""Energy of runs from what meters said, and figures of merit of points. Pure.
+
+    energy to solution   E = ∫ P dt, of one step; net of the power that the machine takes when idle: E − P₀ T
+    energy-delay         E T and E T², which weigh time more and more (Horowitz, Indermaur & Gonzalez, 1994)
+    per item             E / items
+
+An energy counter is exact between two of its readings; between them it is interpolated. Where there is none, sampled
+power is integrated by the trapezoidal rule. Figures of a point are means over launches with Student's interval, as its
+step time has.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum, sqrt
+from statistics import fmean
+
+from scaling.analysis import estimates
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.turns import QUIET, Turn
+from scaling.analysis.witness import SLACK_SECONDS
+from scaling.machine.power import Domain
+
+# A counter that has not moved for so long stands still: nothing that is switched on takes no energy.
+LONGEST_STILL_SECONDS = 1.0
+
+# Power is told from two readings of a counter where they are so far apart: closer ones are as exact as its last digit.
+LEAST_SECONDS_APART = 0.04
+
+# Meters of parts of the machine, which add up; that of the board covers them all.
+PARTS: tuple[Domain, ...] = ("package", "dram", "gpu")
+
+Window = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PowerSeries:
+    """What one meter said at moments of one clock: the energy it had counted, or the power; None where it failed."""
+
+    times: Sequence[float]
+    joules: Sequence[float | None]
+    watts: Sequence[float | None]
+    range_joules: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeterEnergy:
+    """What a meter says of a run: the energy of so many counted seconds and steps, or the `problem` with it.
+
+    `sampled_joules` is the integral of sampled power where the meter also counts energy.
+    """
+
+    meter: str
+    domain: Domain
+    joules: float | None
+    seconds: float
+    steps: int
+    peak_watts: float | None = None
+    idle_watts: float | None = None
+    sampled_joules: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEnergy:
+    """The energy of one step of a launch, the time of that step, the power meanwhile, and what it is the power of.
+
+    The peak of several meters is the sum of theirs.
+    """
+
+    joules: float
+    net_joules: float | None
+    seconds: float
+    watts: float
+    peak_watts: float | None
+    domains: tuple[Domain, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyFigures:
+    """Figures of merit of a point, of one step but for those per item; with intervals over launches."""
+
+    joules: Estimate
+    net_joules: Estimate | None
+    joules_per_item: Estimate
+    energy_delay: Estimate
+    energy_delay_squared: Estimate
+    watts: Estimate
+    peak_watts: Estimate | None
+    domains: tuple[Domain, ...]
+
+
+def unwrap(joules: Sequence[float], range_joules: float | None) -> list[float] | None:
+    """A counter as if it had never begun anew; None where it went back and it is not known from where."""
+    total, known = 0.0, [0.0]
+    for before, after in pairwise(joules):
+        if after < before and not range_joules:
+            return None
+        total += after - before + (range_joules or 0.0) * (after < before)
+        known.append(total)
+    return known
+
+
+def counted_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
+    """The energy that a counter saw in windows; None where it has too few readings, or went back."""
+    points = [(time, value) for time, value in zip(series.times, series.joules, strict=True) if value is not None]
+    if len(points) < 2:
+        return None
+    times, values = [time for time, _ in points], unwrap([value for _, value in points], series.range_joules)
+    if values is None:
+        return None
+    # A counter that is brought up to date now and then had its value only when it changed.
+    fresh = [0, *(at for at in range(1, len(values)) if values[at] != values[at - 1])]
+    times, values = [times[at] for at in fresh], [values[at] for at in fresh]
+    return fsum(_interpolate(times, values, end) - _interpolate(times, values, start) for start, end in windows)
+
+
+def integrated_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
+    """The integral of sampled power over windows; None where fewer than two samples are known."""
+    points = [(time, value) for time, value in zip(series.times, series.watts, strict=True) if value is not None]
+    if len(points) < 2:
+        return None
+    times, watts = [time for time, _ in points], [value for _, value in points]
+    return fsum(_integral(times, watts, start, end) for start, end in windows)
+
+
+def _integral(times: Sequence[float], watts: Sequence[float], start: float, end: float) -> float:
+    inside = slice(bisect_right(times, start), bisect_left(times, end))
+    moments = [start, *times[inside], end]
+    powers = [_interpolate(times, watts, start), *watts[inside], _interpolate(times, watts, end)]
+    return fsum(
+        (after - before) * (one + other) / 2
+        for (before, after), (one, other) in zip(pairwise(moments), pairwise(powers), strict=True)
+    )
+
+
+def _interpolate(times: Sequence[float], values: Sequence[float], at: float) -> float:
+    """A value between readings; before the first and after the last it is theirs."""
+    after = bisect_right(times, at)
+    if after == 0 or after == len(times):
+        return values[0] if after == 0 else values[-1]
+    share = (at - times[after - 1]) / (times[after] - times[after - 1])
+    return values[after - 1] + share * (values[after] - values[after - 1])
+
+
+def power_trace(series: PowerSeries) -> list[tuple[float, float]]:
+    """Moments and the power then: as it was sampled or, from a counter, that between two readings, in their middle."""
+    sampled = [(time, watts) for time, watts in zip(series.times, series.watts, strict=True) if watts is not None]
+    if sampled:
+        return sampled
+    points = [(time, value) for time, value in zip(series.times, series.joules, strict=True) if value is not None]
+    values = unwrap([value for _, value in points], series.range_joules) or []
+    trace: list[tuple[float, float]] = []
+    last = 0
+    for at in range(1, len(values)):
+        apart = points[at][0] - points[last][0]
+        if apart >= LEAST_SECONDS_APART and values[at] != values[last]:
+            trace.append(((points[at][0] + points[last][0]) / 2, (values[at] - values[last]) / apart))
+            last = at
+    return trace
+
+
+def within(trace: Iterable[tuple[float, float]], windows: Sequence[Window]) -> list[tuple[float, float]]:
+    """The moments of a trace that fall into windows."""
+    return [(time, watts) for time, watts in trace if any(start <= time <= end for start, end in windows)]
+
+
+def meter_energy(
+    meter: str,
+    domain: Domain,
+    series: PowerSeries,
+    windows: Sequence[Window],
+    steps: int,
+    idle_watts: float | None = None,
+    problem: str | None = None,
+) -> MeterEnergy:
+    """What a meter says of a run whose counted steps fell into windows; no energy where there is a problem with it."""
+    seconds = fsum(end - start for start, end in windows)
+    counted, integrated = counted_joules(series, windows), integrated_joules(series, windows)
+    joules = integrated if counted is None else counted
+    if problem is None and joules is None:
+        problem = f"{meter} could not be read often enough"
+    elif problem is None and joules is not None and joules <= 0:
+        problem = f"the counter of {meter} stood still for {seconds:.1f} s"
+    peak = max((watts for _, watts in within(power_trace(series), windows)), default=None)
+    return MeterEnergy(
+        meter=meter,
+        domain=domain,
+        joules=None if problem else joules,
+        seconds=seconds,
+        steps=steps,
+        peak_watts=None if problem else peak,
+        idle_watts=idle_watts,
+        sampled_joules=None if problem or counted is None else integrated,
+        problem=problem,
+    )
+
+
+def others_share(turn: Turn, cpus: int) -> float:
+    """CPU-seconds per second that others used anywhere on the machine during a turn, less what ticks cannot tell."""
+    known = (turn.foreign_seconds, turn.sibling_seconds, turn.elsewhere_seconds)
+    used = fsum(seconds for seconds in known if seconds is not None)
+    return max(0.0, used - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if turn.seconds > 0 else 0.0
+
+
+def had_packages_alone(turn: Turn, cpus: int) -> bool:
+    """Whether nobody else is known to have used a CPU of the machine during a turn, so that its energy is the run's."""
+    return others_share(turn, cpus) <= QUIET
+
+
+def launch_energy(
+    meters: Sequence[MeterEnergy], items_per_step: int | None = None, items_per_second: float | None = None
+) -> LaunchEnergy | None:
+    """The energy of one step of a run from what its meters say; None where one of them does not know.
+
+    That of the board counts where there is no other. Of several replicas it is the energy of as many items.
+    """
+    counted = [one for one in meters if one.domain in PARTS] or list(meters)[:1]
+    known = [one.joules for one in counted if one.joules is not None]
+    if not counted or len(known) < len(counted) or min(one.seconds for one in counted) <= 0:
+        return None
+    watts = fsum(joules / one.seconds for joules, one in zip(known, counted, strict=True))
+    steps = min(one.steps for one in counted)
+    if items_per_second and items_per_step:
+        seconds = items_per_step / items_per_second
+    elif steps:
+        seconds = counted[0].seconds / steps
+    else:
+        return None
+    idle = [one.idle_watts for one in counted if one.idle_watts is not None]
+    peaks = [one.peak_watts for one in counted if one.peak_watts is not None]
+    return LaunchEnergy(
+        joules=watts * seconds,
+        net_joules=(watts - fsum(idle)) * seconds if len(idle) == len(counted) else None,
+        seconds=seconds,
+        watts=watts,
+        peak_watts=fsum(peaks) if len(peaks) == len(counted) else None,
+        domains=tuple(dict.fromkeys(one.domain for one in counted)),
+    )
+
+
+def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> EnergyFigures | None:
+    """The figures of merit of a point over its launches; None without any."""
+    if not launches:
+        return None
+    joules = estimates.mean([one.joules for one in launches])
+    nets = [one.net_joules for one in launches if one.net_joules is not None]
+    peaks = [one.peak_watts for one in launches if one.peak_watts is not None]
+    return EnergyFigures(
+        joules=joules,
+        net_joules=_mean(nets) if len(nets) == len(launches) else None,
+        joules_per_item=joules.map(lambda value: value / (items or 1)),
+        energy_delay=estimates.mean([one.joules * one.seconds for one in launches]),
+        energy_delay_squared=estimates.mean([one.joules * one.seconds**2 for one in launches]),
+        watts=estimates.mean([one.watts for one in launches]),
+        peak_watts=_mean(peaks) if len(peaks) == len(launches) else None,
+        domains=launches[0].domains,
+    )
+
+
+def _mean(values: Sequence[float]) -> Estimate:
+    """The mean with its interval; one that is not above zero has none."""
+    return estimates.mean(values) if min(values) > 0 else Estimate(fmean(values))

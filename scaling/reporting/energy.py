@@ -1,0 +1,170 @@
+"""Energy as tables, sentences and JSON facts: of points, of caps, and which point is the most economical."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+
+from scaling.analysis.economy import NOT_SLOWED, CapEffect, Economy, cap_effects, economies
+from scaling.analysis.energy import EnergyFigures
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.summary import Summary
+from scaling.errors import count
+from scaling.reporting.words import Table, caps_words, estimate_facts, figure, point_words, with_interval
+from scaling.study.planning import Point
+
+# What energy is of, by the domains of meters.
+DOMAIN_WORDS = {"package": "processor", "dram": "DRAM", "gpu": "GPU", "board": "machine"}
+
+# The figures of merit by the keys they have in JSON.
+ENERGY_KEYS = {
+    "joules": "joules_per_step",
+    "net_joules": "net_joules_per_step",
+    "joules_per_item": "joules_per_item",
+    "energy_delay": "energy_delay",
+    "energy_delay_squared": "energy_delay_squared",
+    "watts": "watts",
+    "peak_watts": "peak_watts",
+}
+
+NOT_AVAILABLE = "energy: not available: no meter of this machine could be read for a run of these"
+
+
+def energy_table(summaries: Sequence[Summary]) -> Table:
+    """The figures of merit of every point that was metered, with intervals over launches."""
+    rows = [
+        (
+            point_words(one.point),
+            with_interval(energy.joules, joules),
+            "-" if energy.net_joules is None else joules(energy.net_joules.value),
+            with_interval(energy.joules_per_item, joules),
+            with_interval(energy.watts, watts),
+            "-" if energy.peak_watts is None else watts(energy.peak_watts.value),
+            with_interval(energy.energy_delay, lambda value: f"{figure(value)} Js"),
+            with_interval(energy.energy_delay_squared, lambda value: f"{figure(value)} Js²"),
+            domain_words(energy),
+        )
+        for one in summaries
+        if (energy := one.energy)
+    ]
+    columns = ("point", ">energy/step", ">net", ">energy/item", ">power", ">peak", ">EDP", ">ED²P", "of")
+    return Table(columns, rows)
+
+
+def domain_words(energy: EnergyFigures) -> str:
+    """What energy is of: 'processor and GPU'."""
+    return " and ".join(DOMAIN_WORDS[domain] for domain in energy.domains)
+
+
+def joules(value: float) -> str:
+    """Energy with the unit that fits it."""
+    for factor, unit in ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ")):
+        if abs(value) >= factor:
+            return f"{figure(value / factor)} {unit}"
+    return f"{figure(value * 1e6)} µJ"
+
+
+def watts(value: float) -> str:
+    """Power in watts."""
+    return f"{value:.0f} W" if value >= 100 else f"{figure(value)} W"
+
+
+def energy_sentences(summaries: Sequence[Summary]) -> list[str]:
+    """The most economical point of every workload, and which workloads caps do not slow."""
+    return [*map(economy_sentence, economies(summaries)), *cap_sentences(cap_effects(summaries))]
+
+
+def economy_sentence(economy: Economy) -> str:
+    """'vgg train: most economical: 6 cores, 38 % less energy for 9 % more time'."""
+    subject, best = economy.subject.subject, size_words(economy.best.point)
+    if economy.best is economy.fastest:
+        return f"{subject}: most economical: {best}, which is also the fastest"
+    saved = with_interval(economy.energy_ratio, lambda ratio: f"{100 * (1 - ratio):.0f} %")
+    added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
+    return (
+        f"{subject}: most economical: {best}, {saved} less energy for {added} more time than "
+        f"{size_words(economy.fastest.point)}, the fastest"
+    )
+
+
+def size_words(point: Point) -> str:
+    """What a workload is given: its cores, replicas and caps."""
+    replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
+    words = [replicas + count(point.cores, "core"), *(["GPU"] if point.device == "gpu" else []), *caps_words(point)]
+    return ", ".join(words)
+
+
+def caps_table(effects: Sequence[CapEffect]) -> Table:
+    """What every cap does to every workload: time, energy and energy-delay product over those without it."""
+    rows = [
+        (
+            point_words(one.summary.point),
+            ", ".join(caps_words(one.reference.point)) or "none",
+            with_interval(one.time_ratio, ratio_words),
+            with_interval(one.energy_ratio, ratio_words),
+            with_interval(one.energy_delay_ratio, ratio_words),
+            "slower" if one.slows else "not slowed",
+        )
+        for one in effects
+    ]
+    return Table(("under a cap", "against", ">time", ">energy", ">EDP", ""), rows)
+
+
+def ratio_words(ratio: float) -> str:
+    """A ratio to the third digit."""
+    return f"{ratio:.3f}"
+
+
+def cap_sentences(effects: Sequence[CapEffect]) -> list[str]:
+    """For every cap how many workloads it does not slow, and which."""
+    by_caps: dict[str, list[CapEffect]] = {}
+    for one in effects:
+        by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
+    return [_cap_sentence(caps, members) for caps, members in by_caps.items()]
+
+
+def _cap_sentence(caps: str, members: Sequence[CapEffect]) -> str:
+    unslowed = [one.summary.point.subject for one in members if not one.slows]
+    names = f": {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
+    return (
+        f"{caps} does not slow {len(unslowed)} of {count(len(members), 'point')} (no more than "
+        f"{100 * (NOT_SLOWED - 1):.0f} %){names}"
+    )
+
+
+def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:
+    """The figures of merit of a point, unrounded; None where it was not metered."""
+    if energy is None:
+        return None
+    names = [one.name for one in fields(EnergyFigures) if one.name != "domains"]
+    return {**{ENERGY_KEYS[name]: _facts(getattr(energy, name)) for name in names}, "domains": list(energy.domains)}
+
+
+def _facts(estimate: Estimate | None) -> dict[str, float | None]:
+    return estimate_facts(estimate)
+
+
+def economy_facts(summaries: Sequence[Summary], settings: Callable[[Point], dict[str, object]]) -> dict[str, object]:
+    """The most economical point of every workload, and what caps do."""
+    return {
+        "economies": [
+            {
+                "sentence": economy_sentence(one),
+                "best": settings(one.best.point),
+                "fastest": settings(one.fastest.point),
+                "energy_ratio": estimate_facts(one.energy_ratio),
+                "time_ratio": estimate_facts(one.time_ratio),
+                "frontier": [settings(member.point) for member in one.frontier],
+            }
+            for one in economies(summaries)
+        ],
+        "caps": [
+            {
+                "point": settings(one.summary.point),
+                "reference": settings(one.reference.point),
+                "time_ratio": estimate_facts(one.time_ratio),
+                "energy_ratio": estimate_facts(one.energy_ratio),
+                "energy_delay_ratio": estimate_facts(one.energy_delay_ratio),
+                "slows": one.slows,
+            }
+            for one in cap_effects(summaries)
+        ],
+    }

@@ -1,0 +1,210 @@
+"""Samples the meters of a machine while runs are measured, in a thread that keeps off the measured CPUs.
+
+The thread sleeps between samples, and altogether where no run that is to be metered has its turn. Counters are read
+once more right after a turn, so that its energy does not depend on when the thread last woke up.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from scaling.analysis.energy import (
+    LONGEST_STILL_SECONDS,
+    MeterEnergy,
+    PowerSeries,
+    Window,
+    counted_joules,
+    had_packages_alone,
+    integrated_joules,
+    meter_energy,
+    power_trace,
+    within,
+)
+from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan
+from scaling.machine.cpulist import CpuSet
+from scaling.machine.power import Meter, MeterReading, Meters
+from scaling.results.power import MeterTrace
+
+# Ten samples per second: GPUs bring their power up to date as often, and a sample costs some tens of microseconds.
+SECONDS_BETWEEN_SAMPLES = 0.1
+
+# Idle power is told from so long a stretch at the sweep's start.
+IDLE_SECONDS = 2.0
+
+# A counter may be brought up to date only so long after the last turn.
+LAST_READING_SECONDS = 0.12
+
+SHARED = "others used CPUs of this machine in every turn, so its energy is not this run's alone"
+BESIDE = "another workload ran beside it on the same packages, so their energy is not this run's alone"
+GPU_SHARED = "other processes were on the GPU before the sweep began, so its energy is not this run's alone"
+
+
+class Sample(NamedTuple):
+    """What all meters said at a moment."""
+
+    time: float
+    readings: tuple[MeterReading, ...]
+
+
+class MeteredRun(NamedTuple):
+    """What is to be known of a run to give it its energy: its CPUs, its turns and when each was."""
+
+    cpus: CpuSet
+    turns: Sequence[Turn]
+    spans: Sequence[TurnSpan]
+    on_gpu: bool = False
+    beside: bool = False
+
+
+class PowerMeter:
+    """The meters of a sweep; samples between `begin` and `end`."""
+
+    def __init__(self, meters: Meters, packages: dict[int, CpuSet], gpu_shared: bool = False) -> None:
+        self.meters = meters.meters
+        self.problems = list(meters.problems)
+        self._packages = packages
+        self._gpu_shared = gpu_shared
+        self._samples: list[Sample] = []
+        self._lock = threading.Lock()
+        self._wake, self._closed = threading.Event(), False
+        self._idle: dict[str, float] = {}
+        self._thread = threading.Thread(target=self._run, name="power meter", daemon=True)
+        self._thread.start()
+        if self.meters:
+            self._measure_idle()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed = True
+        self._wake.set()
+        self._thread.join()
+
+    def move_to(self, cpus: Iterable[int]) -> None:
+        """Run the thread on these CPUs from now on."""
+        with suppress(OSError):
+            os.sched_setaffinity(self._thread.native_id or 0, cpus)
+
+    def begin(self) -> None:
+        """Sample from now on."""
+        if self.meters:
+            self._sample()
+            self._wake.set()
+
+    def end(self) -> None:
+        """Sample once more, and then no longer."""
+        if self._wake.is_set() and not self._closed:
+            self._wake.clear()
+            self._sample()
+
+    def finish(self) -> None:
+        """Take the last samples of a launch: a counter may lag behind."""
+        if self.meters:
+            self._sample()
+            time.sleep(LAST_READING_SECONDS)
+            self._sample()
+
+    def forget(self) -> None:
+        """Drop the samples of the launches before."""
+        with self._lock:
+            self._samples.clear()
+
+    def energies(self, run: MeteredRun) -> tuple[MeterEnergy, ...]:
+        """What the meters say of a run."""
+        counted = [pair for pair in zip(run.turns, run.spans, strict=True) if pair[0].round != WARMUP_ROUND]
+        alone = [pair for pair in counted if had_packages_alone(pair[0], len(run.cpus))]
+        energies = []
+        for index, meter in self._meters_of(run):
+            on_cpu = meter.domain != "gpu"
+            used = (alone or counted) if on_cpu else counted
+            problem = self._problem(run, meter, bool(alone))
+            windows = [(span.counted_from, span.ended) for _, span in used]
+            steps = sum(turn.steps - turn.unsettled for turn, _ in used)
+            idle = self._idle.get(meter.name)
+            energies.append(meter_energy(meter.name, meter.domain, self._series(index), windows, steps, idle, problem))
+        return tuple(energies)
+
+    def traces(self, run: MeteredRun) -> tuple[MeterTrace, ...]:
+        """The power of a run over time, from the beginning of each of its turns to its end."""
+        windows = [(span.began, span.ended) for span in run.spans]
+        start = windows[0][0] if windows else 0.0
+        traces = []
+        for index, meter in self._meters_of(run):
+            moments = within(power_trace(self._series(index)), windows)
+            seconds = tuple(round(moment - start, 3) for moment, _ in moments)
+            traces.append(MeterTrace(meter.name, meter.domain, seconds, tuple(round(watts, 2) for _, watts in moments)))
+        return tuple(traces)
+
+    def cpu_seconds(self) -> float:
+        """The CPU time that the thread has used."""
+        return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident or 0))
+
+    def _problem(self, run: MeteredRun, meter: Meter, alone: bool) -> str | None:
+        """Why the energy of a meter is not that of a run."""
+        if meter.domain == "gpu":
+            return GPU_SHARED if self._gpu_shared else None
+        if run.beside:
+            return BESIDE
+        return None if alone else SHARED
+
+    def _meters_of(self, run: MeteredRun) -> list[tuple[int, Meter]]:
+        """The meters of the packages a run uses, of the board, and of the GPU where it uses that."""
+        used = {package for package, cpus in self._packages.items() if cpus & run.cpus}
+        return [
+            (index, meter)
+            for index, meter in enumerate(self.meters)
+            if (run.on_gpu if meter.domain == "gpu" else meter.package is None or meter.package in used)
+        ]
+
+    def _series(self, index: int) -> PowerSeries:
+        with self._lock:
+            samples = list(self._samples)
+        readings = [sample.readings[index] for sample in samples]
+        return PowerSeries(
+            [sample.time for sample in samples],
+            [reading.joules for reading in readings],
+            [reading.watts for reading in readings],
+            self.meters[index].range_joules,
+        )
+
+    def _measure_idle(self) -> None:
+        """What meters show while nothing runs; one whose counter stands still is none."""
+        self.begin()
+        start = time.perf_counter()
+        time.sleep(IDLE_SECONDS)
+        self.end()
+        window = (start, self._samples[-1].time)
+        still = []
+        for index, meter in enumerate(self.meters):
+            series = self._series(index)
+            if _stands_still(series, window):
+                still.append(meter)
+                self.problems.append(
+                    f"the energy counter of {meter.name} has not moved for {IDLE_SECONDS:g} s, so it is not used"
+                )
+            elif (watts := _mean_watts(series, window)) is not None:
+                self._idle[meter.name] = watts
+        self.meters = tuple(meter for meter in self.meters if meter not in still)
+        self.forget()
+
+    def _run(self) -> None:
+        while self._wake.wait() and not self._closed:
+            self._sample()
+            time.sleep(SECONDS_BETWEEN_SAMPLES)
+
+    def _sample(self) -> None:
+        with self._lock:
+            self._samples.append(Sample(time.perf_counter(), tuple(meter.read() for meter in self.meters)))
+
+
+def _stands_still(series: PowerSeries, window: Window) -> bool:
+    known = [joules for joules in series.joules if joules is not None]
+    return len(known) > 1 and len(set(known)) == 1 and window[1] - window[0] >= LONGEST_STILL_SECONDS
+
+
+def _mean_watts(series: PowerSeries, window: Window) -> float | None:
+    joules = counted_joules(series, [window])
+    joules = integrated_joules(series, [window]) if joules is None else joules
+    return None if joules is None else joules / (window[1] - window[0])

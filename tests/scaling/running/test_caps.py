@@ -1,0 +1,158 @@
+"""Caps are set, read back, and restored however a sweep ends: by itself, by an error, by a signal, or killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.shared.power import NVML, gpu_state, packages, write
+from scaling.errors import BusyError, MachineError, StudyError
+from scaling.machine.gpus import find_gpu
+from scaling.running.caps import LOCK, PowerCaps
+from scaling.running.lock import MachineLock
+from scaling.study.planning import Caps
+
+LIMIT = "sys/class/powercap/intel-rapl:{}/constraint_{}_power_limit_uw"
+CLOCK = "sys/devices/system/cpu/cpufreq/policy{}/scaling_max_freq"
+
+SWEEP = """
+import sys
+from pathlib import Path
+from benchmarks.shared.machines import study
+from scaling.api.measuring import interruptible
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.running.engines.local import LocalEngine
+from scaling.study.planning import plan
+
+topology = read_topology()
+caps = dict(cpu_power_watts="90", cpu_max_mhz="2000", gpu_power_watts="300", gpu_max_mhz="1200")
+question = study('workloads = ["command: true"]', cores="1", launches="1", energy="none", **caps)
+with (
+    interruptible(lambda: "nothing") as check,
+    LocalEngine(question, topology, read_machine(topology), root=Path(sys.argv[1])) as engine,
+):
+    row = next(iter(engine.execute(plan(question, topology).runs)))
+    print(row.outcome.status, row.run.point.cpu_power_watts, flush=True)
+    words = sys.stdin.readline()
+    check()
+    if words == "fail\\n":
+        raise RuntimeError("as asked")
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    packages(tmp_path)
+    return tmp_path
+
+
+def values(root: Path) -> tuple[list[str], list[str]]:
+    limits = [(root / LIMIT.format(package, kind)).read_text().strip() for package in (0, 1) for kind in (0, 1)]
+    return limits, [(root / CLOCK.format(cpu)).read_text().strip() for cpu in range(4)]
+
+
+UNTOUCHED = (["150000000", "180000000"] * 2, ["3800000"] * 4)
+
+
+def test_caps_are_set_on_every_package_and_clock_and_restored(root):
+    caps = PowerCaps([Caps(90.0, 2000.0), Caps()], "a test", root)
+    assert caps.apply(Caps(90.0, 2000.0))
+    assert values(root) == (["90000000"] * 4, ["2000000"] * 4)
+    assert not caps.apply(Caps(90.0, 2000.0))
+    assert caps.apply(Caps(90.0))
+    assert values(root) == (["90000000"] * 4, UNTOUCHED[1])
+    assert caps.close() == []
+    assert values(root) == UNTOUCHED
+
+
+def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
+    caps = PowerCaps([Caps(90.0)], "a test", root)
+    monkeypatch.setattr(caps, "_set", lambda name, value: None)  # as firmware that ignores it
+    with pytest.raises(StudyError, match=r"cpu_power_watts = 90 was set, but 150 was read back"):
+        caps.apply(Caps(90.0))
+    caps.close()
+
+
+@pytest.mark.parametrize(
+    ("caps", "sentence"),
+    [
+        (Caps(250.0), "cpu_power_watts = 250 was asked for, and this machine takes from 0 to 200"),
+        (Caps(None, 500.0), "cpu_max_mhz = 500 was asked for, and this machine takes from 800 to 3800"),
+    ],
+)
+def test_a_cap_that_the_machine_does_not_take_is_refused(root, caps, sentence):
+    with pytest.raises(StudyError, match=sentence):
+        PowerCaps([caps], "a test", root)
+    assert values(root) == UNTOUCHED
+    PowerCaps([Caps(90.0)], "the lock is free again", root).close()
+
+
+def test_caps_are_refused_where_there_is_nothing_to_set(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    with pytest.raises(StudyError, match="cpu_power_watts cannot be set here: there is no RAPL limit of a package"):
+        PowerCaps([Caps(90.0)], "a test", tmp_path)
+    with pytest.raises(StudyError, match="cpu_max_mhz cannot be set here: there is no clock that cpufreq can limit"):
+        PowerCaps([Caps(None, 2000.0)], "a test", tmp_path)
+
+    def no_gpu():
+        raise MachineError("no GPU")
+
+    with pytest.raises(StudyError, match="gpu_power_watts cannot be set here: no GPU"):
+        PowerCaps([Caps(None, None, 300.0)], "a test", tmp_path, no_gpu)
+
+
+def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", refuse)
+        with pytest.raises(StudyError, match="cpu_power_watts may be set by root alone here; run as root"):
+            PowerCaps([Caps(90.0)], "a test", root)
+
+
+def test_limits_that_are_switched_off_are_refused(root):
+    write(root, {"sys/class/powercap/intel-rapl:0/enabled": 0})
+    with pytest.raises(StudyError, match="the power limits of package 0 are switched off"):
+        PowerCaps([Caps(90.0)], "a test", root)
+
+
+def test_one_sweep_at_a_time_holds_the_caps(root):
+    caps = PowerCaps([Caps(90.0)], "study 'first'", root)
+    with pytest.raises(BusyError, match=r"the caps of this machine are held by another sweep: .*study 'first'"):
+        PowerCaps([Caps(80.0)], "study 'second'", root)
+    caps.close()
+    PowerCaps([Caps(80.0)], "study 'second'", root).close()
+
+
+@pytest.mark.parametrize("end", ["by itself", "by an error", "SIGINT", "SIGTERM", "SIGKILL"])
+def test_caps_are_restored_after_every_kind_of_end(root, end, monkeypatch):
+    state = gpu_state(root / "gpu.json")
+    environment = {**os.environ, "PYTHONPATH": f"{NVML}:{Path.cwd()}", "INVENTED_NVML": str(state)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    sweep = subprocess.Popen([sys.executable, "-c", SWEEP, str(root)], env=environment, text=True, **pipes)
+    with sweep:
+        assert sweep.stdout.readline() == "ok 90.0\n"
+        assert values(root) == (["90000000"] * 4, ["2000000"] * 4)
+        gpu = json.loads(state.read_text())
+        assert (gpu["limit"], gpu["mhz"]) == (300, 1200)
+        if end.startswith("SIG"):
+            sweep.send_signal(getattr(signal, end))
+        sweep.communicate("fail\n" if end == "by an error" else "\n")
+    MachineLock("a test", True, lambda sentence: None, root / LOCK).release()  # free once the reaper has ended
+    assert values(root) == UNTOUCHED
+    gpu = json.loads(state.read_text())
+    assert (gpu["limit"], gpu["mhz"]) == (700, None)
+
+
+def test_a_gpu_whose_limit_may_not_be_set_is_refused(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(NVML))
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    monkeypatch.setenv("INVENTED_NVML", str(gpu_state(root / "gpu.json", permitted=False)))
+    with pytest.raises(StudyError, match="gpu_power_watts may be set by root alone here"):
+        PowerCaps([Caps(None, None, 300.0)], "a test", root, find_gpu)
+    sys.modules.pop("pynvml", None)
