@@ -12,7 +12,7 @@ from scaling.machine.cpulist import format_list
 from scaling.machine.topology import CpuMasks, Machine, Topology, topology
 from scaling.results.rows import Outcome, Row, Sections
 from scaling.study.planning import Point, Run, plan
-from scaling.study.spec import Study, study_from_toml
+from scaling.study.spec import CAPS, Study, study_from_toml
 
 HOST = Machine(host="pretend", cpu_model="Amdahl 470", arch="x86_64", kernel="6.0", fingerprint="0123456789abcdef")
 
@@ -63,7 +63,11 @@ def launch_chance(run: Run, seed: object = "") -> random.Random:
 
 def old_settings(run: Run) -> str:
     """The key of a run without the settings that points have learnt to have, as long as they are the usual ones."""
-    return str(run.key).replace(", data='fixed', pipeline_threads=None", "").replace(", replicas=1, beside=None", "")
+    usual = (", data='fixed', pipeline_threads=None", ", replicas=1, beside=None", *(f", {cap}=None" for cap in CAPS))
+    key = str(run.key)
+    for settings in usual:
+        key = key.replace(settings, "")
+    return key
 
 
 class AmdahlMachine:

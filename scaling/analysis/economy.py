@@ -6,7 +6,7 @@ Points of a workload that differ in cores, replicas and caps do the same work, i
 where there are at least three such pairs, else by Welch's interval, as speedups are.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from scaling.analysis.estimates import Estimate
@@ -19,7 +19,10 @@ NOT_SLOWED = 1.02
 
 @dataclass(frozen=True, slots=True)
 class Economy:
-    """The most economical point of a workload beside its fastest: energy and time per item over the fastest's."""
+    """The most economical point of a workload beside its fastest: energy and time per item over the fastest's.
+
+    `members` are all its points that were metered.
+    """
 
     subject: Point
     best: Summary
@@ -27,6 +30,7 @@ class Economy:
     energy_ratio: Estimate
     time_ratio: Estimate
     frontier: tuple[Summary, ...]
+    members: tuple[Summary, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def economies(summaries: Iterable[Summary]) -> list[Economy]:
             energy = _ratio(best, fastest, _launch_joules_per_item)
             time = _ratio(best, fastest, _launch_seconds_per_item)
             if energy and time:
-                found.append(Economy(subject, best, fastest, energy, time, tuple(frontier(members))))
+                found.append(Economy(subject, best, fastest, energy, time, tuple(frontier(members)), tuple(members)))
     return found
 
 
@@ -104,7 +108,7 @@ def _by_work(summaries: Iterable[Summary]) -> dict[Point, list[Summary]]:
 def _ratio(above: Summary, below: Summary, value: Callable[[Launch], float | None]) -> Estimate | None:
     if above is below:
         return Estimate(1.0, 1.0, 1.0)
-    return launch_ratio(above.used, below.used, value, by_block=False)
+    return launch_ratio(above.metered, below.metered, value, by_block=False)
 
 
 def _joules_per_item(summary: Summary) -> float:
@@ -135,8 +139,3 @@ def _launch_joules_per_item(launch: Launch) -> float | None:
 
 def _launch_seconds_per_item(launch: Launch) -> float | None:
     return launch.energy.seconds / launch.items if launch.energy and launch.items else None
-
-
-def metered(summaries: Sequence[Summary]) -> list[Summary]:
-    """The points whose energy is known."""
-    return [one for one in summaries if one.energy]

@@ -223,7 +223,13 @@ class Summary:
     @cached_property
     def energy(self) -> EnergyFigures | None:
         """The energy of a step and what follows from it, over the launches that count; None where no meter told."""
-        return energy_figures([launch.energy for launch in self.used if launch.energy], self.items)
+        return energy_figures([launch.energy for launch in self.metered if launch.energy], self.items)
+
+    @property
+    def metered(self) -> tuple[Launch, ...]:
+        """The launches whose energy counts: those used or, of a disturbed point, all, of turns that had the packages to
+        themselves."""
+        return tuple(launch for launch in self.used or self.disturbed if launch.energy)
 
     @cached_property
     def launch_count(self) -> int:

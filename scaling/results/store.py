@@ -15,7 +15,7 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
-from scaling.results.power import PowerStore, PowerTrace
+from scaling.results.power import PowerStore, PowerTrace, read_power
 from scaling.results.rows import Row, public_row, row_from_json, row_identity, row_to_json
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.study.privacy import without_secrets
@@ -118,6 +118,7 @@ class Folder:
     census: RowCensus = field(default_factory=RowCensus)
     notes: tuple[str, ...] = ()
     points: tuple[ScalingPoint, ...] | None = None
+    power: tuple[PowerTrace, ...] = ()
 
 
 def folder_of(name: str, rows: Iterable[Row], full: bool = False) -> Folder:
@@ -154,4 +155,5 @@ def folder_with(
         findings=read_findings(path),
         traces=traces,
         census=census,
+        power=tuple(read_power(path)),
     )

@@ -127,8 +127,9 @@ class PowerMeter:
         return tuple(energies)
 
     def traces(self, run: MeteredRun) -> tuple[MeterTrace, ...]:
-        """The power of a run over time, from the beginning of each of its turns to its end."""
-        windows = [(span.began, span.ended) for span in run.spans]
+        """The power of a run over time, from the beginning of each of its turns to its end; warm-up is left out."""
+        pairs = zip(run.turns, run.spans, strict=True)
+        windows = [(span.began, span.ended) for turn, span in pairs if turn.round != WARMUP_ROUND]
         start = windows[0][0] if windows else 0.0
         traces = []
         for index, meter in self._meters_of(run):

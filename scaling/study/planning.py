@@ -79,6 +79,11 @@ class Caps(NamedTuple):
     gpu_power_watts: float | None = None
     gpu_max_mhz: float | None = None
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether any is of a GPU."""
+        return self.gpu_power_watts is not None or self.gpu_max_mhz is not None
+
 
 NO_CAPS: dict[str, Any] = Caps()._asdict()
 

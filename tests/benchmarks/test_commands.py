@@ -20,6 +20,7 @@ SMALLEST = {
     "identical": "--pairs 2 --only statistics",
     "tuner": "--trials 1 --host quiet --only tune",
     "launch": "--rounds 1 --seconds 0.01",
+    "metering": "--seconds 0.3 --launches 0",
     "promises": "normal --sets 2",
     "levels": "quiet --sweeps 2 --design apart --estimator product",
 }

@@ -97,6 +97,21 @@ FIGURES: tuple[FigureKind, ...] = (
         "rows",
         "packs:packs",
     ),
+    FigureKind("power", "Power over time", "power over time under every cap", "rows", "energy:power"),
+    FigureKind(
+        "caps",
+        "What caps of power and clock do",
+        "time and energy under caps, over those without",
+        "rows",
+        "energy:caps",
+    ),
+    FigureKind(
+        "frontier",
+        "Time against energy",
+        "energy against time per item for every size and cap",
+        "rows",
+        "energy:frontier",
+    ),
     FigureKind("op-steps", "Op time by step", "op time step by step", "traces", "operations:op_steps"),
     FigureKind(
         "op-tail",

@@ -181,7 +181,8 @@ class LocalEngine:
     def _open_meter(self, runs: Sequence[Run]) -> None:
         """Have meters for runs that are to be metered, with the idle power of the machine; forget what they said."""
         if self.meter is None and any(run.metered for run in runs):
-            self.meter = open_meter(any(run.point.device == GPU for run in runs), self.root)
+            on_gpu = GPU in self.study.device or any(caps.on_gpu for caps in caps_of(self.study))
+            self.meter = open_meter(on_gpu, self.root)
             for problem in self.meter.problems:
                 self.notify(problem)
         if self.meter:
@@ -435,7 +436,8 @@ def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
     if not turns or len(turns) != len(spans):
         return None
     point = run.point
-    return MeteredRun(frozenset(run.flat_cpus), turns, spans, point.device == GPU, point.beside is not None)
+    on_gpu = point.device == GPU or point.caps.on_gpu  # a program of one's own does not say what it uses
+    return MeteredRun(frozenset(run.flat_cpus), turns, spans, on_gpu, point.beside is not None)
 
 
 def _now() -> str:
