@@ -5,6 +5,7 @@ Khan et al., "RAPL in Action", ACM TOMPECS 3(2), 2018. Reads below any root fold
 and for whatever cannot be there is a sentence.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -125,7 +126,7 @@ def _rapl_meter(zone: Zone) -> Meter | str:
     return Meter(
         name=zone.name,
         domain=zone.domain,
-        read=lambda: MeterReading(joules=_scaled(counter, 1e-6)),
+        read=_reader(counter, lambda joules: MeterReading(joules=joules)),
         package=zone.package,
         range_joules=largest * 1e-6 if largest else None,
     )
@@ -139,21 +140,28 @@ def _board_meters(root: Path) -> Iterator[Meter]:
         for path in sorted((*folder.glob("power*_input"), *folder.glob("power*_average"))):
             label = read_text(path.with_name(f"{path.name.partition('_')[0]}_label"))
             if label in (None, BOARD_LABEL) and _number(path) is not None:
-                yield Meter(f"board {path.parent.name}", "board", _power_reader(path))
+                reader = _reader(path, lambda watts: MeterReading(watts=watts))
+                yield Meter(f"board {path.parent.name}", "board", reader)
                 break
 
 
-def _power_reader(path: Path) -> Callable[[], MeterReading]:
-    return lambda: MeterReading(watts=_scaled(path, 1e-6))
+def _reader(path: Path, reading: Callable[[float | None], MeterReading]) -> Callable[[], MeterReading]:
+    """What reads millionths of a file of the kernel; as plainly as possible, since that is done very often."""
+    name = str(path)
 
+    def read() -> MeterReading:
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return reading(None)
+        try:
+            return reading(int(os.read(fd, 64)) * 1e-6)
+        except (OSError, ValueError):
+            return reading(None)
+        finally:
+            os.close(fd)
 
-def _scaled(path: Path, unit: float) -> float | None:
-    """A number of a kernel's file in another unit; read as plainly as possible, since it is read very often."""
-    try:
-        with path.open() as file:
-            return int(file.read()) * unit
-    except (OSError, ValueError):
-        return None
+    return read
 
 
 def _number(path: Path) -> int | None:
