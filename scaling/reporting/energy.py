@@ -10,6 +10,7 @@ from scaling.analysis.summary import Summary
 from scaling.errors import count
 from scaling.reporting.words import Table, caps_words, estimate_facts, figure, point_words, with_interval
 from scaling.study.planning import Point
+from scaling.study.spec import GPU
 
 # What energy is of, by the domains of meters.
 DOMAIN_WORDS = {"package": "processor", "dram": "DRAM", "gpu": "GPU", "board": "machine"}
@@ -88,7 +89,7 @@ def economy_sentence(economy: Economy) -> str:
 def size_words(point: Point) -> str:
     """What a workload is given: its cores, replicas and caps."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
-    words = [replicas + count(point.cores, "core"), *(["GPU"] if point.device == "gpu" else []), *caps_words(point)]
+    words = [replicas + count(point.cores, "core"), *(["GPU"] if point.device == GPU else []), *caps_words(point)]
     return ", ".join(words)
 
 

@@ -51,10 +51,8 @@ from scaling.study.planning import (
     workload_names,
 )
 from scaling.study.programs import THREAD_VARIABLES, Program, fill
-from scaling.study.spec import Study
+from scaling.study.spec import GPU, Study
 from scaling.study.workload import Named, OwnFile, workload
-
-GPU = "gpu"
 
 
 class LocalEngine:
