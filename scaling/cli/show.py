@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from scaling.analysis.backends import compare_backends
 from scaling.analysis.economy import cap_effects
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
@@ -15,7 +16,14 @@ from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import short_series_sentences
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
-from scaling.reporting.points import point_facts, point_remarks, points_table, quantiles_table, sparklines_table
+from scaling.reporting.points import (
+    backends_table,
+    point_facts,
+    point_remarks,
+    points_table,
+    quantiles_table,
+    sparklines_table,
+)
 from scaling.reporting.sections import sections_facts, sections_notes, sections_table
 
 Why = Annotated[bool, typer.Option("--why", help="What efficiency is lost to at every point, and its peak memory.")]
@@ -78,6 +86,10 @@ def _print_source(source: OneSource) -> None:
         print_table(sparklines_table(points))
         print_lines("")
     print_table(points_table(points))
+    backends = compare_backends(point.summary for point in points)
+    if backends:
+        print_lines("", "step time side by side, and how many times that of the fastest:")
+        print_table(backends_table(backends))
     short, complaints = source.short_fits(MOST_REMARKS)
     paragraphs = [short_series_sentences(short) if short else [], _few(loss_sentences(points))]
     paragraphs.append(_few(energy_sentences([point.summary for point in points])))

@@ -6,7 +6,7 @@ from math import copysign
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.points import carriers_that_vary, series_words, setting_cells, unusual_settings
+from scaling.reporting.points import series_words, setting_cells, unusual_settings, varied_backend
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import Table, count, interval_alone, memory, share
 
@@ -58,7 +58,7 @@ def _lost(part: float) -> str:
 def loss_sentences(points: Sequence[ScalingPoint]) -> list[str]:
     """For every series, what efficiency is lost to on the most cores for which it is known, and its peak memory."""
     sentences = []
-    named = carriers_that_vary(points)
+    named = varied_backend(points)
     for series, members in groupby(points, key=lambda point: point.summary.point.baseline):
         by_cores = list(members)
         most, fewest = _first_known(reversed(by_cores)), _first_known(by_cores)

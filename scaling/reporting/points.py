@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from scaling.analysis.backends import Backend, BackendComparison
 from scaling.analysis.comparison import Change, Comparison, Difference, Gate
 from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
@@ -66,7 +67,7 @@ USUAL = {
 }
 
 # What carries a network out.
-CARRIERS = ("framework", "device")
+BACKEND = ("framework", "device")
 
 # What points with several threads per core have besides; the others are against one core with as many threads.
 SMT_COLUMNS = ("SMT yield", ">speedup over 1 × 1", "95 %", ">efficiency over 1 × 1")
@@ -116,6 +117,26 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
         *([">energy/item", ">power"] if metered else []),
     ]
     return Table(("workload", *unusual, *figures, *further, ">launches", "verdict"), rows)
+
+
+def backends_table(found: Sequence[BackendComparison]) -> Table:
+    """The step time of every point by backend, and beside those that are slower how many times the fastest's it is."""
+    backends = list(dict.fromkeys(backend for one in found for backend in one.summaries))
+    several = [len({backend[part] for backend in backends}) > 1 for part in range(len(BACKEND))]
+    names = [" ".join(part for part, varies in zip(one, several, strict=True) if varies) for one in backends]
+    unusual = [name for name in unusual_settings([one.point for one in found]) if name not in BACKEND]
+    rows = [
+        (*setting_cells(one.point, unusual), *(_backend_cell(one, backend) for backend in backends)) for one in found
+    ]
+    return Table(("workload", *unusual, ">cores", *(f">{name}" for name in names)), rows)
+
+
+def _backend_cell(comparison: BackendComparison, backend: Backend) -> str:
+    summary, ratio = comparison.summaries.get(backend), comparison.ratios.get(backend)
+    if summary is None or summary.step is None:
+        return "-"
+    slower = f", × {with_interval(ratio, '{:.2f}'.format)}" if ratio is not None and ratio.value != 1.0 else ""
+    return f"{_step_cell(summary)}{slower}"
 
 
 def _share_cell(ratio: float | None) -> str:
@@ -555,7 +576,7 @@ MISSING, DOUBTFUL = " ", "·"
 def sparklines_table(points: Sequence[ScalingPoint]) -> Table:
     """A bar a core count for every series of two or more counts; a full bar is an efficiency of 100 % or more."""
     rows = []
-    named = carriers_that_vary(points)
+    named = varied_backend(points)
     for series, members in groupby(points, key=lambda point: _series(point.summary.point)):
         counted = list(members)
         if len(counted) < 2:
@@ -570,16 +591,16 @@ def _series(point: Point) -> Point:
     return replace(point, cores=1)
 
 
-def carriers_that_vary(points: Sequence[ScalingPoint]) -> frozenset[str]:
+def varied_backend(points: Sequence[ScalingPoint]) -> frozenset[str]:
     """Which of framework and device differ among points, so that the usual one is to be named too."""
-    carriers = {name: {getattr(point.summary.point, name) for point in points} for name in CARRIERS}
-    return frozenset(name for name, values in carriers.items() if len(values) > 1)
+    values = {name: {getattr(point.summary.point, name) for point in points} for name in BACKEND}
+    return frozenset(name for name, of_points in values.items() if len(of_points) > 1)
 
 
 def series_words(point: Point, named: Collection[str] = ()) -> str:
     """A series in words; the usual placement is left out where nothing follows it, and the usual framework and device
     unless they are to be named."""
-    carriers = [value for name in CARRIERS if (value := getattr(point, name)) != USUAL[name] or name in named]
+    backend = [value for name in BACKEND if (value := getattr(point, name)) != USUAL[name] or name in named]
     settings = ["weak"] if point.scale == "weak" else []
     settings += [f"smt {point.smt}"] if point.smt > 1 else []
     settings += [f"replicas {point.replicas}"] if point.replicas > 1 else []
@@ -593,7 +614,7 @@ def series_words(point: Point, named: Collection[str] = ()) -> str:
     settings += ["jit"] if point.jit else []
     settings += caps_words(point)
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
-    return " ".join(filter(None, [point.subject, *carriers, *placement, *settings]))
+    return " ".join(filter(None, [point.subject, *backend, *placement, *settings]))
 
 
 def _bar(point: ScalingPoint) -> str:

@@ -16,6 +16,7 @@ from itertools import chain, islice
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from scaling.analysis.backends import compare_backends
 from scaling.analysis.interference import packed_series, slowdowns
 from scaling.analysis.speedup import ScalingPoint
 from scaling.machine.doctor.findings import worst_first
@@ -31,7 +32,15 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import STEP_KEYS, evaluation_notes, host_sentence, host_table, point_facts, points_table
+from scaling.reporting.points import (
+    STEP_KEYS,
+    backends_table,
+    evaluation_notes,
+    host_sentence,
+    host_table,
+    point_facts,
+    points_table,
+)
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
@@ -68,6 +77,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     failed = provenance.failures(folder.rows)
     figures, undrawn = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
     table = points_table(result.points)
+    compared = compare_backends(point.summary for point in result.points)
     return render_page(
         "page.html",
         SCRIPTS,
@@ -82,6 +92,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         notes=evaluation_notes(result),
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
+        backends=backends_table(compared) if compared else None,
         packs=pack_sections(packed_series(point.summary for point in result.points)),
         beside=slowdown_section(slowdowns(point.summary for point in result.points)),
         columns=point_columns(table),

@@ -1,10 +1,11 @@
 from dataclasses import replace
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
+from scaling.analysis.backends import compare_backends
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.reporting.losses import loss_sentences
-from scaling.reporting.points import BARS, point_remarks, points_table, series_words, sparklines_table
+from scaling.reporting.points import BARS, backends_table, point_remarks, points_table, series_words, sparklines_table
 from scaling.reporting.words import point_words, text_lines
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
@@ -70,12 +71,16 @@ def test_what_steps_are_fed_with_has_columns_where_it_is_no_fixed_batch_and_a_pi
     assert series_words(points[1].summary.point) == "autoenc train compact data pipeline pipeline threads 1"
 
 
-def test_the_usual_framework_is_named_where_it_is_one_of_several():
+def test_several_frameworks_are_named_and_side_by_side():
     axes = 'workloads = ["fcn"]\nframework = {}\ncores = [1, 2]\nlaunches = 2'
     alone, side_by_side = (
         speedups(summarize(map(launch_of, AmdahlMachine().execute(plan(study(axes.format(names)), machine(2)).runs))))
         for names in ('["tensorflow"]', '["tensorflow", "torch"]')
     )
+    table = backends_table(compare_backends(point.summary for point in side_by_side))
+    assert table.headers == ("workload", ">cores", ">tensorflow", ">torch")
+    assert [row[:2] for row in table.rows] == [("fcn", "1"), ("fcn", "2")]
+    assert all(sorted("×" in cell for cell in row[2:]) == [False, True] for row in table.rows)
     assert [name for name, *_ in sparklines_table(alone).rows] == ["fcn train"]
     assert [name for name, *_ in sparklines_table(side_by_side).rows] == ["fcn train tensorflow", "fcn train torch"]
     assert [words.partition(":")[0] for words in loss_sentences(side_by_side)] == [
