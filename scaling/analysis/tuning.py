@@ -16,16 +16,20 @@ The default is beaten where the interval of the gain, that of `scaling compare` 
 other, excludes none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp
+from math import exp, log
 
 import numpy as np
 
+from scaling.analysis.comparison import log_ratio
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.permutation import paired_tests
+from scaling.analysis.summary import Launch
 from scaling.analysis.surrogate import Observations, Posterior, Space, posterior
+from scaling.study.planning import Cohort, Point
+from scaling.study.tuning import Objective
 
 # How many settings take turns in a cohort, the default among them.
 COHORT = 8
@@ -41,13 +45,25 @@ RESERVE_SHARE = 0.35
 # Settings at the start: so many per axis and in all, at most that part of the launches.
 START_PER_AXIS, START_LEAST, START_SHARE = 3, 6, 0.35
 # Cohorts of the confirmation: six pairs can show a difference where all agree; with two more one may disagree.
-CONFIRMATIONS = 8
+FEWEST_CONFIRMATIONS, CONFIRMATIONS = 6, 8
 # The confirmation ends where the gain is known to that, or to a part of what it is more or less than nothing.
 GAIN_PRECISION, GAIN_PART = 0.02, 0.1
 # Surfaces drawn for the next cohort, and to say how sure the best one is.
 DRAWS, DRAWS_SURE = 64, 400
 # A setting is dropped where it is slower than the best one by more than so many standard deviations.
 CLEARLY = 2.5
+
+
+# What the name of a cohort begins with, so that its rows say what they were made for.
+RACE, CONFIRMATION = "race-", "confirmation-"
+
+
+@dataclass(frozen=True, slots=True)
+class CohortLaunch:
+    """A launch, and the cohort it took turns in, if any."""
+
+    launch: Launch
+    cohort: Cohort | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,41 @@ class Outcome:
     competitors: tuple[Competitor, ...]
 
 
+def cohort_logs(
+    launches: Iterable[CohortLaunch], points: Sequence[Point], objective: Objective = Objective.LATENCY
+) -> list[CohortLogs]:
+    """The cohorts of a search that are complete, in their order; `points` are its settings by index."""
+    index = {point: number for number, point in enumerate(points)}
+    cohorts: dict[Cohort, list[Launch]] = {}
+    for one in launches:
+        if one.cohort is not None and one.launch.point in index:
+            cohorts.setdefault(one.cohort, []).append(one.launch)
+    return [
+        CohortLogs(_logs(members, index, objective), cohort.name.startswith(CONFIRMATION))
+        for cohort, members in cohorts.items()
+        if len(members) == cohort.members
+    ]
+
+
+def _logs(launches: Sequence[Launch], index: Mapping[Point, int], objective: Objective) -> dict[int, float | None]:
+    """What launches of a cohort took by the objective, against the first that went well, round by round."""
+    reference = next((launch for launch in launches if launch.seconds is not None), None)
+    return {
+        index[launch.point]: None
+        if reference is None or launch.seconds is None
+        else log_ratio(reference, launch) + _weight(launch, objective)
+        for launch in launches
+    }
+
+
+def _weight(launch: Launch, objective: Objective) -> float:
+    """What the objective adds to the logarithm of a step time."""
+    if objective is Objective.LATENCY:
+        return 0.0
+    per_core = log(launch.point.cores) if objective is Objective.THROUGHPUT_PER_CORE else 0.0
+    return per_core - log(launch.items or 1)
+
+
 def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) -> NextCohort | None:
     """The next cohort of a search that may make so many more launches; None where it has ended."""
     failed = _failed(made)
@@ -119,11 +170,10 @@ def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) ->
         return cohort
     spent = sum(len(one.logs) for one in made)
     total = spent + launches_left
-    reserve = _reserve(space, failed)
-    if not confirmed:
-        reserve = min(reserve, int(RESERVE_SHARE * total))
-    room = min(COHORT, max(2, launches_left - reserve))
-    if waiting := [] if confirmed else _missing_at_start(space, made, total):
+    reserve = _reserve(space, failed, None if confirmed else total)
+    room = min(COHORT, launches_left, max(2 if made else START_LEAST, launches_left - reserve))
+    waiting = [] if confirmed else _missing_at_start(space, made, total)
+    if waiting and (not made or launches_left - 2 >= reserve):
         return _cohort(space, waiting[: room - 1], failed)
     if launches_left - 2 < reserve or (not confirmed and spent + 2 > RACE_SHARE * total):
         return None if just_confirmed else _next_confirmation(space, made, launches_left)
@@ -175,7 +225,10 @@ def _next_confirmation(space: Space, made: Sequence[CohortLogs], launches_left: 
     number = len(_confirming(made, challenger))
     gain = _gains(made, challenger).get(space.default)
     precise = gain is not None and _is_precise(gain)
-    members = _cohort(space, [*(one for one in space.named if one != challenger), challenger], failed, confirms=True)
+    named = [one for one in space.named if one not in (challenger, *failed)]
+    if (FEWEST_CONFIRMATIONS - number) * (2 + len(named)) > launches_left:
+        named = []  # the default is what the gain is over
+    members = _cohort(space, [*named, challenger], failed, confirms=True)
     if len(members.settings) < 2 or len(members.settings) > launches_left or (number >= CONFIRMATIONS and precise):
         return None
     return members
@@ -191,9 +244,15 @@ def _cohort(space: Space, settings: Sequence[int], failed: set[int], confirms: b
     return NextCohort(tuple(one for one in members if one not in failed), confirms)
 
 
-def _reserve(space: Space, failed: set[int]) -> int:
-    """The launches that the confirmation takes."""
-    return CONFIRMATIONS * (2 + len({*space.named} - {space.default} - failed))
+def _reserve(space: Space, failed: set[int], total: int | None) -> int:
+    """The launches kept for a confirmation; for the first of a search with so many in all, as many as it can spare.
+
+    That is a part of them, and those of the fewest cohorts and of one more.
+    """
+    wanted = CONFIRMATIONS * (2 + len({*space.named} - {space.default} - failed))
+    if total is None:
+        return wanted
+    return min(wanted, max(int(RESERVE_SHARE * total), 2 * (FEWEST_CONFIRMATIONS + 1)))
 
 
 def _missing_at_start(space: Space, made: Sequence[CohortLogs], total: int) -> list[int]:

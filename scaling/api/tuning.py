@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.surrogate import space
 from scaling.analysis.tuning import Outcome
 from scaling.api.measuring import (
     DEFAULT_FOLDER,
@@ -31,9 +30,10 @@ from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.reporting.machine import spoiler_sentences
 from scaling.reporting.tuning import TunedSettings, outcome_rows, paste_python, settings_of
-from scaling.results.rows import Row, planned_launch
+from scaling.results.rows import Row
 from scaling.results.store import ROWS, read_rows
-from scaling.running.tuning_schedule import EarlierLaunch, Objective, TuningSchedule
+from scaling.results.tuning import Search, cohort_launch, write_search
+from scaling.running.tuning_schedule import TuningSchedule
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
 from scaling.study.planning import Point, block
@@ -42,6 +42,7 @@ from scaling.study.spec import Study, study_from_toml, study_to_toml
 from scaling.study.tuning import (
     MOST_INTER,
     Grid,
+    Objective,
     Parameters,
     cpus_of,
     doublings,
@@ -59,27 +60,30 @@ ROUNDS = 4
 
 PROGRAM_THREADS = {"threads", "intra"}
 
-NO_SETTINGS = Grid((), (), {})
+NO_SEARCH = Search(Grid((), (), {}), ())
 
 
 @dataclass(frozen=True, slots=True)
 class TuningJob(Job):
     """The settings of a workload to be raced on this machine, and by what the best of them is chosen."""
 
-    grid: Grid = NO_SETTINGS
-    objective: Objective = Objective.LATENCY
+    search: Search = NO_SEARCH
+
+    @property
+    def grid(self) -> Grid:
+        """The settings to be raced."""
+        return self.search.grid
 
     def schedule(self) -> TuningSchedule:  # type: ignore[override]
         """The cohorts to make, after those that the folder has."""
         stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
-        earlier = [EarlierLaunch(planned_launch(row), row.run.cohort) for row in stored]
         return TuningSchedule(
             self.study,
             self.grid.points,
-            space(self.grid.values, 0, self.grid.named),
+            self.search.space,
             lambda points, number: block(self.study, self.topology, points, number),
-            earlier,
-            self.objective,
+            map(cohort_launch, stored),
+            self.search.objective,
             self.budget_seconds,
         )
 
@@ -138,7 +142,7 @@ class Tuned:
     @property
     def cpus(self) -> tuple[int, ...]:
         """The CPUs of the winner."""
-        return () if self.winner is None else cpus_of(self.job.study, self.job.topology, self.winner)
+        return () if self.outcome.winner is None else self.job.search.cpus[self.outcome.winner]
 
     @cached_property
     def results(self) -> Results:
@@ -204,8 +208,9 @@ def prepare_tuning(
             f"there is only one setting of {study.name.removesuffix('-tune')} to choose from here; give more cores, or "
             "values with --param or --set"
         )
+    cpus = tuple(cpus_of(job.study, job.topology, point) for point in settings_grid.points)
     planned = {field.name: getattr(job, field.name) for field in fields(job)}
-    return TuningJob(**planned, grid=settings_grid, objective=Objective(objective))
+    return TuningJob(**planned, search=Search(settings_grid, cpus, Objective(objective)))
 
 
 def carry_out_tuning(job: TuningJob, retry_failed: bool, wait: bool, monitor: Monitor) -> Tuned:
@@ -215,6 +220,7 @@ def carry_out_tuning(job: TuningJob, retry_failed: bool, wait: bool, monitor: Mo
         hold_lock(f"tuning of {job.study.name}", wait, monitor) as lock_fd,
         open_store(job, retry_failed, monitor) as (store, findings),
     ):
+        write_search(job.folder, job.search)
         schedule = job.schedule()
         if schedule.next_cohort() is None:
             monitor.note(

@@ -95,9 +95,9 @@ def _subject(words: list[str]) -> str | list[str]:
 def _print(tuned: Tuned, as_json: bool) -> None:
     job, outcome = tuned.job, tuned.outcome
     if as_json:
-        print_json(tuning_facts(outcome, job.grid, job.objective, tuned.settings))
+        print_json(tuning_facts(outcome, job.grid, job.search.objective, tuned.settings))
         return
-    print_lines(*tuning_answer(outcome, job.grid, job.objective), "")
+    print_lines(*tuning_answer(outcome, job.grid, job.search.objective), "")
     print_table(tuning_table(outcome, job.grid))
     if tuned.settings is not None:
         print_lines("", "shell:", *(f"  {line}" for line in environment_lines(tuned.settings)))

@@ -23,7 +23,7 @@ from scaling.errors import StoreError
 STEMS = ("rows", "traces", "journal", "power")
 OWN_FILES = (
     *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
-    *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json"),
+    *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json", "tuning.json"),
 )
 
 # What stands for stdin where a file is read.

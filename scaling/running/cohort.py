@@ -225,7 +225,7 @@ class _CohortRun:
         """Why a pack cannot be started, from the memory of the largest process so far; None where it fits."""
         if not isinstance(spec, PackSpec):
             return None
-        needed, free = len(spec.replicas) * self.largest_bytes, _free_bytes()
+        needed, free = len(spec.replicas) * self.largest_bytes, free_bytes()
         if needed <= free:
             return None
         return (
@@ -237,11 +237,11 @@ class _CohortRun:
         """Whether one more process as large as the largest fits, or as many as a pack has."""
         spec = following.spec.child
         if isinstance(spec, PackSpec):
-            return MEMORY_MARGIN * len(spec.replicas) * self.largest_bytes <= _free_bytes()
+            return MEMORY_MARGIN * len(spec.replicas) * self.largest_bytes <= free_bytes()
         sizes = [
             _resident_bytes(pid) for member in members if member.alive and member.child for pid in member.child.pids
         ]
-        return MEMORY_MARGIN * max(sizes, default=0) <= _free_bytes()
+        return MEMORY_MARGIN * max(sizes, default=0) <= free_bytes()
 
     def _make_rounds(self, members: Sequence[_Member]) -> None:
         """The planned rounds, and further ones as long as a process has had no quiet turn in any."""
@@ -372,5 +372,6 @@ def _own_bytes(pid: int) -> int:
     return 0
 
 
-def _free_bytes() -> float:
+def free_bytes() -> float:
+    """How much memory the next processes may take."""
     return min(psutil.virtual_memory().available, memory_headroom(ROOT))

@@ -54,7 +54,6 @@ def environment(
     """The variables of a run's process; a forked one has those of its server, alike in all runs of a generation."""
     shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
     shell |= {} if run.python is None else _of_interpreter(run.python, shell)
-    intra, inter = run.point.threads(run.point.intra), run.point.threads(run.point.inter)
     seed = run.key if generation is None else generation
     length = random.Random(repr(seed) + str(run.seed)).randrange(LONGEST_PADDING)
     return {
@@ -64,8 +63,7 @@ def environment(
         **FRAMEWORK_VARIABLES[run.point.framework],
         **_device_variables(run.point, inherited),
         ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0"),
-        **({name: str(intra) for name in INTRA_VARIABLES} if intra else {}),
-        **({name: str(inter) for name in INTER_VARIABLES} if inter else {}),
+        **thread_variables(run.point),
         MARK: mark,
         SCRATCH: scratch,
         PADDING: "x" * length,
@@ -78,6 +76,24 @@ def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, s
         return {}
     first = inherited.get(VISIBLE_GPUS, "0").partition(",")[0]
     return {**GPU_VARIABLES[point.framework], "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
+
+
+def thread_variables(point: Point) -> dict[str, str]:
+    """The variables that say how many threads a run has, where it is told."""
+    intra, inter = point.threads(point.intra), point.threads(point.inter)
+    return {
+        **(dict.fromkeys(INTRA_VARIABLES, str(intra)) if intra else {}),
+        **(dict.fromkeys(INTER_VARIABLES, str(inter)) if inter else {}),
+    }
+
+
+def server_variables(variables: Mapping[str, str], point: Point) -> dict[str, str]:
+    """Those of a run's variables that its server needs before it imports; the run sets the others itself.
+
+    TensorFlow reads how many threads it has once its runtime starts, OpenMP, which torch has, as it is loaded.
+    """
+    later = thread_variables(point) if point.framework == "tensorflow" else {}
+    return {name: value for name, value in variables.items() if name not in later}
 
 
 # Variables of a terminal or a desktop, which no program is measured by.

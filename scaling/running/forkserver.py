@@ -160,6 +160,7 @@ def _run_child(request: RunRequest, fds: list[int], connection: socket.socket, p
     os.close(stdout)
     os.close(stderr)
     os.sched_setaffinity(0, parse_list(request.cpus))
+    os.environ.update(request.variables)
     _reseed()
     worker.run_and_exit(request, worker.Pipes(reply_fd, control_fd), started_ns)
 

@@ -11,7 +11,7 @@ module of ours that imports more.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from math import isfinite
 from types import NoneType, UnionType
@@ -53,7 +53,7 @@ class RunRequest:
 
     `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports. A child that
     takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed. `beside` are the CPUs
-    of the other replicas of its pack.
+    of the other replicas of its pack. A forked child sets `variables`, which its server may do without.
     """
 
     workload: WorkloadSpec
@@ -72,6 +72,7 @@ class RunRequest:
     takes_turns: bool
     group: str | None = None
     beside: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

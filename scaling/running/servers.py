@@ -13,12 +13,15 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from scaling.running.cohort import free_bytes
 from scaling.running.forkserver import LONGEST_MESSAGE
 from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError
 from scaling.running.memory import Policy
@@ -33,6 +36,13 @@ SERVER = "from scaling.running.forkserver import main; main()"
 # Imports take seconds and a fork milliseconds; a machine that is busy or swaps takes its time.
 READY_SECONDS = 300.0
 FORK_SECONDS = 60.0
+
+# Where imports take longer than this, servers of later generations are started with those of a second one, at most so
+# many at once, which hold at most that part of the free memory with so many bytes each.
+LONG_SECONDS = 1.0
+MOST_AT_ONCE = 8
+SPARE_MEMORY = 0.1
+SERVER_BYTES = 300e6
 
 KERAS = "keras"
 
@@ -53,48 +63,79 @@ class Servers:
     """The servers of one generation; a point that comes again begins the next."""
 
     def __init__(self) -> None:
-        self._generation = 1
+        self.generation = 1
         self._served: set[tuple[Point, str | None]] = set()
         self._servers: dict[Preparation, Server] = {}
+        self._spares: dict[Preparation, Server] = {}
+        self._slowest_seconds = 0.0
 
     def generation_for(self, point: Point, python: str | None = None) -> int:
         """The generation a run of this point is forked from; older servers are ended where that is a new one."""
         if (point, python) in self._served:
-            self.close()
+            _close_all(self._servers)
             self._served.clear()
-            self._generation += 1
+            self.generation += 1
         self._served.add((point, python))
-        return self._generation
+        return self.generation
 
-    def begin(self, preparations: Iterable[Preparation]) -> None:
-        """Have servers get ready at the same time; one that cannot be started says so once it is needed."""
-        for preparation in preparations:
+    def begin(self, preparations: Iterable[Preparation], following: Iterable[Preparation] = ()) -> None:
+        """Have servers get ready at the same time, of later generations too; one that cannot says so once it is needed.
+
+        `following` are those of later generations, in their order.
+        """
+        missing = [one for one in preparations if one not in self._servers and one not in self._spares]
+        room = self._room() if missing else 0
+        for preparation in missing:
             with suppress(StartError):
                 self._started(preparation)
+        for preparation in islice((one for one in following if one not in self._spares), max(0, room - len(missing))):
+            with suppress(StartError):
+                self._spares[preparation] = Server(preparation, len(self._servers) + len(self._spares))
 
     def ready(self, preparation: Preparation) -> "Server":
         """A server that can fork; a new one where there is none yet, or it has died."""
         server = self._started(preparation)
-        server.wait_until_ready()
+        self._slowest_seconds = max(self._slowest_seconds, server.wait_until_ready())
         return server
 
+    def wait_for_spares(self) -> None:
+        """Have none import any more; one that has failed is started anew when it is needed, which says why."""
+        for preparation, server in [*self._spares.items()]:
+            try:
+                server.wait_until_ready()
+            except StartError:
+                del self._spares[preparation]
+
     def _started(self, preparation: Preparation) -> "Server":
-        server = self._servers.get(preparation)
+        server = self._servers.get(preparation) or self._spares.pop(preparation, None)
         if server is None or server.close_if_exited():
-            server = self._servers[preparation] = Server(preparation, len(self._servers))
+            server = Server(preparation, len(self._servers))
+        self._servers[preparation] = server
         return server
+
+    def _room(self) -> int:
+        """How many servers are started at once; none of a later generation before there has been a second."""
+        if self.generation == 1 or self._slowest_seconds < LONG_SECONDS:
+            return 0
+        cpus = len(os.sched_getaffinity(0))
+        return min(cpus, MOST_AT_ONCE, int(SPARE_MEMORY * free_bytes() / SERVER_BYTES))
 
     def close(self) -> None:
         """End them all."""
-        while self._servers:
-            self._servers.popitem()[1].close()
+        _close_all(self._servers)
+        _close_all(self._spares)
+
+
+def _close_all(servers: "dict[Preparation, Server]") -> None:
+    while servers:
+        servers.popitem()[1].close()
 
 
 class Server:
     """One server process, which is to get ready to fork, and the socket to it."""
 
     def __init__(self, preparation: Preparation, number: int) -> None:
-        self._is_ready = False
+        self._started, self._seconds = time.monotonic(), 0.0
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = threading.Lock()  # the replicas of a pack are started at once
         try:
@@ -103,11 +144,12 @@ class Server:
             self._socket.close()
             raise StartError(f"its server cannot be started: {error.strerror}") from error
 
-    def wait_until_ready(self) -> None:
-        """Sleep until it has imported everything."""
-        if not self._is_ready:
+    def wait_until_ready(self) -> float:
+        """Sleep until it has imported everything; how long that took it."""
+        if not self._seconds:
             self._receive(ServerReady, READY_SECONDS)
-            self._is_ready = True
+            self._seconds = time.monotonic() - self._started
+        return self._seconds
 
     def fork(self, spec: ChildSpec, ends: Mapping[str, int]) -> int:
         """Have a child forked for a run; it belongs to us as if we had started it."""

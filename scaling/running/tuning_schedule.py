@@ -7,17 +7,26 @@ crash has cut short counts as not made; its rows stay, and their launch numbers 
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from math import ceil, log
+from dataclasses import replace
+from math import ceil, fsum
 from statistics import fmean
 
-from scaling.analysis.comparison import log_ratio
 from scaling.analysis.summary import Launch
 from scaling.analysis.surrogate import Space
-from scaling.analysis.tuning import CohortLogs, NextCohort, Outcome, next_cohort, outcome
+from scaling.analysis.tuning import (
+    CONFIRMATION,
+    RACE,
+    CohortLaunch,
+    CohortLogs,
+    NextCohort,
+    Outcome,
+    cohort_logs,
+    next_cohort,
+    outcome,
+)
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
+from scaling.study.tuning import Objective
 
 # A search without a budget makes at most this part of the launches of a sweep over its grid, each setting as often as a
 # study's default; with a budget it may make them all.
@@ -26,24 +35,6 @@ GRID_LAUNCHES = 5
 # However small the grid is, a search may make so many: two settings with the launches that show a difference, and four
 # times as many within a budget.
 LEAST_LAUNCHES, LEAST_WITHIN_BUDGET = 48, 192
-
-RACE, CONFIRMATION = "race-", "confirmation-"
-
-
-class Objective(StrEnum):
-    """What the best setting has least or most of."""
-
-    LATENCY = "latency"
-    THROUGHPUT = "throughput"
-    THROUGHPUT_PER_CORE = "throughput-per-core"
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierLaunch:
-    """A launch that a folder has, and the cohort it took turns in, if any."""
-
-    launch: Launch
-    cohort: Cohort | None
 
 
 def most_launches(settings: int, has_budget: bool) -> int:
@@ -62,7 +53,7 @@ class TuningSchedule:
         points: Sequence[Point],
         space: Space,
         block: Callable[[Sequence[Point], int], Sequence[Run]],
-        earlier: Iterable[EarlierLaunch] = (),
+        earlier: Iterable[CohortLaunch] = (),
         objective: Objective = Objective.LATENCY,
         budget_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
@@ -76,12 +67,11 @@ class TuningSchedule:
         self.completed = 0
         self.walls: dict[Point, float] = {}
         self.pending: list[Run] = []
+        self._overheads: list[float] = []
         self._numbers: dict[Point, int] = {}
-        self._cohorts: dict[str, list[Launch]] = {}
-        self._members: dict[str, int] = {}
-        self._index = {point: index for index, point in enumerate(self.points)}
+        self._launches: list[CohortLaunch] = []
         for one in earlier:
-            self._note(one.launch, one.cohort)
+            self._note(one)
 
     @property
     def total(self) -> int:
@@ -91,11 +81,7 @@ class TuningSchedule:
     @property
     def made(self) -> list[CohortLogs]:
         """The cohorts that are complete, in their order."""
-        return [
-            CohortLogs(self._logs(launches), name.startswith(CONFIRMATION))
-            for name, launches in self._cohorts.items()
-            if len(launches) == self._members[name]
-        ]
+        return cohort_logs(self._launches, self.points, self.objective)
 
     @property
     def launches_left(self) -> int:
@@ -112,59 +98,50 @@ class TuningSchedule:
     def next_cohort(self) -> NextCohort | None:
         """The settings to launch next; the first cohort is made however short the budget is."""
         left = self.launches_left
-        return next_cohort(self.space, self.made, left if self._cohorts else max(left, 2))
+        made = self.made
+        return next_cohort(self.space, made, left if made else max(left, 2))
 
     def __iter__(self) -> Iterator[Run]:
         """Every run, in order; a cohort depends on those recorded before it."""
         while proposal := self.next_cohort():
-            self.pending = self._runs(proposal)
-            yield from tuple(self.pending)
+            began, runs = self.now(), self._runs(proposal)
+            self.pending = [*runs]
+            yield from runs
+            made = [self.walls.get(run.point, 0.0) for run in runs]
+            self._overheads.append(max(0.0, self.now() - began - fsum(made)))
 
     def record(self, launch: Launch) -> None:
         """Take a finished launch into account, the first of those pending."""
         run = self.pending.pop(0)
         assert run.key == (launch.point, launch.number)
-        self._note(launch, run.cohort)
+        self._note(CohortLaunch(launch, run.cohort))
 
     def remaining_seconds(self) -> float:
         """How long it will take from now on, at most."""
         return max(len(self.pending), self.launches_left) * self._seconds_per_launch()
 
-    def _note(self, launch: Launch, cohort: Cohort | None) -> None:
+    def _note(self, one: CohortLaunch) -> None:
+        launch = one.launch
         self.completed += 1
         self._numbers[launch.point] = max(launch.number, self._numbers.get(launch.point, 0))
         if launch.wall_seconds is not None:
             self.walls[launch.point] = launch.wall_seconds
-        if cohort is not None and launch.point in self._index:
-            self._cohorts.setdefault(cohort.name, []).append(launch)
-            self._members[cohort.name] = cohort.members
+        self._launches.append(one)
 
     def _runs(self, proposal: NextCohort) -> list[Run]:
         points = [self.points[setting] for setting in proposal.settings]
-        runs = {run.point: run for run in self.block(points, len(self._cohorts) + 1)}
+        runs = {run.point: run for run in self.block(points, len({one.cohort for one in self._launches}) + 1)}
         purpose = CONFIRMATION if proposal.confirms else RACE
         cohort = Cohort(purpose + uuid.uuid4().hex[:12], len(points))
         return [replace(runs[point], launch=self._numbers.get(point, 0) + 1, cohort=cohort) for point in points]
 
-    def _seconds_per_launch(self) -> float:
+    def cohort_seconds(self, members: int) -> float:
+        """How long a cohort takes: its launches, and what it takes itself, such as the imports of a server."""
+        overhead = fmean(self._overheads) if self._overheads else 0.0
         if self.walls:
-            return fmean(self.walls.values())
-        runs = self.block(self.points[:1], 1)
-        return estimated_seconds(runs, self.study, {})
+            return members * fmean(self.walls.values()) + overhead
+        return members * estimated_seconds(self.block(self.points[:1], 1), self.study, {}) + overhead
 
-    def _logs(self, launches: Sequence[Launch]) -> dict[int, float | None]:
-        """What launches of a cohort took by the objective, against the first that went well, round by round."""
-        reference = next((launch for launch in launches if launch.seconds is not None), None)
-        return {
-            self._index[launch.point]: None
-            if reference is None or launch.seconds is None
-            else log_ratio(reference, launch) + self._weight(launch)
-            for launch in launches
-        }
-
-    def _weight(self, launch: Launch) -> float:
-        """What the objective adds to the logarithm of a step time."""
-        if self.objective is Objective.LATENCY:
-            return 0.0
-        per_core = log(launch.point.cores) if self.objective is Objective.THROUGHPUT_PER_CORE else 0.0
-        return per_core - log(launch.items or 1)
+    def _seconds_per_launch(self) -> float:
+        """What a launch takes in a cohort of two, the fewest."""
+        return self.cohort_seconds(2) / 2

@@ -7,6 +7,7 @@ is a thread per physical core within operations, and as many operations at once 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 from itertools import product
 
@@ -22,8 +23,17 @@ DEFAULT, RECIPE = "default", "vendor recipe"
 # More operations at once than this are no faster in any network.
 MOST_INTER = 16
 
+
+class Objective(StrEnum):
+    """What the best setting has least or most of."""
+
+    LATENCY = "latency"
+    THROUGHPUT = "throughput"
+    THROUGHPUT_PER_CORE = "throughput-per-core"
+
+
 Parameters = Mapping[str, Sequence[str]]
-Values = Mapping[str, float | str]
+Values = Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True, slots=True)

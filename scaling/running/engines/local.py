@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from platform import python_version
 from types import TracebackType
@@ -29,7 +29,7 @@ from scaling.results.traces import TracedRow, storable_trace
 from scaling.running import memory, processes
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, Surroundings, take_turns
-from scaling.running.environment import environment, row_variables
+from scaling.running.environment import environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
@@ -160,6 +160,7 @@ class LocalEngine:
             firsts = [sharing[0] for sharing in by_process]
             self._begin_servers(firsts, specs)
             starters = [self._starter_or_error(run, spec) for run, spec in zip(firsts, specs, strict=True)]
+            self.servers.wait_for_spares()
             self._open_meter(runs)
             members = [
                 MemberSpec(spec, start, tuple(run.point.caps for run in sharing), sharing[0].metered)
@@ -248,11 +249,19 @@ class LocalEngine:
             self.groups.remove()
 
     def _begin_servers(self, runs: Sequence[Run], specs: Sequence[ChildSpec | PackSpec]) -> None:
-        """Have the servers of all forked runs import at the same time, on whatever CPUs there are."""
+        """Have the servers of all forked runs, and of such runs later, import at once, on whatever CPUs there are."""
         self._leave(frozenset())
         forked = [pair for pair in zip(runs, specs, strict=True) if pair[0].start == "fork"]
         children = [child for run, spec in forked for child in _processes(run, spec)]
-        self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children))
+        following = (
+            preparation
+            for generation in count(self.servers.generation + 1)
+            for preparation in dict.fromkeys(
+                _preparation(run, replace(spec, environment=self._environment(run, generation)))
+                for run, spec in children
+            )
+        )
+        self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children), following)
 
     def _starter(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild:
         """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
@@ -272,13 +281,16 @@ class LocalEngine:
 
     def _spec(self, run: Run) -> ChildSpec | PackSpec:
         generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
-        variables = environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
+        variables = self._environment(run, generation)
         if run.point.replicas == 1:
             return self._child_spec(run, variables)
         cpus, replicas = frozenset(run.flat_cpus), run.replica_runs
         children = [self._child_spec(one, variables, cpus.difference(one.flat_cpus)) for one in replicas]
         shares = sharing(self.topology, [one.cpus for one in replicas])
         return PackSpec(tuple(children), shares, run.point.measured_replicas)
+
+    def _environment(self, run: Run, generation: int | None) -> dict[str, str]:
+        return environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
 
     def _child_spec(self, run: Run, variables: dict[str, str], beside: CpuSet | None = None) -> ChildSpec:
         """How a process is started, and which CPUs are those of the other replicas of its pack, if it is in one."""
@@ -329,6 +341,7 @@ class LocalEngine:
             takes_turns=run.cohort is not None or beside is not None,
             group=None if point.quota is None else self._make_group(point.quota),
             beside=format_list(beside or ()),
+            variables=thread_variables(point),
         )
 
     def _make_group(self, quota: float) -> str:
@@ -355,7 +368,8 @@ def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpe
 def _preparation(run: Run, spec: ChildSpec) -> Preparation:
     """What a process needs of the server that forks it."""
     modules = modules_for(run.point.workload, run.point.framework)
-    return Preparation(tuple(sorted(spec.environment.items())), spec.policy, modules, spec.python)
+    variables = server_variables(spec.environment, run.point)
+    return Preparation(tuple(sorted(variables.items())), spec.policy, modules, spec.python)
 
 
 class _Around(Surroundings):

@@ -62,8 +62,22 @@ def test_servers_of_a_cohort_import_at_the_same_time_on_cpus_of_their_own(tmp_pa
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(local, "modules_for", lambda text, framework: ("planted",))
     monkeypatch.setattr(servers, "READY_SECONDS", 30.0)
-    rows = rows_of(f"{FAULTY}:brief", start="fork", intra='"cores"', rounds=1)
+    rows = rows_of(f"{FAULTY}:brief", start="fork", intra='"cores"', framework='"torch"', rounds=1)
     assert [row.outcome.status for row in rows] == ["ok", "ok"], rows[0].outcome.reason
+
+
+def test_servers_of_later_launches_are_started_at_once_where_imports_take_long(monkeypatch, tmp_path):
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    monkeypatch.setattr(servers, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(servers, "MOST_AT_ONCE", 2)
+    started, start = [], servers._start
+    monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup[-1]) or start(*setup))
+    path = tmp_path / "notes"
+    rows = rows_of(f"{FAULTY}:notes path={path}", (1,), start="fork", launches=3, rounds=1)
+    assert {row.outcome.status for row in rows} == {"ok"}
+    hashes = [line.split()[1] for line in path.read_text().splitlines()]
+    assert len(set(hashes)) == len(rows) == 3
+    assert started == [0, 0, 1]
 
 
 def rounds(row: Row) -> list[int]:
@@ -144,7 +158,7 @@ def test_where_every_process_fails_to_start_every_one_has_a_row():
 
 
 def test_what_does_not_fit_into_memory_takes_turns_in_parts_and_one_core_is_in_each(monkeypatch):
-    monkeypatch.setattr(cohort, "_free_bytes", lambda: 0)
+    monkeypatch.setattr(cohort, "free_bytes", lambda: 0)
     topology = read_topology()
     need(len(topology.cores) > 1, "two cores")
     question = study(

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.shared.machines import first_run, machine, study
-from scaling.running.environment import environment, row_variables
+from scaling.running.environment import environment, row_variables, server_variables
 from scaling.study.planning import plan
 from tests.runs import row_of
 
@@ -65,6 +65,13 @@ def test_forked_runs_of_a_generation_have_one_environment_and_those_of_another_a
     first, *others = (environment(run, SHELL, "a", "x86_64", "/scratch", generation=1) for run in runs)
     assert all(other == first for other in others)
     assert environment(runs[0], SHELL, "a", "x86_64", "/scratch", generation=2) != first
+
+
+def test_a_server_needs_the_threads_of_a_run_only_where_its_framework_reads_them_as_it_is_loaded():
+    for framework, needed in (("tensorflow", set()), ("torch", {"OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS"})):
+        run = first_run(f'intra = 2\ninter = 3\nframework = "{framework}"')
+        variables = environment(run, SHELL, "mark", "x86_64", "/scratch", generation=1)
+        assert server_variables(variables, run.point).keys() & {"OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS"} == needed
 
 
 def test_a_row_keeps_the_padding_by_its_length_and_not_what_only_its_sweep_has():

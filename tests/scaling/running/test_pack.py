@@ -151,7 +151,7 @@ def test_where_a_pack_fails_the_lone_replica_goes_on(tmp_path):
 
 def test_a_pack_that_does_not_fit_into_memory_is_not_started(monkeypatch):
     monkeypatch.setattr(cohort, "_own_bytes", lambda pid: 600 * 2**20)
-    monkeypatch.setattr(cohort, "_free_bytes", lambda: 1000 * 2**20)
+    monkeypatch.setattr(cohort, "free_bytes", lambda: 1000 * 2**20)
     lone, row = rows_of(f"{FAULTY}:brief")
     assert lone.outcome.status == "ok"
     assert row.outcome.reason == (

@@ -99,6 +99,18 @@ def test_runs_of_a_launch_share_a_server_and_the_next_launch_has_another(tmp_pat
     ]
 
 
+def test_runs_with_other_threads_share_a_server_and_each_has_its_own_variables(tmp_path, plant):
+    plant("")
+    path = tmp_path / "notes"
+    note = f"print(hash('scaling'), os.environ.get('OMP_NUM_THREADS'), file=open({str(path)!r}, 'a'))"
+    (tmp_path / "mine.py").write_text(f"import os\ndef build(setting):\n    {note}\n")
+    rows = rows_of(f"{tmp_path}/mine.py:build", start="fork", intra='["auto", 1, 2]', launches=1)
+    hashes, threads = zip(*map(str.split, path.read_text().splitlines()), strict=True)
+    assert sorted(set(threads)) == ["1", "2", "None"]
+    stated = [dict(row.environment).get("OMP_NUM_THREADS", "None") for row in rows]
+    assert (len(set(hashes)), [*threads]) == (2, stated)  # one core is measured again after the block, by another
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [

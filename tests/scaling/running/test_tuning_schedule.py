@@ -5,10 +5,11 @@ import pytest
 
 from benchmarks.shared.machines import launch_chance, machine, row, study
 from scaling.analysis.surrogate import space
+from scaling.analysis.tuning import CONFIRMATION, CohortLaunch
 from scaling.results.rows import launch_of
-from scaling.running.tuning_schedule import CONFIRMATION, EarlierLaunch, Objective, TuningSchedule, most_launches
+from scaling.running.tuning_schedule import TuningSchedule, most_launches
 from scaling.study.planning import block
-from scaling.study.tuning import grid
+from scaling.study.tuning import Objective, grid
 
 HOST = machine(8)
 TOML = 'design = "turns"\nrounds = 1\nlaunches = 1\nintra = ["auto", 1, 2, 4, 8]\ninter = ["auto", 1, 2, 4, 8]\n'
@@ -45,8 +46,8 @@ def carry_out(search: TuningSchedule, most: int = 1000, fails=lambda point: Fals
     return rows
 
 
-def as_earlier(rows) -> list[EarlierLaunch]:
-    return [EarlierLaunch(launch_of(one), one.run.cohort) for one in rows]
+def as_earlier(rows) -> list[CohortLaunch]:
+    return [CohortLaunch(launch_of(one), one.run.cohort) for one in rows]
 
 
 def test_a_search_ends_with_the_best_setting_and_every_launch_has_a_number_of_its_own():
