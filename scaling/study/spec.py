@@ -78,7 +78,7 @@ Replicas = Annotated[Literal["fill"] | Counts, BeforeValidator(_counts)]
 Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
 CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
 
-# What networks use unless a study says otherwise; it alone has a pipeline, and operations that can be told apart.
+# What networks use unless a study says otherwise; it alone has operations that can be told apart.
 TENSORFLOW: Framework = "tensorflow"
 CPU: Device = "cpu"
 GPU: Device = "gpu"
@@ -223,17 +223,12 @@ def _check_data(study: Study) -> None:
 
 
 def _check_framework(study: Study) -> None:
-    """Refuse another framework where it has nothing to do, or not what it would need."""
+    """Refuse another framework or device where it has nothing to do."""
     others = [name for name in study.framework if name != TENSORFLOW]
     if others and study.programs:
         raise StudyError(
             f"program '{study.programs[0].name}' is no network, so framework is {list(study.framework)} only for "
             "workloads; leave framework out"
-        )
-    if others and "pipeline" in study.data:
-        raise StudyError(
-            f"data = 'pipeline' is a pipeline of TensorFlow, and framework is {list(study.framework)}; set data = "
-            "'fixed' or 'fresh', or framework = 'tensorflow'"
         )
     if GPU in study.device and study.programs:
         raise StudyError(

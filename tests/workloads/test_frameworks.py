@@ -103,3 +103,12 @@ def test_a_run_on_a_gpu_that_is_not_there_says_so(framework):
         f"device = 'gpu' needs a GPU, and {framework} finds none; install a build of {framework} for this machine's "
         "GPU, or set device = 'cpu'"
     )
+
+
+@pytest.mark.parametrize("framework", OTHERS)
+def test_the_pipeline_of_tensorflow_feeds_the_others_with_as_many_threads_as_were_asked_for(framework):
+    row = row_of("memnet", size="small", framework=framework, data="pipeline", pipeline_threads=1, in_company=True)
+    assert row.outcome.status == "ok", row.outcome.reason
+    assert row.outcome.cautions == ()
+    assert row.witness.pipeline_pool == 1
+    assert row.outcome.last_loss < row.outcome.first_loss

@@ -20,6 +20,11 @@ SEEDS = 2**32
 
 TASKS = Path("/proc/self/task")
 
+# The threads of a pipeline under names of our own, as TensorFlow gives them none: those of its pool, which prepare
+# items, and those that hand items out and join them to batches.
+PIPELINE = "tf_data_"
+PIPELINE_POOL, PIPELINE_RUNNER = f"{PIPELINE}pool", f"{PIPELINE}runner"
+
 
 class FeedingError(ValueError):
     """Data that cannot be fed in the way that was asked for, in a sentence."""
@@ -86,6 +91,26 @@ def thread_names() -> dict[int, str]:
         with suppress(FileNotFoundError, ProcessLookupError):
             names[int(thread.name)] = (thread / "comm").read_text().strip()
     return names
+
+
+def pipeline_threads() -> frozenset[int]:
+    """The threads of the pipeline of this process, if it has one."""
+    return frozenset(thread for thread, name in thread_names().items() if name.startswith(PIPELINE))
+
+
+def pipeline_pool() -> int:
+    """How many threads of the pipeline prepare items."""
+    return sum(name == PIPELINE_POOL for name in thread_names().values())
+
+
+def host_pipeline(pool: list[Any], photographs: bool, threads: int, convert: Callable[[Any], Any]) -> Feed:
+    """The pipeline of TensorFlow for another framework: its batches as arrays, converted within the step."""
+    # Only here: nothing else of another framework needs TensorFlow.
+    from scaling.running.frameworks.pipeline import keep_off_gpus, open_pipeline, to_arrays
+
+    keep_off_gpus()
+    feed = open_pipeline(pool, photographs, threads)
+    return Feed(feed.example, map(convert, map(to_arrays, feed.batches)))
 
 
 def _make_batches(network: Any, seed: int) -> list[Any]:

@@ -9,9 +9,16 @@ import jax.numpy as jnp
 import keras
 
 from scaling.analysis.ops.traces import TracedStep
-from scaling.running.frameworks.base import FrameworkError, NetworkStep
+from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
-from scaling.running.frameworks.feeding import ONE_BATCH, Feed, FeedingError, Source
+from scaling.running.frameworks.feeding import (
+    ONE_BATCH,
+    Feed,
+    Source,
+    host_pipeline,
+    pipeline_pool,
+    pipeline_threads,
+)
 
 Arrays = list[Any]
 
@@ -26,6 +33,7 @@ class Jax:
                 f"jax has one pool of threads and no setting for it: their number follows the CPUs, here {cpus}, so "
                 f"that intra = {intra} and inter = {inter} cannot be had; leave both out"
             )
+        self.threads: dict[str, int] = {}
         self.seed = seed
         self.gpu = _gpu_name() if device == GPU else None
         # Weights, dropout and sampling are the same in every process. This already starts the runtime.
@@ -35,23 +43,26 @@ class Jax:
         self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
     ) -> "JittedStep":
         """The step of a network, and what it is fed with; it is compiled by XLA in any case."""
-        return JittedStep(network, mode, Source(data, self.seed, pipeline_threads))
+        source = Source(data, self.seed, pipeline_threads)
+        if data == "pipeline":
+            self.threads["pipeline"] = source.threads
+        return JittedStep(network, mode, source)
 
     def trace_step(self, step: "JittedStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Refused: a step compiled by XLA has no operations to tell apart."""
         raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
 
     def pool_sizes(self) -> dict[str, int]:
-        """None: it has several pools, and a setting for none of them."""
-        return {}
+        """That of the pipeline: JAX has several pools of its own, and a setting for none of them."""
+        return {"pipeline_pool": pipeline_pool()} if "pipeline" in self.threads else {}
 
     def pipeline_threads(self) -> frozenset[int]:
-        """None: there is no pipeline."""
-        return frozenset()
+        """The threads of the pipeline, once the first step has been taken."""
+        return pipeline_threads()
 
     def cautions(self) -> list[str]:
-        """None: there are no settings to hold."""
-        return []
+        """Settings that did not hold."""
+        return threads_not_held(self.threads, self.pool_sizes())
 
     def versions(self) -> dict[str, str]:
         """The GPU, where it is used; a step is one compiled function on any device."""
@@ -77,8 +88,8 @@ class Tensors:
         return lambda inputs: jax.device_get(jitted([variable.value for variable in variables], inputs))
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
-        """Refused: the pipeline is that of `tf.data`."""
-        raise FeedingError('data = "pipeline" is a pipeline of TensorFlow; set framework = "tensorflow"')
+        """Batches of a pipeline of `tf.data`, each copied to the device in its step."""
+        return host_pipeline(pool, photographs, threads, self.convert)
 
 
 class JittedStep(NetworkStep):

@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from scaling.running.frameworks.feeding import BATCHES, TASKS, Feed, FeedingError, thread_names
+from scaling.running.frameworks.feeding import (
+    BATCHES,
+    PIPELINE_POOL,
+    PIPELINE_RUNNER,
+    TASKS,
+    Feed,
+    FeedingError,
+    thread_names,
+)
 
 # Batches that a pipeline makes ahead.
 AHEAD = 2
-
-# The threads of a pipeline under names of our own, as TensorFlow gives them none: those of its pool, which prepare
-# items, and those that hand items out and join them to batches.
-PIPELINE = "tf_data_"
-PIPELINE_POOL, PIPELINE_RUNNER = f"{PIPELINE}pool", f"{PIPELINE}runner"
 
 # A photograph is stored larger than the network takes it, by a seventh: 256 pixels for 224, as in AlexNet's paper.
 MARGIN = 7
@@ -28,9 +31,14 @@ MARGIN = 7
 Read = Callable[[Any, Any], Any]
 
 
-def pipeline_threads() -> frozenset[int]:
-    """The threads of the pipeline of this process, if it has one."""
-    return frozenset(thread for thread, name in thread_names().items() if name.startswith(PIPELINE))
+def keep_off_gpus() -> None:
+    """Leave the GPU to another framework: what TensorFlow does for it, it does on the host."""
+    tf.config.set_visible_devices([], "GPU")
+
+
+def to_arrays(batch: Any) -> Any:
+    """A batch of a pipeline as arrays, nested as it was made."""
+    return tf.nest.map_structure(lambda tensor: tensor.numpy(), batch)
 
 
 def open_pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
@@ -52,7 +60,7 @@ def open_pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
     numbers = tf.data.Dataset.counter()
     prepared = numbers.map(prepare, num_parallel_calls=threads, deterministic=True)
     dataset = prepared.batch(items, drop_remainder=True).prefetch(AHEAD).with_options(_options(threads))
-    return Feed(dataset.element_spec, map(tf.nest.flatten, _start(dataset)))
+    return Feed(dataset.element_spec, _start(dataset))
 
 
 def _options(threads: int) -> Any:

@@ -13,9 +13,16 @@ from tensorflow.python.eager import context
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import NetworkStep, threads_not_held
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
-from scaling.running.frameworks.feeding import ONE_BATCH, Feed, Source, thread_names
+from scaling.running.frameworks.feeding import (
+    ONE_BATCH,
+    PIPELINE_POOL,
+    Feed,
+    Source,
+    pipeline_threads,
+    thread_names,
+)
 from scaling.running.frameworks.fused import fused_update
-from scaling.running.frameworks.pipeline import PIPELINE_POOL, open_pipeline, pipeline_threads
+from scaling.running.frameworks.pipeline import open_pipeline
 
 # The name TensorFlow gives the threads of its inter-op pool.
 INTER_OP = "tf_Compute"
@@ -92,7 +99,8 @@ class Tensors:
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
         """Batches of a pipeline of `tf.data`."""
-        return open_pipeline(pool, photographs, threads)
+        feed = open_pipeline(pool, photographs, threads)
+        return Feed(feed.example, map(tf.nest.flatten, feed.batches))
 
 
 class CompiledStep(NetworkStep):

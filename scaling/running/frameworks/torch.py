@@ -13,7 +13,14 @@ import torch
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
-from scaling.running.frameworks.feeding import ONE_BATCH, Feed, FeedingError, Source
+from scaling.running.frameworks.feeding import (
+    ONE_BATCH,
+    Feed,
+    Source,
+    host_pipeline,
+    pipeline_pool,
+    pipeline_threads,
+)
 from scaling.running.frameworks.foreach import foreach_update
 from scaling.running.frameworks.graphs import GraphedFunction
 
@@ -46,7 +53,10 @@ class Torch:
         self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
     ) -> "TorchStep":
         """The step of a network, and what it is fed with."""
-        self.step = TorchStep(network, mode, jit, Source(data, self.seed, pipeline_threads), self.device)
+        source = Source(data, self.seed, pipeline_threads)
+        if data == "pipeline":
+            self.threads["pipeline"] = source.threads
+        self.step = TorchStep(network, mode, jit, source, self.device)
         return self.step
 
     def trace_step(self, step: "TorchStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
@@ -55,11 +65,12 @@ class Torch:
 
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, the main thread among those of OpenMP."""
-        return {"intra_pool": torch.get_num_threads(), "inter_pool": torch.get_num_interop_threads()}
+        sizes = {"intra_pool": torch.get_num_threads(), "inter_pool": torch.get_num_interop_threads()}
+        return sizes | ({"pipeline_pool": pipeline_pool()} if "pipeline" in self.threads else {})
 
     def pipeline_threads(self) -> frozenset[int]:
-        """None: there is no pipeline."""
-        return frozenset()
+        """The threads of the pipeline, once the first step has been taken."""
+        return pipeline_threads()
 
     def cautions(self) -> list[str]:
         """Settings that did not hold."""
@@ -104,8 +115,8 @@ class Tensors:
         return lambda inputs: infer(self.convert(inputs)).cpu().numpy()
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
-        """Refused: the pipeline is that of `tf.data`."""
-        raise FeedingError('data = "pipeline" is a pipeline of TensorFlow; set framework = "tensorflow"')
+        """Batches of a pipeline of `tf.data`, each copied to the device in its step."""
+        return host_pipeline(pool, photographs, threads, self.convert)
 
 
 class TorchStep(NetworkStep):

@@ -9,8 +9,15 @@ import pytest
 import tensorflow as tf
 
 from scaling.running.frameworks import feeding
-from scaling.running.frameworks.feeding import BATCHES, FeedingError, Source, open_feed, thread_names
-from scaling.running.frameworks.pipeline import PIPELINE_POOL, pipeline_threads
+from scaling.running.frameworks.feeding import (
+    BATCHES,
+    PIPELINE_POOL,
+    FeedingError,
+    Source,
+    open_feed,
+    pipeline_threads,
+    thread_names,
+)
 from scaling.running.frameworks.tensorflow import Tensors
 
 ITEMS = 3
