@@ -105,6 +105,7 @@ class Results(Sources):
         assurance: float = ASSURANCE,
         core_hour: float = 1.0,
         replica_hour: float = 0.0,
+        gpu_hour: float = 0.0,
         undisturbed: bool = False,
         quantile: float | None = None,
         work: float | None = None,
@@ -128,7 +129,7 @@ class Results(Sources):
             "response": response,
         }
         demand = Demand(quantile, work, epochs, arrivals)
-        price = Price(core_hour, replica_hour)
+        price = Price(core_hour, replica_hour, gpu_hour)
         question = sizing_question(targets, cheapest, assurance, price, undisturbed, demand=demand)
         if question is None:
             raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no question")

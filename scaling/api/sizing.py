@@ -219,8 +219,11 @@ def sizing_question(
         raise FitError(f"{' and '.join(map(spell, given))} are different questions; ask one at a time")
     if not 0.0 < assurance < 1.0:
         raise FitError(f"{spell('assurance')} is {assurance:g}, but certainty is between 0 and 1 and neither; try 0.95")
-    if not (price.core_hour > 0.0 and price.replica_hour >= 0.0):
-        raise FitError("a core-hour must cost more than nothing and a replica-hour not less; give prices of 0 or above")
+    if not (price.core_hour > 0.0 and price.replica_hour >= 0.0 and price.gpu_hour >= 0.0):
+        raise FitError(
+            "a core-hour must cost more than nothing, and a replica-hour or a GPU-hour not less; give prices of 0 or "
+            "above"
+        )
     for name, value in given.items():
         _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
         items = None if demand.work is None else demand.work * (demand.epochs or 1.0)
@@ -275,10 +278,10 @@ def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
 
 
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
-    """The question answered for every series; on a node type at the price of its cores."""
+    """The question answered for every series, at the price of its node type's cores and of its GPU."""
     fits, notes = _sized_fits(sources)
     find = {Goal.WORK: answer_job, Goal.DEADLINE: answer_job, Goal.RESPONSE: answer_service}.get(question.goal, answer)
-    answers = [(source, find(fit, _with_price(question, source), source.sizes)) for source, fit in fits]
+    answers = [(source, find(fit, _with_price(question, source, fit), source.sizes)) for source, fit in fits]
     node_types = [NodeTypeAnswer(source.node_type, one) for source, one in answers if source.node_type is not None]
     return Answers(tuple(one for _, one in answers), tuple(node_types), tuple(notes))
 
@@ -305,11 +308,11 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
     return [(source, fit) for source, fitted in fits for fit in fitted], [*notes, *map(str, complaints)]
 
 
-def _with_price(question: Question, source: Source) -> Question:
-    """A question at the price of a node type's cores, where the cluster file has one."""
-    if source.core_hour is None:
-        return question
-    return replace(question, price=Price(source.core_hour, question.price.replica_hour))
+def _with_price(question: Question, source: Source, fit: SeriesFit) -> Question:
+    """A question at the price of what a series uses: a node type's cores, where the cluster file has one, and a GPU."""
+    settings = fit.series.key.settings
+    price = question.price if settings is None else question.price.on_device(settings.device)
+    return replace(question, price=price if source.core_hour is None else replace(price, core_hour=source.core_hour))
 
 
 def _columns(name: str, estimate: Estimate | None) -> dict[str, float | None]:

@@ -17,6 +17,7 @@ from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,
+    device_sentences,
     level_sentences,
     limits_facts,
     limits_sentence,
@@ -76,6 +77,9 @@ def capacity(
     replica_hour: Annotated[
         float, typer.Option("--replica-hour", metavar="PRICE", help="Price of a replica for an hour, cores aside.")
     ] = 0.0,
+    gpu_hour: Annotated[
+        float, typer.Option("--gpu-hour", metavar="PRICE", help="Price of a GPU for an hour, cores aside.")
+    ] = 0.0,
     assurance: Annotated[
         float, typer.Option("--assurance", metavar="P", help="How sure to be that a launch keeps the promise, 0-1.")
     ] = 0.95,
@@ -115,7 +119,7 @@ def capacity(
         _check_objective(objective, cheapest or any(target is not None for target in targets.values()))
         _print_energy(load(source), as_json)
         return
-    price = Price(1.0 if core_hour is None else core_hour, replica_hour)
+    price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
     demand = Demand(quantile, work, epochs, arrivals)
     question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option, demand)
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
@@ -183,6 +187,8 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
     else:
         print_lines(*map(answer_sentence, answers))
         if sentences := level_sentences(answers):
+            print_lines("", *sentences)
+        if sentences := device_sentences(answers):
             print_lines("", *sentences)
         for table in (answers_table(answers), jobs_table(answers), queues_table(answers)):
             if table.rows:

@@ -1,7 +1,7 @@
 """Answers to sizing questions as sentences, tables and JSON facts."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import floor, isfinite, isinf
 
 from scaling.analysis.estimates import Estimate
@@ -59,6 +59,8 @@ from scaling.reporting.words import (
     short_size,
     with_interval,
 )
+from scaling.study.planning import Point
+from scaling.study.spec import GPU
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
 NO_LIMIT = "no limit"
@@ -80,6 +82,69 @@ def _replicas_words(answer: Answer) -> str:
     size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     return f"; {least}: {size} ({sure}), {crowding_words(replicas)}"
+
+
+def device_sentences(answers: Iterable[Answer]) -> list[str]:
+    """For every workload that was asked for on several devices, which of them reaches the target at the lowest cost."""
+    by_workload: dict[Point, list[Answer]] = {}
+    for answer in answers:
+        settings = answer.fit.series.key.settings
+        if settings is not None:
+            by_workload.setdefault(replace(settings, device="", framework=""), []).append(answer)
+    return [
+        _devices_sentence(alike)
+        for alike in by_workload.values()
+        if len({_device(answer) for answer in alike}) > 1 and alike[0].question.is_promise
+    ]
+
+
+def _devices_sentence(answers: Sequence[Answer]) -> str:
+    """The cheapest way of each device, the cheapest of all first."""
+    question, unit = answers[0].question, answers[0].fit.series.unit
+    costs = {answer.fit.series.key: cost for answer in answers if (cost := _least_cost(answer)) is not None}
+    priced = sorted((one for one in answers if one.fit.series.key in costs), key=lambda one: costs[one.fit.series.key])
+    first = {_device(answer): answer for answer in reversed(priced)}
+    ways = [
+        f"{_way_words(answer)} for {figure(costs[answer.fit.series.key])} an hour"
+        for answer in sorted(first.values(), key=priced.index)
+    ]
+    ways += [
+        f"no {device} that was measured is known to reach it"
+        for device in sorted({_device(answer).upper() for answer in answers if _device(answer) not in first})
+    ]
+    settings = answers[0].fit.series.key.settings
+    assert settings is not None
+    cheapest = "cheapest with " if priced else ""
+    return f"{settings.subject}, {_target_words(question, unit)}: {cheapest}{'; '.join(ways)}"
+
+
+def _device(answer: Answer) -> str:
+    settings = answer.fit.series.key.settings
+    return "" if settings is None else settings.device
+
+
+def _least_cost(answer: Answer) -> float | None:
+    """What the cheapest way to the target costs an hour, by one replica or several; None where there is none."""
+    one = [] if answer.allocation is None else [float(answer.question.price.hourly(answer.allocation.cores))]
+    several = [] if answer.replicas is None else [answer.replicas.hourly_cost]
+    return min([*one, *several], default=None)
+
+
+def _way_words(answer: Answer) -> str:
+    """'2 GPUs with 4 cores each under jax' or '12 cores under torch'."""
+    settings, replicas = answer.fit.series.key.settings, answer.replicas
+    assert settings is not None
+    number, cores, threads = 1, 0, 1
+    if answer.allocation is not None:
+        cores, threads = answer.allocation.cores, answer.allocation.threads
+    if replicas is not None and replicas.hourly_cost == _least_cost(answer):
+        number, cores, threads = replicas.replicas, replicas.cores, replicas.threads
+    size, each = cores_words(cores, threads), " each" if number > 1 else ""
+    if settings.device == GPU:
+        size = f"{count(number, 'GPU')} with {size}{each}"
+    elif number > 1:
+        size = f"{number} replicas of {size}"
+    return f"{size} under {settings.framework}"
 
 
 def _one_size(answer: Answer) -> str:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 Format = Literal["csv", "parquet", "json", "pyperf", "extrap", "markdown"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
-NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step", "pack")
+NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step", "pack", "device_profile")
 
 # Columns that hold several values, in a CSV as JSON, beside `step_seconds`.
 LISTS = ("cautions", "turns")
@@ -332,6 +332,7 @@ def _flat(row: AnyRow) -> dict[str, Any]:
         **_outcome_columns(outcome),
         "turns": tuple(map(_turn_columns, outcome.turns)),
         **({"pack": json.dumps(asdict(outcome.pack))} if outcome.pack else {}),
+        **({"device_profile": json.dumps(asdict(outcome.device_profile))} if outcome.device_profile else {}),
         **_sections_columns(outcome.sections),
         **(_truth_columns(outcome.truth) if outcome.truth else _NO_TRUTH),
         **_witness_columns(row.witness),
@@ -422,6 +423,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             "items_per_step": flat["items"],
             "sections": {"import" if name == "imports" else name: seconds for name, seconds in sections.items()},
             "pack": json.loads(flat.get("pack") or "null"),
+            "device_profile": json.loads(flat.get("device_profile") or "null"),
             "truth": truth if any(truth.values()) else None,
             "stdout_tail": None,
             "stderr_tail": None,

@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 
 from scaling.analysis import rules
 from scaling.analysis.energy import LaunchEnergy, MeterEnergy, launch_energy
+from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.step_times import step_times
@@ -125,6 +126,7 @@ class Outcome:
     stdout_tail: str | None = None
     stderr_tail: str | None = None
     pack: Pack | None = None
+    device_profile: DeviceProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +393,7 @@ class _OutcomePart(_Part, kw_only=True):
     stdout_tail: str | None
     stderr_tail: str | None
     pack: Pack | None = None
+    device_profile: DeviceProfile | None = None
 
 
 class _RequestedPart(_Part):
@@ -612,6 +615,7 @@ def _outcome_of_part(part: _OutcomePart) -> Outcome:
         part.stdout_tail,
         part.stderr_tail,
         part.pack,
+        part.device_profile,
     )
 
 

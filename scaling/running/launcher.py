@@ -401,6 +401,7 @@ def _success(request: RunRequest, state: _ProcessState, result: RunResult, paren
         last_loss=result.last_loss,
         cautions=result.cautions,
         truth=result.truth,
+        device_profile=result.device_profile,
         sections=Sections(
             spawn=result.started_ns / 1e9 - state.started,
             imports=sections.imports,

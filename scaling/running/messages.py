@@ -17,6 +17,7 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
+from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, TurnSpan
@@ -142,6 +143,7 @@ class RunResult:
     sections: RunSections
     witness: Witness
     versions: Mapping[str, str]
+    device_profile: DeviceProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)

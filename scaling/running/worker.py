@@ -147,6 +147,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), cpu_sets)
     if is_program:
         workload.close()
+    profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
     return RunResult(
         started_ns=started_ns,
@@ -175,6 +176,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
             **{**witness.memory_bytes(), **(framework.pool_sizes() if framework else {}), **measured.counters},
         ),
         versions={**_versions(), **(framework.versions() if framework else {})},
+        device_profile=profiled,
     )
 
 

@@ -6,8 +6,10 @@ so per million units of work.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from scaling.study.spec import GPU
 
 SECONDS_PER_HOUR = 3600.0
 MILLION = 1e6
@@ -71,10 +73,18 @@ def _groups(physical: list[int], groups: list[set[int]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """An hour of a core, and an hour of a replica whatever its cores (memory, licence, the rest of the machine)."""
+    """An hour of a core, and an hour of a replica whatever its cores (memory, licence, the rest of the machine).
+
+    A replica that uses a GPU has one to itself, whose hour comes on top.
+    """
 
     core_hour: float = 1.0
     replica_hour: float = 0.0
+    gpu_hour: float = 0.0
+
+    def on_device(self, device: str) -> "Price":
+        """The same with the GPU of every replica, where it uses one."""
+        return replace(self, replica_hour=self.replica_hour + self.gpu_hour) if device == GPU else self
 
     def hourly(self, cores: Any) -> Any:
         """What a replica of so many cores costs an hour."""

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.feeding import ONE_BATCH, Source, Tensors, open_feed
 
@@ -69,6 +70,9 @@ class Framework(Protocol):
 
     def trace_step(self, step: Any, steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Seconds of the first call of a step that was never called before, and its traced steps."""
+
+    def profile_device(self, step: Any) -> DeviceProfile | None:
+        """What some further steps have the GPU do; None where they are not profiled."""
 
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, once the first step has been taken."""

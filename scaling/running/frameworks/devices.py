@@ -1,11 +1,22 @@
 """The GPU of a run: what it is, by its framework and its driver (NVML), and how its absence is worded."""
 
+import gzip
+import json
 import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from scaling.analysis.ops.device_profile import DeviceProfile, device_profile
 from scaling.running.frameworks.base import FrameworkError
 
 GPU = "gpu"
+
+# Steps that are profiled after those that are measured.
+PROFILED_STEPS = 5
 
 
 def no_gpu(framework: str) -> FrameworkError:
@@ -42,3 +53,30 @@ def _handle(nvml: Any) -> Any:
 def _text(nvml: Any) -> str:
     driver = nvml.nvmlSystemGetDriverVersion()
     return driver.decode() if isinstance(driver, bytes) else str(driver)
+
+
+def profile_steps(
+    step: Callable[[], object], profiler: Callable[[str], AbstractContextManager[Any]]
+) -> DeviceProfile | None:
+    """The profile of some steps, by what leaves a Chrome trace in the folder it is given; None where it fails.
+
+    Without the right to use the counters of the device, or without CUPTI, there is no profile.
+    """
+    try:
+        with TemporaryDirectory() as folder:
+            with profiler(folder):
+                start = time.perf_counter()
+                for _ in range(PROFILED_STEPS):
+                    step()
+                seconds = time.perf_counter() - start
+            events = [event for path in Path(folder).rglob("*trace.json*") for event in _events(path)]
+        return device_profile(events, PROFILED_STEPS, seconds)
+    except Exception as error:  # what was measured stands by itself
+        print(f"the steps on the GPU could not be profiled: {error!r}")
+        return None
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    """The events of a Chrome trace, which may be compressed."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as trace:
+        return list(json.load(trace)["traceEvents"])

@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 import keras
 
+from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
-from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
+from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
 from scaling.running.frameworks.feeding import (
     ONE_BATCH,
     Feed,
@@ -51,6 +52,10 @@ class Jax:
     def trace_step(self, step: "JittedStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Refused: a step compiled by XLA has no operations to tell apart."""
         raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
+
+    def profile_device(self, step: Any) -> DeviceProfile | None:
+        """What some further steps have the GPU do, by JAX's profiler."""
+        return profile_steps(step.step, jax.profiler.trace)
 
     def pool_sizes(self) -> dict[str, int]:
         """That of the pipeline: JAX has several pools of its own, and a setting for none of them."""

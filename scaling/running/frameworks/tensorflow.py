@@ -65,6 +65,9 @@ class TensorFlow:
         first, traced = trace(step.step, step.name, steps)
         return first, tuple(traced)
 
+    def profile_device(self, step: Any) -> None:
+        """None: its steps on a GPU are not profiled."""
+
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, once the first step has been taken."""
         names = _count_threads()

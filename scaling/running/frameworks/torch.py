@@ -4,15 +4,17 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 
+from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.ops.traces import TracedStep
 from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
-from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
+from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
 from scaling.running.frameworks.feeding import (
     ONE_BATCH,
     Feed,
@@ -63,6 +65,10 @@ class Torch:
         """Refused: operations are those of TensorFlow's tracer."""
         raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
 
+    def profile_device(self, step: Any) -> DeviceProfile | None:
+        """What some further steps have the GPU do, by torch's profiler."""
+        return profile_steps(step.step, _profiler)
+
     def pool_sizes(self) -> dict[str, int]:
         """How many threads each pool has, the main thread among those of OpenMP."""
         sizes = {"intra_pool": torch.get_num_threads(), "inter_pool": torch.get_num_interop_threads()}
@@ -82,6 +88,14 @@ class Torch:
             return {}
         facts = gpu_facts(torch.cuda.get_device_name(self.device)) | {"cuda": str(torch.version.cuda)}
         return facts | ({"step": self.step.how} if self.step else {})
+
+
+@contextmanager
+def _profiler(folder: str) -> Iterator[None]:
+    """torch's profiler of what a GPU does, which leaves its trace in a folder."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
+        yield
+    profiled.export_chrome_trace(f"{folder}/torch.trace.json")
 
 
 def _first_gpu() -> torch.device:

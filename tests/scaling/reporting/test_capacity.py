@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from math import inf
 from typing import get_args
 
@@ -6,9 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, series
+from benchmarks.shared.machines import first_run
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.fits.verdict import TooFewCores, Verdict
 from scaling.analysis.fitting import fit
+from scaling.analysis.series import series_key
 from scaling.analysis.sizing.question import (
     Basis,
     BeyondExtrapolation,
@@ -41,6 +44,7 @@ from scaling.reporting.capacity import (
     answer_sentence,
     answers_table,
     basis_words,
+    device_sentences,
     limits_facts,
     limits_sentence,
     limits_table,
@@ -217,3 +221,37 @@ def test_no_reason_or_status_is_without_words():
     assert [status.value for status in Status] == ["ok", "not-reachable", "refused"]
     goals = ["throughput", "latency", "efficiency", "hourly-budget", "cheapest", "work", "deadline", "response"]
     assert [goal.value for goal in Goal] == goals
+
+
+def on(device, framework, faster=1.0):
+    """The fit as one of a device, on which all steps are so many times faster."""
+    point = replace(first_run('workloads = ["alexnet"]').point, device=device, framework=framework)
+    truth = Truth(0.05, noise=0.005, grid=TO_16)
+    made = series(truth, np.random.default_rng(1))
+    observations = tuple(
+        replace(one, launch_seconds=tuple(seconds / faster for seconds in one.launch_seconds))
+        for one in made.observations
+    )
+    return fit(replace(made, key=series_key(point), observations=observations), resamples=0)
+
+
+def ask(target, price, *fits):
+    return [
+        answer(one, Question(Goal.THROUGHPUT, target, price=price.on_device(one.series.key.settings.device)))
+        for one in fits
+    ]
+
+
+def test_the_cheapest_of_cores_and_gpus_follows_from_their_prices():
+    fits = on("cpu", "torch"), on("cpu", "jax", 1.1), on("gpu", "jax", 50.0)
+    (dear,) = device_sentences(ask(6.0, Price(1.0, gpu_hour=40.0), *fits))
+    assert dear == (
+        "alexnet train, 6 items/s: cheapest with 3 replicas of 2 cores under jax for 6 an hour; 1 GPU with 1 core "
+        "under jax for 41 an hour"
+    )
+    (cheap,) = device_sentences(ask(100.0, Price(1.0, gpu_hour=40.0), *fits))
+    assert cheap.startswith("alexnet train, 100 items/s: cheapest with 1 GPU with 3 cores under jax for 43 an hour")
+
+
+def test_a_workload_on_one_device_has_nothing_to_be_compared_with():
+    assert device_sentences(ask(6.0, Price(), on("cpu", "torch"), on("cpu", "jax"))) == []

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import first_run, row
+from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
@@ -135,6 +136,17 @@ def test_a_row_from_before_there_was_a_choice_had_one_batch():
         del facts["witness"][key]
     assert row_from_json(json.dumps(facts)) == row()
     assert launch_of(row()).pipeline_share is None
+
+
+def test_a_row_keeps_what_a_step_had_its_gpu_do():
+    call = DriverCall("cudaGraphLaunch", 1.0, 2e-5)
+    profile = DeviceProfile(5, 8e-3, 7e-3, 1e-4, 8e-3, 7e-3, 300.0, 2.0, (call,))
+    profiled = replace(row(), outcome=replace(row().outcome, device_profile=profile))
+    assert row_from_json(row_to_json(profiled)) == profiled
+    assert whole_row(decode_row(row_to_json(profiled))) == profiled
+    facts = json.loads(row_to_json(row()))
+    del facts["outcome"]["device_profile"]
+    assert row_from_json(json.dumps(facts)) == row()
 
 
 def test_a_key_from_a_later_version_is_left_alone():
