@@ -103,16 +103,6 @@ def pipeline_pool() -> int:
     return sum(name == PIPELINE_POOL for name in thread_names().values())
 
 
-def host_pipeline(pool: list[Any], photographs: bool, threads: int, convert: Callable[[Any], Any]) -> Feed:
-    """The pipeline of TensorFlow for another framework: its batches as arrays, converted within the step."""
-    # Only here: nothing else of another framework needs TensorFlow.
-    from scaling.running.frameworks.pipeline import keep_off_gpus, open_pipeline, to_arrays
-
-    keep_off_gpus()
-    feed = open_pipeline(pool, photographs, threads)
-    return Feed(feed.example, map(convert, map(to_arrays, feed.batches)))
-
-
 def _make_batches(network: Any, seed: int) -> list[Any]:
     try:
         signature(network.data).bind(seed)

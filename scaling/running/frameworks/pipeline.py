@@ -31,13 +31,15 @@ MARGIN = 7
 Read = Callable[[Any, Any], Any]
 
 
-def keep_off_gpus() -> None:
-    """Leave the GPU to another framework: what TensorFlow does for it, it does on the host."""
+def host_pipeline(pool: list[Any], photographs: bool, threads: int, convert: Callable[[Any], Any]) -> Feed:
+    """A pipeline for another framework: its batches as arrays, converted within the step. The GPU is left to that."""
     tf.config.set_visible_devices([], "GPU")
+    feed = open_pipeline(pool, photographs, threads)
+    return Feed(feed.example, map(convert, map(_arrays, feed.batches)))
 
 
-def to_arrays(batch: Any) -> Any:
-    """A batch of a pipeline as arrays, nested as it was made."""
+def _arrays(batch: Any) -> Any:
+    """A batch as arrays, nested as it was made."""
     return tf.nest.map_structure(lambda tensor: tensor.numpy(), batch)
 
 

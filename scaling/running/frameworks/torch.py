@@ -19,7 +19,6 @@ from scaling.running.frameworks.feeding import (
     ONE_BATCH,
     Feed,
     Source,
-    host_pipeline,
     pipeline_pool,
     pipeline_threads,
 )
@@ -130,6 +129,9 @@ class Tensors:
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
         """Batches of a pipeline of `tf.data`, each copied to the device in its step."""
+        # Only here: nothing else needs TensorFlow.
+        from scaling.running.frameworks.pipeline import host_pipeline
+
         return host_pipeline(pool, photographs, threads, self.convert)
 
 

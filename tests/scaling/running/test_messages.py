@@ -88,7 +88,7 @@ def changed(**facts: object) -> str:
         ('{"message": "RunRes', "it is not JSON"),
         ("[1, 2]", "it is no RunResult"),
         (encode(messages.RunFailure("no")), "it is no RunResult"),
-        ('{"message": "RunResult"}', "RunResult lacks cautions, ended_by, "),
+        ('{"message": "RunResult"}', "RunResult lacks cautions, device_profile, ended_by, "),
         (changed(surprise=1), "RunResult has unknown surprise"),
         (changed(sections={"init": 1.0}), "RunResult.sections lacks first_step, imports, main, run, setup"),
         (changed(witness=None), "RunResult.witness is not an object"),

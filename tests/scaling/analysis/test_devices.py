@@ -1,0 +1,47 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from benchmarks.shared.machines import first_run
+from scaling.analysis.devices import device_pairs, rank_correlation
+from scaling.analysis.summary import Launch, summarize
+
+POINT = replace(first_run('workloads = ["alexnet"]').point, framework="jax")
+
+
+def launches(device, cores, *seconds, **settings):
+    point = replace(POINT, device=device, cores=cores, **settings)
+    return [Launch(point, number, one, items=32, steps=50) for number, one in enumerate(seconds, 1)]
+
+
+def test_a_step_on_the_gpu_is_held_against_the_cpu_with_most_cores():
+    measured = [
+        *launches("cpu", 1, 8.0, 8.1, 8.2),
+        *launches("cpu", 16, 1.0, 1.02, 0.98),
+        *launches("gpu", 2, 0.02, 0.0201, 0.0199),
+        *launches("gpu", 16, 0.01, 0.0101, 0.0099),
+        *launches("cpu", 16, 5.0, 5.1, 5.2, mode="infer"),  # on one device only
+    ]
+    (pair,) = device_pairs(summarize(measured))
+    assert (pair.cpu.point.cores, pair.gpu.point.cores) == (16, 16)
+    assert pair.relative.value == pytest.approx(0.01, rel=1e-3)
+    assert pair.relative.low < 0.01 < pair.relative.high
+    assert pair.gain.value == pytest.approx(100, rel=1e-3)
+    assert pair.gain.low < 100 < pair.gain.high
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_rank_correlation_is_that_of_scipy(ties):
+    rng = np.random.default_rng(3)
+    one = rng.integers(4, size=12).astype(float) if ties else rng.normal(size=12)
+    other = one + rng.normal(size=12)
+    found = rank_correlation(list(one), list(other))
+    assert found.value == pytest.approx(spearmanr(one, other).statistic)
+    assert found.low < found.value < found.high
+
+
+def test_a_few_workloads_or_equal_ones_have_no_order():
+    assert rank_correlation([1, 2, 3], [1, 2, 3]) is None
+    assert rank_correlation([1, 1, 1, 1], [1, 2, 3, 4]) is None
