@@ -27,7 +27,8 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", VISIBLE_GPUS: "-1"}
 
 # What a framework must be told before it is imported: its device and, for torch, to compile in its own process, so that
-# no other one is left to be counted. On a GPU, memory is taken as it is needed, and named devices start no driver.
+# no other one is left to be counted. On a GPU, memory is taken as it is needed, named devices start no driver, and a
+# profiler of graphs is left running.
 FRAMEWORK_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "tensorflow": {},
     "torch": {"KERAS_TORCH_DEVICE": "cpu", "TORCHINDUCTOR_COMPILE_THREADS": "1"},
@@ -35,7 +36,7 @@ FRAMEWORK_VARIABLES: Mapping[str, Mapping[str, str]] = {
 }
 GPU_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "tensorflow": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
-    "torch": {"KERAS_TORCH_DEVICE": "cuda:0", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"},
+    "torch": {"KERAS_TORCH_DEVICE": "cuda:0", "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "TEARDOWN_CUPTI": "0"},
     "jax": {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
 }
 PADDING = "SCALING_PADDING"
