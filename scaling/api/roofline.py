@@ -10,6 +10,7 @@ from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.running.workload_counts import pass_counts
 from scaling.study.catalogue import read_catalogue
+from scaling.study.spec import CPU
 
 
 def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
@@ -21,7 +22,7 @@ def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
             f"the rows of {', '.join(map(str, folders))} come from {len(machines)} machines; a ceiling holds for one, "
             "so give folders of one machine"
         )
-    points = summarize(map(launch_of, rows))
+    points = summarize(launch_of(row) for row in rows if row.run.point.device == CPU)  # a ceiling is that of the cores
     networks = [name for name, entry in read_catalogue().items() if entry.layers]
     wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
     if not wanted:
