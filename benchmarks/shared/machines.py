@@ -63,7 +63,11 @@ def launch_chance(run: Run, seed: object = "") -> random.Random:
 
 def old_settings(run: Run) -> str:
     """The key of a run without the settings that points have learnt to have, as long as they are the usual ones."""
-    usual = (", data='fixed', pipeline_threads=None", ", replicas=1, beside=None", *(f", {cap}=None" for cap in CAPS))
+    usual = (
+        ", data='fixed', pipeline_threads=None",
+        ", replicas=1, beside=None",
+        *(f", {cap}=None" for cap in (*CAPS, "onednn")),
+    )
     key = str(run.key)
     for settings in usual:
         key = key.replace(settings, "")

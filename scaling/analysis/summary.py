@@ -569,6 +569,8 @@ def table_order(point: Point) -> tuple[object, ...]:
         point.framework,
         point.device,
         point.jit,
+        point.onednn is not None,
+        bool(point.onednn),
         point.memory,
         point.data,
         *numbers_first(point.pipeline_threads or 0),

@@ -5,10 +5,12 @@ on where it stopped.
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from platform import machine
 from typing import TYPE_CHECKING, Any
 
 from scaling.analysis.estimates import Estimate
@@ -33,6 +35,7 @@ from scaling.reporting.tuning import TunedSettings, outcome_rows, paste_python, 
 from scaling.results.rows import Row
 from scaling.results.store import ROWS, read_rows
 from scaling.results.tuning import Search, cohort_launch, write_search
+from scaling.running.environment import ONEDNN
 from scaling.running.tuning_schedule import TuningSchedule
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
@@ -57,6 +60,9 @@ if TYPE_CHECKING:
 
 # Rounds are cheap beside a start of a framework, and most of the noise of a launch lies between its rounds.
 ROUNDS = 4
+
+# What TensorFlow does not do by itself: its kernels of oneDNN are on for x86-64 and off for Arm, where it has them too.
+OTHER_ONEDNN = {"x86_64": False, "aarch64": True}
 
 PROGRAM_THREADS = {"threads", "intra"}
 
@@ -290,10 +296,17 @@ def _workload_keys(text: str, parameters: Parameters) -> tuple[dict[str, Any], d
         "name": f"{name}-tune",
         "workloads": list(variants),
         "jit": [False, True] if can_compile else [False],
+        "onednn": ["auto", *_other_onednn()] if is_network else ["auto"],
         "has_intra": True,
         "has_inter": is_network,
     }
     return keys, variants
+
+
+def _other_onednn() -> list[bool]:
+    """The choice that a run would not get by itself, which a shell may have made; none where there is no oneDNN."""
+    other = {"1": False, "0": True}.get(os.environ.get(ONEDNN, ""), OTHER_ONEDNN.get(machine()))
+    return [] if other is None else [other]
 
 
 def _program_keys(words: tuple[str, ...], parameters: Parameters) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:

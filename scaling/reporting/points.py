@@ -32,6 +32,7 @@ from scaling.reporting.words import (
     duration,
     estimate_facts,
     interval_alone,
+    onednn_words,
     point_words,
     share,
     span,
@@ -63,6 +64,7 @@ USUAL = {
     "intra": "auto",
     "inter": "auto",
     "jit": False,
+    "onednn": None,
     **dict.fromkeys(CAPS),
 }
 
@@ -612,6 +614,7 @@ def series_words(point: Point, named: Collection[str] = ()) -> str:
         if (value := getattr(point, name)) not in ("auto", "default", "fixed", None)
     ]
     settings += ["jit"] if point.jit else []
+    settings += onednn_words(point)
     settings += caps_words(point)
     placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
     return " ".join(filter(None, [point.subject, *backend, *placement, *settings]))

@@ -88,6 +88,7 @@ SETTINGS: Fields = {
     "replicas": int,
     "beside": str | None,
     **dict.fromkeys(CAPS, NUMBER),
+    "onednn": bool | None,
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))

@@ -9,6 +9,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.tuning import Outcome, Standing
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.reporting.words import Table, count, estimate_facts, figure, interval_alone
+from scaling.results.tuning import Search
 from scaling.study.planning import PROGRAM_MODE, Point, programs_of
 from scaling.study.programs import fill
 from scaling.study.spec import Study
@@ -55,6 +56,7 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
         return TunedSettings((("OMP_NUM_THREADS", str(threads)),), listed, intra, inter, point.jit, command)
     variables = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
     given = tuple((name, str(value)) for name, value in variables.items() if value)
+    given += () if point.onednn is None else (("TF_ENABLE_ONEDNN_OPTS", str(int(point.onednn))),)
     return TunedSettings(given, listed, intra, inter, point.jit)
 
 
@@ -75,6 +77,8 @@ def paste_python(settings: TunedSettings) -> str:
             f"env={{**os.environ, **{variables!r}}})"
         )
     lines = ["import os", f"os.sched_setaffinity(0, {sorted(parse_list(settings.cpus))!r})"]
+    onednn = dict(settings.environment).get("TF_ENABLE_ONEDNN_OPTS")
+    lines += [] if onednn is None else [f'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{onednn}"']
     lines += ["import tensorflow as tf"] if settings.intra or settings.inter or settings.jit else []
     if settings.intra:
         lines.append(f"tf.config.threading.set_intra_op_parallelism_threads({settings.intra})")
@@ -83,6 +87,28 @@ def paste_python(settings: TunedSettings) -> str:
     if settings.jit:
         lines.append("step = tf.function(step, jit_compile=True)  # or model.compile(…, jit_compile=True)")
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class TuningSection:
+    """A search for a page: its answer, the settings that raced, and the winner to paste."""
+
+    sentences: tuple[str, ...]
+    table: Table
+    shell: str
+    python: str
+
+
+def tuning_section(search: Search, outcome: Outcome, study: Study) -> TuningSection:
+    """The section of a folder that was made by a search."""
+    winner = outcome.winner
+    settings = None if winner is None else settings_of(search.grid.points[winner], study, search.cpus[winner])
+    return TuningSection(
+        tuple(tuning_answer(outcome, search.grid, search.objective)),
+        tuning_table(outcome, search.grid),
+        "\n".join(environment_lines(settings)) if settings else "",
+        paste_python(settings) if settings else "",
+    )
 
 
 def setting_words(grid: Grid, setting: int) -> str:

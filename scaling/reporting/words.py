@@ -32,8 +32,14 @@ def point_words(point: Point) -> str:
     words += [f"intra {point.intra}"] if point.intra != "auto" else []
     words += [f"inter {point.inter}"] if point.inter != "auto" else []
     words += ["jit"] if point.jit else []
+    words += onednn_words(point)
     words += caps_words(point)
     return ", ".join(words)
+
+
+def onednn_words(point: Point) -> list[str]:
+    """Whether a point has oneDNN's kernels, where it was told."""
+    return [] if point.onednn is None else [f"oneDNN {'on' if point.onednn else 'off'}"]
 
 
 def caps_words(point: Point) -> list[str]:

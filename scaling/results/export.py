@@ -409,7 +409,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             "data": flat.get("data") or "fixed",
             "replicas": flat.get("replicas") or 1,
             "beside": flat.get("beside"),
-            **{name: flat.get(name) for name in CAPS},
+            **{name: flat.get(name) for name in (*CAPS, "onednn")},
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,

@@ -263,6 +263,7 @@ class _RunFacts(TypedDict):
     cpu_max_mhz: NotRequired[Any]
     gpu_power_watts: NotRequired[Any]
     gpu_max_mhz: NotRequired[Any]
+    onednn: NotRequired[Any]
 
 
 def _run(facts: _RunFacts) -> Run:
@@ -430,6 +431,7 @@ class _RunPart(_Part, kw_only=True):
     cpu_max_mhz: Any = MISSING
     gpu_power_watts: Any = MISSING
     gpu_max_mhz: Any = MISSING
+    onednn: Any = MISSING
     cpus: msgspec.Raw
     launch: Annotated[int, msgspec.Meta(ge=1)]
     seed: int
@@ -552,7 +554,7 @@ def _run_of_part(run: _RunPart) -> DecodedRun:
     point = _point(
         *(run.workload, run.mode, run.size, items, run.scale, run.framework, run.device, run.jit, run.cores, run.smt),
         *(run.placement, run.memory, intra, inter, run.quota, run.data, pipeline_threads, run.replicas, run.beside),
-        *(run.cpu_power_watts, run.cpu_max_mhz, run.gpu_power_watts, run.gpu_max_mhz),
+        *(run.cpu_power_watts, run.cpu_max_mhz, run.gpu_power_watts, run.gpu_max_mhz, run.onednn),
     )
     return DecodedRun(
         point=point,

@@ -1,4 +1,4 @@
-"""The results folder: `rows.jsonl`, one line per run; `study.toml`; `machine.json`; `doctor.json`."""
+"""The results folder: `rows.jsonl`, one line per run; `study.toml`; `machine.json`; `doctor.json`; `tuning.json`."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +18,7 @@ from scaling.results.machine_file import MachineFile, machine_facts, read_machin
 from scaling.results.power import PowerStore, PowerTrace, read_power
 from scaling.results.rows import Row, public_row, row_from_json, row_identity, row_to_json
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
+from scaling.results.tuning import Search, read_search
 from scaling.study.privacy import without_secrets
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
@@ -118,6 +119,7 @@ class Folder:
     census: RowCensus = field(default_factory=RowCensus)
     notes: tuple[str, ...] = ()
     points: tuple[ScalingPoint, ...] | None = None
+    search: Search | None = None
     power: tuple[PowerTrace, ...] = ()
 
 
@@ -156,4 +158,5 @@ def folder_with(
         traces=traces,
         census=census,
         power=tuple(read_power(path)),
+        search=read_search(path),
     )

@@ -63,7 +63,7 @@ def environment(
         "KERAS_BACKEND": run.point.framework,
         **FRAMEWORK_VARIABLES[run.point.framework],
         **_device_variables(run.point, inherited),
-        ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0"),
+        ONEDNN: _onednn(run.point, inherited, arch),
         **thread_variables(run.point),
         MARK: mark,
         SCRATCH: scratch,
@@ -77,6 +77,12 @@ def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, s
         return {}
     first = inherited.get(VISIBLE_GPUS, "0").partition(",")[0]
     return {**GPU_VARIABLES[point.framework], "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
+
+
+def _onednn(point: Point, inherited: Mapping[str, str], arch: str) -> str:
+    if point.onednn is None:
+        return inherited.get(ONEDNN, "1" if arch == "x86_64" else "0")
+    return str(int(point.onednn))
 
 
 def thread_variables(point: Point) -> dict[str, str]:

@@ -20,7 +20,7 @@ from scaling.machine.placement import Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, CAPS, Data, Framework, Items, Start, Study, Threads
+from scaling.study.spec import AXES, CAPS, TENSORFLOW, Data, Framework, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -93,7 +93,8 @@ class Point:
     """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it.
 
     With several `replicas` it is a pack: as many processes at once, each on so many cores of its own. One `beside`
-    another workload is a pack of both, of which the first is measured. Points that differ in their caps alone are
+    another workload is a pack of both, of which the first is measured. Whether TensorFlow has the kernels of oneDNN is
+    its own choice, or the shell's, where `onednn` does not say. Points that differ in their caps alone are
     measured by the same processes.
     """
 
@@ -120,6 +121,7 @@ class Point:
     cpu_max_mhz: PositiveNumber | None = None
     gpu_power_watts: PositiveNumber | None = None
     gpu_max_mhz: PositiveNumber | None = None
+    onednn: bool | None = None
 
     @property
     def subject(self) -> str:
@@ -284,7 +286,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit", *CAPS)
+    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit", "onednn", *CAPS)
     combinations = prod(len(getattr(study, axis)) for axis in axes)
     combinations *= 1 + len(study.beside)
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
@@ -398,15 +400,17 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                 framework,
                 intra,
                 inter,
-            ), device, jit in product(
+            ), device, (jit, onednn) in product(
                 _replica_counts(study, cores, most, usable, notes),
                 _subjects(study),
                 study.items,
                 _inputs(study),
                 _threads(study, cores, smt, notes),
                 study.device,
-                study.jit,
+                product(study.jit, study.onednn),
             ):
+                if framework != TENSORFLOW and onednn != study.onednn[0]:
+                    continue  # it is TensorFlow's alone
                 uncapped = Point(
                     workload=name,
                     mode=mode,
@@ -426,6 +430,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     data=data,
                     pipeline_threads=pipeline_threads,
                     replicas=replicas,
+                    onednn=None if onednn == "auto" or framework != TENSORFLOW else onednn,
                 )
                 for alone in (replace(uncapped, **caps) for caps in all_caps):
                     yield alone

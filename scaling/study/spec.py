@@ -21,7 +21,7 @@ CAPS = ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts", "gpu_max_mhz")
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
 AXES = (
     *("workloads", "programs", "beside", "modes", "items", "data", "pipeline_threads"),
-    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "device", "jit"),
+    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "device", "jit", "onednn"),
     *CAPS,
 )
 
@@ -72,6 +72,9 @@ ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidato
 QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
 WattsList = Annotated[tuple[Watts | Literal["none"], ...], Field(min_length=1), BeforeValidator(as_list)]
 MhzList = Annotated[tuple[Mhz | Literal["none"], ...], Field(min_length=1), BeforeValidator(as_list)]
+OnednnList = Annotated[
+    tuple[Annotated[bool, Field(strict=True)] | Literal["auto"], ...], Field(min_length=1), BeforeValidator(as_list)
+]
 JitList = Annotated[tuple[Annotated[bool, Field(strict=True)], ...], Field(min_length=1), BeforeValidator(as_list)]
 Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_counts)]
 Replicas = Annotated[Literal["fill"] | Counts, BeforeValidator(_counts)]
@@ -120,6 +123,7 @@ class Study:
     framework: Annotated[FrameworkList, takes("'tensorflow', 'torch', 'jax', or a list of them")] = (TENSORFLOW,)
     device: Annotated[DeviceList, takes("'cpu', 'gpu', or both in a list")] = (CPU,)
     jit: Annotated[JitList, takes("true or false, or both in a list")] = (False,)
+    onednn: Annotated[OnednnList, takes("'auto', true, false, or a list of them")] = ("auto",)
     cpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
     cpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
     gpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)

@@ -124,7 +124,9 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     largest = max(point.cores for point in points)
     default = min(
         (point for point in points if point.cores == largest),
-        key=lambda point: (point.intra != "auto", point.inter != "auto", -point.smt, point.jit),
+        key=lambda point: (
+            *(point.intra != "auto", point.inter != "auto", -point.smt, point.jit, point.onednn is not None),
+        ),
     )
     recipe = _recipe(study, topology, default) if _has_pools(study) else None
     chosen = [point for point in points if _is_candidate(study, point)]
@@ -191,6 +193,7 @@ def _values(point: Point, parameters: Mapping[str, str]) -> dict[str, float | st
         "intra": point.threads(point.intra) or cpus,
         "inter": point.threads(point.inter) or cpus,
         "jit": str(point.jit),
+        "onednn": "auto" if point.onednn is None else str(point.onednn),
         "items": point.items,
         "data": point.data,
         "pipeline_threads": point.pipeline_pool or cpus,

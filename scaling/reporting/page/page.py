@@ -41,10 +41,13 @@ from scaling.reporting.points import (
     point_facts,
     points_table,
 )
+from scaling.reporting.tuning import TuningSection, tuning_section
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
+from scaling.results.store import Folder
+from scaling.study.spec import Study
 
 SCRIPTS = (
     *("numbers.js", "sizing.js", "curve.js"),
@@ -95,6 +98,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         backends=backends_table(compared) if compared else None,
         packs=pack_sections(packed_series(point.summary for point in result.points)),
         beside=slowdown_section(slowdowns(point.summary for point in result.points)),
+        tuning=_tuning(folder, study),
         columns=point_columns(table),
         rows=point_rows(result.points, table),
         host=host_table(result.points),
@@ -114,6 +118,13 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         left_out=provenance.left_out(folder.rows),
         commands=provenance.commands(folder),
     )
+
+
+def _tuning(folder: Folder, study: Study | None) -> TuningSection | None:
+    """What a search has found, where the folder was made by one."""
+    if folder.search is None or study is None:
+        return None
+    return tuning_section(folder.search, folder.search.outcome(folder.rows), study)
 
 
 def page_facts(result: Evaluation) -> dict[str, object]:

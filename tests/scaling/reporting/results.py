@@ -61,7 +61,9 @@ def _seconds(run: Run, serial: float, one_core_seconds: float) -> float:
 
 def _row(run: Run, seconds: float, noise: float, steps: int) -> Row:
     # The same launch has the same chance, whatever settings points have learnt to have since.
-    chance = random.Random(f"{run.key} {run.seed}".replace(", replicas=1, beside=None", ""))
+    chance = random.Random(
+        f"{run.key} {run.seed}".replace(", replicas=1, beside=None", "").replace(", onednn=None", "")
+    )
     launch = seconds * exp(chance.gauss(0, noise))
     warm_up = tuple(launch * (1.0 + 1.0 / (1 + step)) for step in range(3))
     taken = (*warm_up, *(launch * exp(chance.gauss(0, 2 * noise)) for _ in range(steps)))

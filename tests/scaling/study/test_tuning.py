@@ -37,6 +37,14 @@ def test_no_pool_has_more_threads_than_cpus_and_core_counts_are_those_named():
     assert all(point.intra <= 4 and point.inter <= 4 for point in made.points[1:])
 
 
+def test_onednn_is_a_setting_beside_the_frameworks_choice():
+    made = grid_of(f'cores = [4]\nonednn = ["auto", false]\n{POOLS}')
+    assert made.points[0].onednn is made.points[1].onednn is None
+    assert [value["onednn"] for value in made.values].count("False") == 3 * 3
+    torch = grid_of(f'cores = [4]\nonednn = ["auto", false]\nframework = "torch"\n{POOLS}')
+    assert {point.onednn for point in torch.points} == {None}
+
+
 def test_placements_that_come_to_the_same_cpus_are_one():
     both = 'placements = ["compact", "scatter"]\n'
     assert len(grid_of(f"cores = [4]\n{both}{POOLS}").points) == len(grid_of(f"cores = [4]\n{POOLS}").points)

@@ -1,0 +1,128 @@
+"""A search in words: the winner, what it gains, how sure that is, and how to set it."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.shared.machines import machine, row, study
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.tuning import CONFIRMATION, RACE, Competitor, Outcome, Standing
+from scaling.reporting.page.page import page
+from scaling.reporting.tuning import (
+    environment_lines,
+    paste_python,
+    setting_words,
+    settings_of,
+    tuning_answer,
+    tuning_facts,
+    tuning_section,
+    tuning_table,
+)
+from scaling.results.evaluation import evaluate
+from scaling.results.store import folder_of
+from scaling.results.tuning import Search
+from scaling.study.planning import Cohort, plan
+from scaling.study.spec import study_from_toml, study_to_toml
+from scaling.study.tuning import cpus_of, grid
+
+HOST = machine(4)
+POOLS = 'workloads = "autoenc"\ncores = [4]\nintra = ["auto", 2, 4]\ninter = ["auto", 1, 2]\n'
+
+
+def search_of(toml: str = POOLS) -> Search:
+    made = study(toml)
+    names = [*made.workloads, *(program.name for program in made.programs)]
+    settings = grid(made, HOST, {name: {} for name in names})
+    return Search(settings, tuple(cpus_of(made, HOST, point) for point in settings.points))
+
+
+def outcome_of(search: Search, gain: Estimate | None, challenger: int = 2) -> Outcome:
+    beaten = gain is not None and gain.low is not None and gain.low > 1
+    winner = challenger if beaten else 0
+    competitors = (
+        Competitor(challenger, 9, Estimate(0.5, 0.4, 0.6), Standing.WINNER if beaten else Standing.IN_RACE),
+        Competitor(0, 9, Estimate(1.0), Standing.DROPPED if beaten else Standing.WINNER),
+        Competitor(3, 1, None, Standing.FAILED),
+    )
+    return Outcome(winner, challenger, beaten, gain, {1: Estimate(1.2, 1.1, 1.3)}, 0.987, 8, competitors)
+
+
+def test_a_winner_is_named_with_its_gain_and_how_sure_it_is():
+    search = search_of()
+    first, sure, recipe = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, search.objective)
+    assert first == "best for latency: intra 2, inter 1: 2.000 times (1.900 to 2.100) the default"
+    assert sure == (
+        "no setting of the grid is better by more than 2 %: 99 % sure (3 settings of 5 measured by 19 launches)"
+    )
+    assert recipe == "against the vendor recipe: 1.200 times (1.100 to 1.300)"
+
+
+@pytest.mark.parametrize(
+    ("gain", "sentence"),
+    [
+        (None, "the best so far for latency: intra 2, inter 1; too few launches to confirm it, so the default stays: "),
+        (Estimate(1.3), "the best so far for latency: intra 2, inter 1, 1.300 times the default; too few launches to "),
+        (Estimate(1.0, 0.9, 1.1), "nothing beats the default for latency: the best other, intra 2, inter 1, is not sh"),
+        (Estimate(0.8, 0.7, 0.9), "nothing beats the default for latency: the best other, intra 2, inter 1, is slower"),
+    ],
+)
+def test_where_the_default_stays_the_answer_says_why_in_one_sentence(gain, sentence):
+    search = search_of()
+    assert tuning_answer(outcome_of(search, gain), search.grid, search.objective)[0].startswith(sentence)
+
+
+def test_the_table_and_the_facts_have_every_setting_that_was_measured():
+    search = search_of()
+    outcome = outcome_of(search, Estimate(2.0, 1.9, 2.1))
+    rows = tuning_table(outcome, search.grid).rows
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("intra 2, inter 1", "winner"),
+        ("intra auto, inter auto (default)", "dropped, clearly slower"),
+        (setting_words(search.grid, 3), "failed"),
+    ]
+    facts = tuning_facts(outcome, search.grid, search.objective, None)
+    assert [one["standing_code"] for one in facts["settings"]] == ["winner", "dropped", "failed"]
+    assert facts["settings"][0]["values"]["intra"] == 2
+
+
+def test_a_winner_can_be_pasted_into_a_shell_and_into_python():
+    made = study(POOLS + "jit = true\nonednn = true\n")
+    point = next(run.point for run in plan(made, HOST).runs if (run.point.intra, run.point.inter) == (2, 1))
+    settings = settings_of(point, made, (0, 1, 2, 3))
+    lines = environment_lines(settings)
+    assert lines[-1] == "taskset --cpu-list 0-3 python …"
+    assert {"export TF_NUM_INTRAOP_THREADS=2", "export TF_ENABLE_ONEDNN_OPTS=1"} <= {*lines}
+    text = paste_python(settings)
+    compile(text, "pasted", "exec")
+    assert text.index("TF_ENABLE_ONEDNN_OPTS") < text.index("import tensorflow")
+    assert "jit_compile=True" in text
+
+
+def test_the_default_sets_nothing_but_its_cpus():
+    search = search_of()
+    settings = settings_of(search.grid.points[0], study(POOLS), search.cpus[0])
+    assert (settings.environment, settings.intra, settings.inter) == ((), 0, 0)
+    assert paste_python(settings) == "import os\nos.sched_setaffinity(0, [0, 1, 2, 3])"
+
+
+def test_the_page_of_a_folder_that_a_search_has_made_has_its_section_escaped():
+    program = '{name = "p", command = ["echo", "<b>&{threads}"]}'
+    made = study_from_toml(f'cores = [4]\nprograms = [{program}]\nintra = ["auto", 1, 2]', "tuned")
+    settings = grid(made, HOST, {"p": {}})
+    search = Search(settings, tuple(cpus_of(made, HOST, point) for point in settings.points))
+    runs = {run.point: run for run in plan(made, HOST).runs}
+    rows = [
+        row(replace(runs[point], launch=number, cohort=Cohort(f"{name}{number}", 2)), step_seconds=(seconds,) * 5)
+        for name, numbers in ((RACE, (1,)), (CONFIRMATION, range(2, 10)))
+        for number in numbers
+        for point, seconds in ((settings.points[0], 0.02 + 0.0001 * number), (settings.points[1], 0.01))
+    ]
+    folder = replace(folder_of("tuned", rows), study_toml=study_to_toml(made, "tuning"), search=search)
+    section = tuning_section(search, search.outcome(rows), made)
+    assert section.sentences[0].startswith("best for latency: intra 1: 2.0")
+    assert "taskset --cpu-list 0-3 echo '<b>&1'" in section.shell
+    html = page(evaluate(folder), [])
+    assert '<h2 id="tuning-title">Best settings</h2>' in html
+    assert "&lt;b&gt;&amp;1" in html
+    assert "<b>&" not in html
+    assert "tuning-title" not in page(evaluate(replace(folder, search=None)), [])
