@@ -5,7 +5,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+
+from benchmarks.shared.machines import AmdahlMachine, machine
+from scaling.analysis.energy import MeterEnergy
+from scaling.results.rows import Row
+from scaling.study.planning import plan
+from scaling.study.spec import Study
 
 NVML = Path(__file__).with_name("nvml")
 RANGE_MICROJOULES = 262_143_328_850
@@ -65,6 +72,23 @@ def gpu_state(path: Path, **changes: object) -> Path:
     state = {"limit": 700, "load_watts": 600, "counted": 0.0, "since": time.monotonic(), "mhz": None}
     path.write_text(json.dumps({**state, "permitted": True, "counts": True, "processes": 0, **changes}))
     return path
+
+
+def metered_rows(question: Study, cores: int = 8) -> list[Row]:
+    """The rows of a study on a pretend machine with a meter: 20 W when idle and 10 W more for every core in use.
+
+    A cap below that slows all workloads but `stream` by the root of how far below it is.
+    """
+    rows = []
+    for row in AmdahlMachine(serial=0.1, noise=0.002).execute(plan(question, machine(cores)).runs):
+        point, steps = row.run.point, row.outcome.step_seconds
+        demand = 20.0 + 10.0 * point.cores * point.replicas
+        watts = min(demand, point.cpu_power_watts or demand)
+        slower = 1.0 if point.workload.startswith("stream") else (demand / watts) ** 0.5
+        seconds = tuple(slower * step for step in steps)
+        energy = MeterEnergy("package 0", "package", watts * sum(seconds), sum(seconds), len(seconds), watts, 20.0)
+        rows.append(replace(row, outcome=replace(row.outcome, step_seconds=seconds), energy=(energy,)))
+    return rows
 
 
 @contextmanager

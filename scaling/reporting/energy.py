@@ -115,7 +115,7 @@ def ratio_words(ratio: float) -> str:
 
 
 def cap_sentences(effects: Sequence[CapEffect]) -> list[str]:
-    """For every cap how many workloads it does not slow, and which."""
+    """For every cap how many points it slows, and which workloads it does not."""
     by_caps: dict[str, list[CapEffect]] = {}
     for one in effects:
         by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
@@ -124,11 +124,9 @@ def cap_sentences(effects: Sequence[CapEffect]) -> list[str]:
 
 def _cap_sentence(caps: str, members: Sequence[CapEffect]) -> str:
     unslowed = [one.summary.point.subject for one in members if not one.slows]
-    names = f": {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
-    return (
-        f"{caps} does not slow {len(unslowed)} of {count(len(members), 'point')} (no more than "
-        f"{100 * (NOT_SLOWED - 1):.0f} %){names}"
-    )
+    names = f"; not slowed: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
+    slowed = len(members) - len(unslowed)
+    return f"{caps} slows {slowed} of {count(len(members), 'point')} by more than {100 * (NOT_SLOWED - 1):.0f} %{names}"
 
 
 def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:

@@ -17,10 +17,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from scaling.analysis.backends import compare_backends
+from scaling.analysis.economy import cap_effects
 from scaling.analysis.interference import packed_series, slowdowns
 from scaling.analysis.speedup import ScalingPoint
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
+from scaling.reporting.energy import caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
@@ -81,6 +83,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     figures, undrawn = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
     table = points_table(result.points)
     compared = compare_backends(point.summary for point in result.points)
+    summaries = [point.summary for point in result.points]
     return render_page(
         "page.html",
         SCRIPTS,
@@ -97,6 +100,9 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         not_counted=not_counted_sentence(result.points),
         backends=backends_table(compared) if compared else None,
         packs=pack_sections(packed_series(point.summary for point in result.points)),
+        energy=energy_sentences(summaries),
+        energies=energy_table(summaries),
+        cap_effects=caps_table(cap_effects(summaries)),
         beside=slowdown_section(slowdowns(point.summary for point in result.points)),
         tuning=_tuning(folder, study),
         columns=point_columns(table),

@@ -1,0 +1,51 @@
+"""Which size takes the least energy, what it costs in time, and what caps do."""
+
+import pytest
+
+from benchmarks.shared.machines import study
+from benchmarks.shared.power import metered_rows
+from scaling.analysis.economy import cap_effects, economies
+from scaling.analysis.summary import Summary, summarize
+from scaling.results.rows import launch_of
+
+CAPS = 'workloads = ["calibrated", "stream"]\ncores = [4]\ncpu_power_watts = ["none", 45, 15]\n'
+
+
+def summaries(toml: str) -> list[Summary]:
+    return summarize(map(launch_of, metered_rows(study(toml, launches="5"))))
+
+
+def test_the_most_economical_size_is_held_against_the_fastest():
+    # P = 20 + 10 n and T = 0.1 + 0.9 / n: the energy is least at n = sqrt(18).
+    (economy,) = economies(summaries('cores = "all"'))
+    assert (economy.best.point.cores, economy.fastest.point.cores) == (4, 8)
+    best, fastest = (60.0 * 0.325, 0.325), (100.0 * 0.2125, 0.2125)
+    assert economy.energy_ratio.value == pytest.approx(best[0] / fastest[0], rel=0.01)
+    assert economy.time_ratio.value == pytest.approx(best[1] / fastest[1], rel=0.01)
+    assert economy.energy_ratio.low < economy.energy_ratio.value < economy.energy_ratio.high
+    assert [one.point.cores for one in economy.frontier] == [8, 7, 6, 5, 4]
+    assert len(economy.members) == 8
+
+
+def test_a_single_point_is_compared_with_none():
+    assert economies(summaries("cores = 1")) == []
+
+
+def test_a_cap_is_held_against_no_cap_and_slows_some_workloads_only():
+    effects = {
+        (one.summary.point.workload, one.summary.point.cpu_power_watts): one
+        for one in cap_effects(summaries(CAPS))
+        if one.summary.point.cores == 4
+    }
+    assert set(effects) == {(name, cap) for name in ("calibrated", "stream") for cap in (45.0, 15.0)}
+    assert [effects[name, 45.0].slows for name in ("calibrated", "stream")] == [True, False]
+    slowed = effects["calibrated", 15.0]
+    assert slowed.time_ratio.value == pytest.approx(2.0, rel=0.01)
+    assert slowed.energy_ratio.value == pytest.approx(0.5, rel=0.01)
+    assert slowed.energy_delay_ratio.value == pytest.approx(1.0, rel=0.02)
+    assert all(one.reference.point.cpu_power_watts is None for one in effects.values())
+
+
+def test_without_a_point_that_has_no_cap_the_loosest_is_the_reference():
+    known = cap_effects(summaries('workloads = ["calibrated"]\ncores = 1\ncpu_power_watts = [25, 15]\n'))
+    assert [(one.summary.point.cpu_power_watts, one.reference.point.cpu_power_watts) for one in known] == [(15.0, 25.0)]

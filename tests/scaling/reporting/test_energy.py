@@ -1,0 +1,112 @@
+"""Energy in words: tables, sentences, JSON, the page, its figures, and rows that go through files."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.shared.machines import row as plain_row
+from benchmarks.shared.machines import study
+from benchmarks.shared.power import metered_rows
+from scaling.analysis.economy import cap_effects
+from scaling.analysis.summary import summarize
+from scaling.reporting.energy import caps_table, energy_sentences, energy_table, joules, watts
+from scaling.reporting.page.page import page
+from scaling.results.evaluation import evaluate
+from scaling.results.export import read_export, write_export
+from scaling.results.power import MeterTrace, PowerStore, PowerTrace, read_power
+from scaling.results.rows import launch_of, row_from_json, row_to_json
+from tests.scaling.cli.folders import folder_of as plain_folder
+from tests.scaling.cli.scaling import scaling
+from tests.scaling.reporting.plots.artists import nothing, panels, picture
+from tests.scaling.reporting.results import folder_of, result
+
+SIZES = 'cores = "all"'
+CAPS = 'workloads = ["calibrated", "stream"]\ncores = [4]\ncpu_power_watts = ["none", 45, 15]\n'
+
+
+def rows(toml=SIZES):
+    return metered_rows(study(toml, launches="5"))
+
+
+def test_the_most_economical_size_is_a_sentence():
+    (sentence,) = energy_sentences(summarize(map(launch_of, rows())))
+    assert sentence.startswith("calibrated train: most economical: 4 cores, 8 % (")
+    assert sentence.endswith(" more time than 8 cores, the fastest")
+    assert " less energy for 53 % (" in sentence
+
+
+def test_what_caps_do_is_a_sentence_per_cap_and_a_table():
+    summaries = summarize(map(launch_of, rows(CAPS)))
+    sentences = energy_sentences(summaries)
+    assert "CPU ≤ 45 W slows 1 of 4 points by more than 2 %; not slowed: calibrated train, stream train" in sentences
+    assert "CPU ≤ 15 W slows 2 of 4 points by more than 2 %; not slowed: stream train" in sentences
+    table = caps_table(cap_effects(summaries))
+    assert {cells[-1] for cells in table.rows} == {"slower", "not slowed"}
+    assert len(energy_table(summaries).rows) == 12
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.0123, "12.3 mJ"), (4.5, "4.5 J"), (2500.0, "2.5 kJ"), (4e-5, "40 µJ")])
+def test_energy_has_the_unit_that_fits_it(value, words):
+    assert joules(value) == words
+
+
+def test_power_is_in_watts():
+    assert (watts(412.3), watts(5.25)) == ("412 W", "5.25 W")
+
+
+def test_energy_goes_through_lines_and_tables_unchanged(tmp_path):
+    made = rows()[:3]
+    assert [row_from_json(row_to_json(row)).energy for row in made] == [row.energy for row in made]
+    write_export(made, "csv", tmp_path / "rows.csv")
+    assert [row.energy for row in read_export(tmp_path / "rows.csv")] == [row.energy for row in made]
+
+
+def test_the_commands_show_energy_and_say_where_there_is_none(tmp_path):
+    folder = plain_folder(tmp_path / "a", rows())
+    assert "energy/item" in scaling("show", folder).stdout
+    assert "EDP" in scaling("show", folder, "--energy").stdout
+    shown = json.loads(scaling("show", folder, "--json").stdout)["points"][0]["energy"]
+    assert shown["watts"]["value"] == pytest.approx(30.0)
+    assert shown["domains"] == ["package"]
+    answer = scaling("capacity", folder, "--objective", "energy")
+    assert answer.stdout.startswith("calibrated train: most economical: 4 cores")
+    facts = json.loads(scaling("capacity", folder, "--objective", "energy", "--json").stdout)
+    assert facts["economies"][0]["best"]["cores"] == 4
+    refused = scaling("capacity", folder, "--objective", "energy", "--throughput", "3")
+    assert refused.returncode == 2
+    without = plain_folder(tmp_path / "b", [plain_row()])
+    none = scaling("capacity", without, "--objective", "energy")
+    assert (none.returncode, none.stdout.splitlines()[0][:21]) == (1, "energy: not available")
+
+
+def test_the_page_and_the_figures_have_energy(tmp_path):
+    folder = folder_of(rows(CAPS), tmp_path, 8)
+    understood = evaluate(folder)
+    assert "CPU ≤ 15 W slows 2 of 4 points" in page(understood, [])
+    time, energy, product = panels(picture(understood, "caps"))
+    assert [axes.get_title() for axes in (time, energy, product)] == ["time", "energy", "energy-delay product"]
+    assert len(panels(picture(understood, "frontier"))) == 2
+    assert "no run was metered" in nothing(understood, "power")
+
+
+def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):
+    made = rows(CAPS)
+    store = PowerStore(tmp_path)
+    traces = [
+        PowerTrace(row.run, row.started_at, (MeterTrace("package 0", "package", (0.0, 0.1, 5.0), (50.0, 51.0, 49.0)),))
+        for row in made
+    ]
+    for trace in traces:
+        store.append(trace)
+    store.close()
+    assert [(one.run.key, one.meters) for one in read_power(tmp_path)] == [(one.run.key, one.meters) for one in traces]
+    folder = replace(folder_of(made, tmp_path, 8), power=tuple(read_power(tmp_path)))
+    assert len(panels(picture(evaluate(folder), "power"))) == 4
+
+
+def test_without_meters_there_is_nothing_to_draw(tmp_path):
+    plain = result("cores = [1, 2]\nlaunches = 3", tmp_path, 2)
+    for name in ("power", "caps", "frontier"):
+        assert nothing(plain, name)
+    assert 'id="energy"' not in page(plain, [])
