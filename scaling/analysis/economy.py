@@ -44,9 +44,11 @@ class CapEffect:
     energy_delay_ratio: Estimate
 
     @property
-    def slows(self) -> bool:
-        """Whether steps are longer under it by more than nothing that matters."""
-        return self.time_ratio.value > NOT_SLOWED
+    def slows(self) -> bool | None:
+        """Whether steps are shown to be longer under it by more than what matters; None with a single launch."""
+        if self.time_ratio.low is None:
+            return None
+        return self.time_ratio.value > NOT_SLOWED and self.time_ratio.low > 1.0
 
 
 def economies(summaries: Iterable[Summary]) -> list[Economy]:

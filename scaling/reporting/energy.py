@@ -26,6 +26,9 @@ ENERGY_KEYS = {
     "peak_watts": "peak_watts",
 }
 
+# What a cap does to the time of a step.
+SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches to tell"}
+
 NOT_AVAILABLE = "energy: not available: no meter of this machine could be read for a run of these"
 
 
@@ -80,10 +83,10 @@ def economy_sentence(economy: Economy) -> str:
         return f"{subject}: most economical: {best}, which is also the fastest"
     saved = with_interval(economy.energy_ratio, lambda ratio: f"{100 * (1 - ratio):.0f} %")
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
-    return (
-        f"{subject}: most economical: {best}, {saved} less energy for {added} more time than "
-        f"{size_words(economy.fastest.point)}, the fastest"
-    )
+    fastest = size_words(economy.fastest.point)
+    launches = "; from one launch" if economy.energy_ratio.low is None else ""
+    gained = f"{saved} less energy for {added} more time than {fastest}, the fastest{launches}"
+    return f"{subject}: most economical: {best}, {gained}"
 
 
 def size_words(point: Point) -> str:
@@ -102,7 +105,7 @@ def caps_table(effects: Sequence[CapEffect]) -> Table:
             with_interval(one.time_ratio, ratio_words),
             with_interval(one.energy_ratio, ratio_words),
             with_interval(one.energy_delay_ratio, ratio_words),
-            "slower" if one.slows else "not slowed",
+            SLOWS_WORDS[one.slows],
         )
         for one in effects
     ]
@@ -123,10 +126,13 @@ def cap_sentences(effects: Sequence[CapEffect]) -> list[str]:
 
 
 def _cap_sentence(caps: str, members: Sequence[CapEffect]) -> str:
-    unslowed = [one.summary.point.subject for one in members if not one.slows]
-    names = f"; not slowed: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
-    slowed = len(members) - len(unslowed)
-    return f"{caps} slows {slowed} of {count(len(members), 'point')} by more than {100 * (NOT_SLOWED - 1):.0f} %{names}"
+    told = [one for one in members if one.slows is not None]
+    if not told:
+        return f"{caps}: too few launches to tell which workloads it slows"
+    unslowed = [one.summary.point.subject for one in told if not one.slows]
+    names = f"; no slowdown shown: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
+    slowed = len(told) - len(unslowed)
+    return f"{caps} slows {slowed} of {count(len(told), 'point')} by more than {100 * (NOT_SLOWED - 1):.0f} %{names}"
 
 
 def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:
