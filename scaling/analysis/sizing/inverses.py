@@ -81,8 +81,9 @@ def speedup_limit(contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scal
     if scale == "weak":
         return np.where(s >= 1.0, 1.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # n = √((1 - s) / k) put into the law; at k = 0 what is left is 1/s.
-        return np.where(s >= 1.0, 1.0, 1.0 / (s - k + 2.0 * np.sqrt(k * (1.0 - s))))
+        # n = √((1 - s) / k) put into the law; at k = 0 what is left is 1/s. A time below zero means no limit.
+        least_time = np.maximum(s - k + 2.0 * np.sqrt(k * (1.0 - s)), 0.0)
+        return np.where(s >= 1.0, 1.0, 1.0 / least_time)
 
 
 def knee(contention: ArrayLike, coherency: ArrayLike = 0.0, scale: Scale = "strong") -> Floats:

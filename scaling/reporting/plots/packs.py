@@ -21,6 +21,8 @@ FAR = 0.99
 
 # What a letter of a division's name takes of a panel's width, and how far two names are apart, of its height.
 LETTER_WIDTH, NAMES_GAP = 0.024, 0.075
+# A name is legible where intervals reach across it.
+NAME_GROUND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
 
 def packs(result: Evaluation) -> Drawing | NotDrawn:
@@ -105,7 +107,7 @@ def _name_divisions(axes: Axes, marks: Sequence[_Mark], end: float, top: float) 
     for name, mark, height in zip(names, marks, heights, strict=True):
         leader = [1e3 * mark.far, end], [mark.rate.value, top * height]
         axes.plot(*leader, color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
-        axes.text(end, top * height, name, va="center", fontsize=SMALL_POINTS)
+        axes.text(end, top * height, name, va="center", fontsize=SMALL_POINTS, bbox=NAME_GROUND, zorder=2.4)
 
 
 def _mark(axes: Axes, latency: Estimate, rate: Estimate, style: int, *, hollow: bool) -> None:

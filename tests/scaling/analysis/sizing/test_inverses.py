@@ -109,7 +109,9 @@ def test_what_no_number_of_cores_can_do_is_not_a_number():
 
 def test_what_any_number_of_cores_can_do_is_without_limit():
     assert np.isinf(cores_for_efficiency(0.5, 0.0))
-    assert np.isinf([knee(0.0), peak_cores(0.1, 0.0), speedup_limit(0.0), cheapest_cores(1.0, 1.0, 0.0)]).all()
+    assert np.isinf(
+        [knee(0.0), peak_cores(0.1, 0.0), speedup_limit(0.0), speedup_limit(-0.1), cheapest_cores(1.0, 1.0, 0.0)]
+    ).all()
     assert cheapest_cores(0.0, 1.0, 0.05) == 1.0
 
 
