@@ -116,8 +116,21 @@ def shift_channels(x: Any, by: int) -> Any:
 
     Split and joined rather than sliced: the gradients of slices took half of a training step.
     """
-    first, last = ops.split(x, [abs(by) if by < 0 else x.shape[-1] - by], axis=-1)
+    first, last = split_at(x, abs(by) if by < 0 else x.shape[-1] - by)
     return ops.concatenate([last, ops.zeros_like(first)] if by < 0 else [ops.zeros_like(last), first], axis=-1)
+
+
+def split_at(x: Any, *indices: int) -> Any:
+    """The parts of a tensor between indices of its last axis.
+
+    Under torch by its own function: Keras puts the indices on the device, and waits to have them back.
+    """
+    if keras.backend.backend() != "torch":
+        return ops.split(x, list(indices), axis=-1)
+    import torch
+
+    ends = (*indices, x.shape[-1])
+    return torch.split(x, [end - start for start, end in zip((0, *indices), ends, strict=True)], dim=-1)
 
 
 def look_up(table: Any, rows: Any) -> Any:

@@ -19,6 +19,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from scaling.workloads import kernels
 from scaling.workloads.base import Network, Setting
 from scaling.workloads.sampled_softmax import EXCLUDED, SampledSoftmax, zipf
 
@@ -86,7 +87,7 @@ class Decoder(keras.layers.Layer):
     def call(self, word: Any, states: Any) -> Any:
         """The next state [B, states + width] after one more word [B, width]."""
         carried, outputs, keys, padding = states
-        stacked, context = ops.split(carried, [STATES], axis=1)
+        stacked, context = kernels.split_at(carried, STATES)
         stacked, _ = self.stack(self.join(ops.concatenate([word, context], axis=1)), [stacked])
         with keras.name_scope("attention"):
             weights = self.attention(stacked, keys, padding)

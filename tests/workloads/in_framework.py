@@ -52,7 +52,28 @@ def facts(framework, name: str, items: int, steps: int) -> dict:
         "losses": losses,
         "outputs": results[0][:50].tolist(),
         "finite": bool(np.isfinite(np.concatenate(results)).all()),
+        "host_reads": [reads_of(step) for step in (training, outputs)] if sys.argv[1] == "torch" else [],
     }
+
+
+def reads_of(step) -> list[str]:
+    """The functions of torch by which a step has the host read tensors; its loops count on the host in any case."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    names = ("tolist", "numpy", "cpu", "item", "__int__", "__float__", "__array__", "nonzero")
+    reading = {getattr(torch.Tensor, name): name for name in names}
+    seen = set()
+
+    class Reads(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.update({reading[function]} if function in reading else ())
+            return function(*args, **(kwargs or {}))
+
+    batch = next(step._feed.batches)
+    with Reads():
+        step._take(batch)
+    return sorted(seen)
 
 
 def set_weights(model) -> None:

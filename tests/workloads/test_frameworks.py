@@ -49,6 +49,11 @@ def test_it_has_as_many_parameters_everywhere(facts, name):
     assert len({networks[name]["parameters"] for networks in facts.values()}) == 1
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+def test_no_step_of_torch_has_the_host_read_a_tensor_since_a_graph_of_a_gpu_could_not_hold_it(facts, name):
+    assert facts["torch"][name]["host_reads"] == [[], []]
+
+
 @pytest.mark.parametrize("framework", OTHERS)
 @pytest.mark.parametrize("name", NOT_DRAWN)
 def test_the_same_weights_give_the_same_answer(facts, framework, name):
