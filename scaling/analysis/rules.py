@@ -220,6 +220,13 @@ DRIFT = Rule(
     "launches of one block or cohort are then compared with each other, so that drift falls on both sides of a ratio; "
     "also required: p < 0.05",
 )
+ONE_CORE_COUNT = Rule(
+    "one-core-count",
+    "one core count",
+    0,
+    Effect.CAUTION,
+    "what was measured on a single number of cores has no speedup; its time and throughput stand by themselves",
+)
 NO_BASELINE = Rule(
     "baseline-not-valid",
     "baseline not valid",

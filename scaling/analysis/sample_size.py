@@ -52,8 +52,8 @@ def enlarged(number: int, half_width: float | None, precision: float) -> float:
 
 
 def precision_of(point: ScalingPoint) -> float | None:
-    """Half the interval, relative, of a point's speedup or, on the fewest cores, of its time; None without one."""
-    estimate = point.summary.step if point.summary.point.cores == 1 else point.speedup
+    """Half the interval, relative, of a point's speedup or, on one core or a single count, of its time."""
+    estimate = point.summary.step if point.summary.point.cores == 1 or point.stands_alone else point.speedup
     return estimate.half_width if estimate else None
 
 

@@ -18,6 +18,7 @@ on either side could have moved the ratio. None is clipped: above 100 % is a fin
 33(5), 1990.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,6 +100,11 @@ class ScalingPoint:
         return self.verdict is Verdict.DISTURBED and not bounded and not self._is_baseline
 
     @property
+    def stands_alone(self) -> bool:
+        """Whether it was measured on a single number of cores, so that there is nothing to compare it with."""
+        return any(doubt.rule is rules.ONE_CORE_COUNT for doubt in self.doubts)
+
+    @property
     def _is_baseline(self) -> bool:
         return self.summary.point.is_baseline
 
@@ -137,13 +143,15 @@ class ScalingPoint:
 def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
     """Every summary with its ratios, in the same order."""
     by_point = {summary.point: summary for summary in summaries}
-    return [_scaling_point(summary, by_point) for summary in summaries]
+    in_series = Counter(point.baseline for point in by_point)
+    return [_scaling_point(summary, by_point, in_series[summary.point.baseline] == 1) for summary in summaries]
 
 
-def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary]) -> ScalingPoint:
+def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary], stands_alone: bool) -> ScalingPoint:
     baseline = by_point.get(summary.point.baseline)
     speedup = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
-    doubts = tuple(_doubts(summary, baseline, speedup))
+    single = stands_alone and baseline is None
+    doubts = (Doubt(rules.ONE_CORE_COUNT),) if single else tuple(_doubts(summary, baseline, speedup))
     on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
     smt_yield, common = _smt_yield(summary, by_point), _common_speedup(summary, speedup, by_point)
     return ScalingPoint(summary, speedup, smt_yield, doubts, on_this_host, baseline, common)

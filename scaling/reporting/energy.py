@@ -91,9 +91,13 @@ def economy_sentence(economy: Economy) -> str:
 
 def size_words(point: Point) -> str:
     """What a workload is given: its cores, replicas and caps."""
+    return ", ".join(size_parts(point))
+
+
+def size_parts(point: Point) -> list[str]:
+    """The same, one by one."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
-    words = [replicas + count(point.cores, "core"), *(["GPU"] if point.device == GPU else []), *caps_words(point)]
-    return ", ".join(words)
+    return [replicas + count(point.cores, "core"), *(["GPU"] if point.device == GPU else []), *caps_words(point)]
 
 
 def caps_table(effects: Sequence[CapEffect]) -> Table:

@@ -46,6 +46,7 @@ RULE_WORDS = {
     "launches-are-equal": "its launches are equal to the last digit, which no clock is",
     "wide-interval": "its interval is ± {amount:.0%}",
     "baseline-drift": "one core drifted by {amount:+.0%} from the first block to the last; blocks were compared",
+    "one-core-count": "it was measured on this number of cores alone, so that it has no speedup",
     "baseline-not-valid": "its one-core baseline is not valid: {detail}",
     "baseline-disturbed": "its one-core baseline was disturbed: {detail}",
 }

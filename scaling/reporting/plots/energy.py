@@ -9,11 +9,11 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from scaling.analysis.economy import CapEffect, Economy, cap_effects, economies
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.energy import size_words
+from scaling.reporting.energy import size_parts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import line_key, make_grid, mark_key, number_axis
-from scaling.reporting.plots.specification import distinct_names
-from scaling.reporting.plots.style import FAINT, REFERENCE, SMALL_POINTS, colour, marker
+from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
+from scaling.reporting.plots.specification import distinct_names, upper_limit
+from scaling.reporting.plots.style import FAINT, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
 from scaling.results.power import PowerTrace
@@ -135,25 +135,36 @@ def _frontier_figure(known: Sequence[Economy]) -> Figure:
     grid = make_grid(len(known), share_x=False, share_y=False, height=2.6)
     names = distinct_names([one.subject for one in known])
     for index, one in enumerate(known):
-        axes = grid.axes[index]
-        for summary in one.members:
-            assert summary.energy is not None
-            on_line = summary.point in {member.point for member in one.frontier}
-            _mark(axes, _milliseconds(summary.energy), summary.energy.joules_per_item, 0, valid=on_line)
-        energies = [member.energy for member in one.frontier if member.energy]
-        line = [(_milliseconds(energy), energy.joules_per_item.value) for energy in energies]
-        axes.plot([at for at, _ in line], [joules for _, joules in line], color=colour(0), linewidth=1.0, zorder=2)
-        for member, (at, joules) in zip(one.frontier, line, strict=True):
-            words = size_words(member.point)
-            axes.annotate(words, (at, joules), xytext=(4, 4), textcoords="offset points", fontsize=SMALL_POINTS - 1)
-        axes.set_ylim(bottom=0.0)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        number_axis(axes)
+        _draw_frontier(grid.axes[index], one)
         grid.title(index, names[index])
     grid.labels("time per item, ms", "energy per item, J")
     keys = [mark_key("on the frontier", colour(0), marker(0)), mark_key("not on it", colour(0), marker(0), hollow=True)]
     grid.legend(keys)
     return grid.figure
+
+
+def _draw_frontier(axes: Axes, economy: Economy) -> None:
+    metered = [(member, member.energy) for member in economy.members if member.energy]
+    on_line = {member.point for member in economy.frontier}
+    for member, energy in metered:
+        _mark(axes, _milliseconds(energy), energy.joules_per_item, 0, valid=member.point in on_line)
+    places = {member.point: (_milliseconds(energy), energy.joules_per_item.value) for member, energy in metered}
+    line = [places[member.point] for member in economy.frontier]
+    axes.plot([at for at, _ in line], [joules for _, joules in line], color=colour(0), linewidth=1.0, zorder=2)
+    highs = [energy.joules_per_item.high for _, energy in metered]
+    top = upper_limit([joules for _, joules in places.values()], highs, 0.0)
+    axes.set_ylim(0.0, top)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    number_axis(axes)
+    end = upper_limit([at for at, _ in places.values()], [], 0.0)
+    name_at_right(axes, _what_differs([*places]), [*places.values()], end, top)
+
+
+def _what_differs(points: Sequence[Point]) -> list[str]:
+    """What points are given, without what all of them are given."""
+    parts = [size_parts(point) for point in points]
+    common = set.intersection(*map(set, parts))
+    return [", ".join(part for part in own if part not in common) or own[0] for own in parts]
 
 
 def _milliseconds(energy: EnergyFigures) -> float:

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from scaling.reporting.plots.specification import Stroke, logarithmic
+from scaling.reporting.plots.specification import Stroke, logarithmic, spread_labels
 from scaling.reporting.plots.style import (
     BAND_ALPHA,
     FAINT,
@@ -38,6 +38,10 @@ SINGLE_WIDTH_INCHES = 7.0
 MOST_ROWS_ON_A_SCREEN = 6
 POINTS_PER_INCH = 72.0
 HOLLOW = "hollow: disturbed or not valid"
+# What a letter of a name at the right takes of a panel's width, and how far two names are apart, of its height.
+LETTER_WIDTH, NAMES_GAP = 0.024, 0.075
+# A name is legible where intervals reach across it.
+NAME_GROUND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,17 @@ def powers_of_two(low: float, high: float, most: int) -> list[float]:
     first, last = ceil(log2(max(low, 1e-9)) - 1e-9), int(log2(high) + 1e-9)
     step = max(1, ceil((last - first + 1) / most))
     return [2.0**power for power in range(first, last + 1, step)]
+
+
+def name_at_right(
+    axes: Axes, names: Sequence[str], places: Sequence[tuple[float, float]], end: float, top: float
+) -> None:
+    """Name marks of a panel that ends at `end` and `top`, at their heights or as near as other names leave room."""
+    axes.set_xlim(0.0, end / (1.0 - LETTER_WIDTH * (1 + max(map(len, names)))))
+    heights = spread_labels([y / top for _, y in places], NAMES_GAP)
+    for name, (x, y), height in zip(names, places, heights, strict=True):
+        axes.plot([x, end], [y, top * height], color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
+        axes.text(end, top * height, name, va="center", fontsize=SMALL_POINTS, bbox=NAME_GROUND, zorder=2.4)
 
 
 def number_axis(axes: Axes, ticks: Sequence[float] | None = None) -> None:

@@ -11,18 +11,13 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.interference import Division, PackedSeries, packed_series
 from scaling.reporting.packs import division_words
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import line_key, make_grid, mark_key, number_axis
-from scaling.reporting.plots.specification import distinct_names, spread_labels, upper_limit
-from scaling.reporting.plots.style import FAINT, SMALL_POINTS, colour, marker
+from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
+from scaling.reporting.plots.specification import distinct_names, upper_limit
+from scaling.reporting.plots.style import FAINT, colour, marker
 from scaling.results.evaluation import Evaluation
 
 # The farther end of a latency that is drawn.
 FAR = 0.99
-
-# What a letter of a division's name takes of a panel's width, and how far two names are apart, of its height.
-LETTER_WIDTH, NAMES_GAP = 0.024, 0.075
-# A name is legible where intervals reach across it.
-NAME_GROUND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
 
 def packs(result: Evaluation) -> Drawing | NotDrawn:
@@ -96,18 +91,8 @@ def _draw(axes: Axes, marks: Sequence[_Mark]) -> None:
     axes.set_ylim(0.0, top)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     number_axis(axes)
-    _name_divisions(axes, marks, end, top)
-
-
-def _name_divisions(axes: Axes, marks: Sequence[_Mark], end: float, top: float) -> None:
-    """Name every division at the right, at the height of its line or as near as the other names leave room."""
     names = [division_words(mark.division) for mark in marks]
-    axes.set_xlim(0.0, end / (1.0 - LETTER_WIDTH * (1 + max(map(len, names)))))
-    heights = spread_labels([mark.rate.value / top for mark in marks], NAMES_GAP)
-    for name, mark, height in zip(names, marks, heights, strict=True):
-        leader = [1e3 * mark.far, end], [mark.rate.value, top * height]
-        axes.plot(*leader, color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
-        axes.text(end, top * height, name, va="center", fontsize=SMALL_POINTS, bbox=NAME_GROUND, zorder=2.4)
+    name_at_right(axes, names, [(1e3 * mark.far, mark.rate.value) for mark in marks], end, top)
 
 
 def _mark(axes: Axes, latency: Estimate, rate: Estimate, style: int, *, hollow: bool) -> None:

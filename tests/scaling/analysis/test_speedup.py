@@ -6,6 +6,7 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.sample_size import precision_of
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, drift, summarize, table_order
 from scaling.analysis.turns import TurnTimes
@@ -50,11 +51,20 @@ def test_karp_and_flatt_get_back_the_serial_fraction():
 
 
 def test_without_a_baseline_there_is_no_speedup_and_a_sentence_says_so():
+    _, two, four = points("cores = [2, 4]")
+    for point in ratios(launches(two, 1.0), launches(four, 1.0)):
+        assert (point.speedup, point.efficiency, point.karp_flatt) == (None, None, None)
+        assert point.verdict is Verdict.NOT_VALID
+        assert names(point) == ["baseline not valid"]
+
+
+def test_a_point_on_a_single_number_of_cores_stands_by_itself_without_a_speedup():
     _, four = points("cores = [4]")
     (point,) = ratios(launches(four, 1.0))
     assert (point.speedup, point.efficiency, point.karp_flatt) == (None, None, None)
-    assert point.verdict is Verdict.NOT_VALID
-    assert names(point) == ["baseline not valid"]
+    assert point.verdict is Verdict.OK
+    assert names(point) == ["one core count"]
+    assert precision_of(point) == point.summary.step.half_width
 
 
 def test_weak_scaling_counts_the_items_that_grew():
