@@ -51,9 +51,10 @@ class PackedMachine:
             yield self._row(run)
 
     def _row(self, run: Run) -> Row:
-        weather = random.Random(f"{run.point.baseline} {run.launch}".replace(", onednn=None", ""))
+        weather = random.Random(f"{run.point.workload} {run.point.smt} {run.launch}")
         rounds = [weather.gauss(0, self.drift) for _ in range(self.rounds)]
-        chance = random.Random(f"{run.key}".replace(", onednn=None", ""))
+        settings = f"{run.point.workload} {run.point.beside} {run.point.replicas} {run.point.cores} {run.point.smt}"
+        chance = random.Random(f"{settings} {run.launch}")
         own = [self._replica(run, one, rounds, chance) for one in run.replica_runs]
         if run.point.replicas == 1:
             facts: dict[str, Any] = {"step_seconds": tuple(own[0].step_seconds), "turns": tuple(own[0].turns)}

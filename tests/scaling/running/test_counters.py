@@ -11,6 +11,10 @@ from scaling.running.counters import INSTRUCTIONS, TASK_CLOCK, Counter, Event, H
 from tests.conftest import need
 
 
+# Two clocks of the kernel, that of threads and that of its counters, differ by microseconds where threads are switched.
+ALIKE = 0.99
+
+
 def spin(cpu_seconds: float) -> None:
     """Use so much CPU time in this thread."""
     end = time.thread_time() + cpu_seconds
@@ -30,18 +34,18 @@ def test_a_counter_counts_this_thread_and_those_started_after_it(task_clock):
     before = task_clock.read()
     spin(0.02)
     alone = task_clock.read() - before
-    assert alone >= 0.02e9
+    assert alone >= ALIKE * 0.02e9
     thread = threading.Thread(target=spin, args=(0.1,))
     thread.start()
     thread.join()
-    assert task_clock.read() - before - alone >= 0.1e9
+    assert task_clock.read() - before - alone >= ALIKE * 0.1e9
 
 
 def test_a_counter_counts_a_process_that_has_ended(task_clock):
     before = task_clock.read()
     program = "import time\nwhile time.process_time() < 0.1: pass"
     subprocess.run([sys.executable, "-S", "-c", program], check=True)
-    assert task_clock.read() - before >= 0.1e9
+    assert task_clock.read() - before >= ALIKE * 0.1e9
 
 
 def test_no_program_inherits_the_file_of_a_counter(task_clock):
