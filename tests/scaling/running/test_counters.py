@@ -10,7 +10,6 @@ from scaling.running import counters
 from scaling.running.counters import INSTRUCTIONS, TASK_CLOCK, Counter, Event, HardwareCounters
 from tests.conftest import need
 
-
 # Two clocks of the kernel, that of threads and that of its counters, differ by microseconds where threads are switched.
 ALIKE = 0.99
 
