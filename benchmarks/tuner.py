@@ -1,6 +1,6 @@
 """The search of `scaling tune` against others, on response surfaces whose best setting is known.
 
-    python -m benchmarks.tuner [--trials 200] [--seed 1] [--shape NAME]… [--host NAME]…
+    python -m benchmarks.tuner [--trials 200] [--seed 1] [--cost 0.25] [--shape NAME]… [--host NAME]…
 
 A machine with 64 cores, two sockets and two threads per core. Settings are intra × inter × threads per core ×
 placement, 160 in all, and TensorFlow's default, a thread per CPU in both pools. A shape is a family of surfaces, of
@@ -20,10 +20,10 @@ A host says how launches scatter, as measured on shared machines; logarithms of 
 - drifting: 3 % between launches, one-sided delays of 2 % in the mean, and a level that wanders by 4 % per cohort
 
 The cost of a search is its launches. That of the grid is what a sweep makes of it: five launches, the default of a
-study, of every setting. All searches may spend a quarter of it. Random search, Nelder and Mead's simplex (SciPy, on
-the logarithms of counts, rounded to the grid, begun anew wherever it ends) and TPE (Optuna) see one launch after
-another and are spared the wandering level altogether; each measures a setting with 1, 3 or 5 launches and takes their
-median, and the best of the three is printed. Trials are spread over the shapes.
+study, of every setting. All searches may spend a quarter of it, or what --cost says. Random search, Nelder and Mead's
+simplex (SciPy, on the logarithms of counts, rounded to the grid, begun anew wherever it ends) and TPE (Optuna) see one
+launch after another and are spared the wandering level altogether; each measures a setting with 1, 3 or 5 launches and
+takes their median, and the best of the three is printed. Trials are spread over the shapes.
 """
 
 import argparse
@@ -340,11 +340,11 @@ class Trial:
     launches: int
 
 
-def trial(shape: str, host: str, number: int, seed: int, search: Callable[[Machine], int]) -> Trial:
-    """One trial of a search; the same seed and number have the same surface."""
+def trial(shape: str, host: str, number: int, seed: int, search: Callable[[Machine], int], cost: float) -> Trial:
+    """One trial of a search that may cost so much of the grid; the same seed and number have the same surface."""
     surface = SHAPES[shape](np.random.default_rng([seed, number, *map(ord, shape)]))
     logs = np.array([log(surface(setting)) for setting in SETTINGS])
-    limit = int(COST_SHARE * GRID_LAUNCHES * len(SETTINGS))
+    limit = int(cost * GRID_LAUNCHES * len(SETTINGS))
     machine = Machine(logs, HOSTS[host], np.random.default_rng([seed, number, *map(ord, shape + host)]), limit)
     ended = search(machine)
     return Trial(shape, float(np.exp(logs[ended] - logs.min()) - 1), machine.launches)
@@ -370,6 +370,7 @@ def main() -> None:
     parser.add_argument("--shape", action="append", choices=SHAPES)
     parser.add_argument("--host", action="append", choices=HOSTS)
     parser.add_argument("--only", action="append", choices=["tune", *RIVALS])
+    parser.add_argument("--cost", type=float, default=COST_SHARE, help="the part of the grid's cost that may be spent")
     given = parser.parse_args()
     shapes, hosts = given.shape or [*SHAPES], given.host or [*HOSTS]
     rivals = {name: search for name, search in RIVALS.items() if not given.only or name in given.only}
@@ -388,7 +389,7 @@ def main() -> None:
     print("host | shape | search | trials | within 2 % of the best | median regret | cost, of the grid's")
     print("|".join(["---"] * 7))
     for host, (name, variants) in product(hosts, searches.items()):
-        results = [_all_trials(shapes, host, given.trials, given.seed, search) for search in variants]
+        results = [_all_trials(shapes, host, given.trials, given.seed, search, given.cost) for search in variants]
         best = max(results, key=lambda made: (summary(made)[0], -summary(made)[1]))
         for shape in [*shapes, "all"] if name == "tune" else ["all"]:
             made = [one for one in best if shape in (one.shape, "all")]
@@ -397,10 +398,10 @@ def main() -> None:
 
 
 def _all_trials(
-    shapes: Sequence[str], host: str, number: int, seed: int, search: Callable[[Machine], int]
+    shapes: Sequence[str], host: str, number: int, seed: int, search: Callable[[Machine], int], cost: float
 ) -> list[Trial]:
     """So many trials, spread over the shapes."""
-    return [trial(shapes[at % len(shapes)], host, at, seed, search) for at in range(number)]
+    return [trial(shapes[at % len(shapes)], host, at, seed, search, cost) for at in range(number)]
 
 
 if __name__ == "__main__":
