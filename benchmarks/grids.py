@@ -29,10 +29,9 @@ from scaling.api.measuring import budget_seconds
 from scaling.api.tuning import TuningJob, carry_out_tuning, prepare_tuning
 from scaling.cli.progress import Progress
 from scaling.reporting.tuning import setting_words
-from scaling.results.store import ROWS, read_rows
-from scaling.results.tuning import Search, cohort_launch, read_search
+from scaling.results.store import read_rows
+from scaling.results.tuning import Search, read_search
 from scaling.running.tuning_schedule import GRID_LAUNCHES, TuningSchedule
-from scaling.study.planning import block
 
 TUNE, GRID = "tune", "grid"
 COLUMNS = (
@@ -61,16 +60,7 @@ class GridJob(TuningJob):
 
     def schedule(self) -> GridSchedule:  # type: ignore[override]
         """The cohorts to make, after those that the folder has."""
-        stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
-        made = GridSchedule(
-            self.study,
-            self.grid.points,
-            self.search.space,
-            lambda points, number: block(self.study, self.topology, points, number),
-            map(cohort_launch, stored),
-            self.search.objective,
-            self.budget_seconds,
-        )
+        made = self.scheduled_by(GridSchedule)
         made.launches, made.limit = self.launches, self.launches * len(self.grid.points)
         return made
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from platform import machine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.tuning import Outcome
@@ -68,6 +68,8 @@ PROGRAM_THREADS = {"threads", "intra"}
 
 NO_SEARCH = Search(Grid((), (), {}), ())
 
+AnySchedule = TypeVar("AnySchedule", bound=TuningSchedule)
+
 
 @dataclass(frozen=True, slots=True)
 class TuningJob(Job):
@@ -82,8 +84,12 @@ class TuningJob(Job):
 
     def schedule(self) -> TuningSchedule:  # type: ignore[override]
         """The cohorts to make, after those that the folder has."""
+        return self.scheduled_by(TuningSchedule)
+
+    def scheduled_by(self, kind: type[AnySchedule]) -> AnySchedule:
+        """The same by any kind of schedule."""
         stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
-        return TuningSchedule(
+        return kind(
             self.study,
             self.grid.points,
             self.search.space,
