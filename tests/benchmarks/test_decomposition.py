@@ -47,15 +47,18 @@ def test_most_of_the_work_that_needs_a_lock_is_done_by_one_thread_at_a_time(monk
 def awake(row):
     """The share of the time in which a thread of a run on two cores ran or waited for a CPU, which others may use."""
     seen = row.witness
-    return (seen.cpu_seconds + seen.run_queue_wait_seconds) / (2 * row.outcome.sections.run)
+    used = seen.cpu_seconds + seen.run_queue_wait_seconds + (seen.steal_seconds or 0)
+    return used / (2 * row.outcome.sections.run)
 
 
 def test_threads_that_sleep_leave_cores_idle_and_those_that_spin_do_not():
     need(len(os.sched_getaffinity(0)) >= 2, "two CPUs")
     workloads = [f"{losses.__file__}:{name}" for name in ("serial", "spin")]
-    serial, spin = rows_of(workloads, True, cores=2, size="small", max_seconds=0.5)
-    assert (serial.outcome.reason, spin.outcome.reason) == (None, None)
-    assert awake(serial) < 0.85 < awake(spin)
+    rows = [row for _ in range(3) for row in rows_of(workloads, True, cores=2, size="small", max_seconds=0.5)]
+    assert {row.outcome.reason for row in rows} == {None}
+    # What a host keeps from its guests without telling them looks like sleep: the most of three launches counts.
+    serial, spin = (max(awake(row) for row in rows if row.run.point.workload == name) for name in workloads)
+    assert serial < 0.85 < spin
 
 
 def test_the_table_has_what_was_expected_of_every_program_beside_what_was_found(capsys):
