@@ -9,6 +9,9 @@ kept. A process that fails, hangs or dies ends by itself, and the others go on.
 Points that differ in their caps of power or clocks alone are measured by one process, which takes a turn under each: a
 cap is of the machine, and a process that has been compiled and warmed up need not be made again for it.
 
+Processes that may get ready in company do so at the same time: at most as many as the one with the fewest CPUs has, so
+that each still has about one to itself. How long that takes them is not told apart; they are warmed up one by one.
+
 A cohort that does not fit into memory takes its turns in parts. The first process, that of the fewest cores, is in
 every part, so that every other has a partner in each of its rounds.
 """
@@ -23,6 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from math import fsum
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -59,13 +63,29 @@ MEMORY_MARGIN = 1.25
 class MemberSpec:
     """A process to be started, or several that run at once: their run, and what starts it, or why nothing can.
 
-    One that is measured under several `caps` takes a turn under each of them in every round.
+    One that is measured under several `caps` takes a turn under each of them in every round. One that gets ready
+    `in_company` measures nothing until it is ready, nor chooses anything by the clock.
     """
 
     child: ChildSpec | PackSpec
     start: StartChild | StartError
     caps: tuple[Caps, ...] = (Caps(),)
     metered: bool = False
+    in_company: bool = False
+
+
+@dataclass(slots=True)
+class ProcessSizes:
+    """How much memory a process of a workload takes, by those that have got ready: the most at any time, and the most
+    that it shares with no other."""
+
+    peak_bytes: int = 0
+    own_bytes: int = 0
+
+    def note(self, pids: Iterable[int]) -> None:
+        """Look at processes that are ready."""
+        self.peak_bytes = max(self.peak_bytes, *map(_peak_bytes, pids))
+        self.own_bytes = max(self.own_bytes, *map(_own_bytes, pids))
 
 
 class Surroundings:
@@ -109,15 +129,17 @@ def take_turns(
     turns: Turns,
     order: random.Random,
     surroundings: Surroundings | None = None,
+    sizes: ProcessSizes | None = None,
 ) -> list[LaunchResult]:
     """Have processes take turns, the first of them in every part of the cohort; what came of their runs, in order.
 
-    A process that is measured under several caps has made a run under each.
+    A process that is measured under several caps has made a run under each. `sizes` are what earlier cohorts of the
+    workload have shown, and are brought up to date.
     """
     spared = processes.children()
     members = [_Member(spec) for spec in specs]
     try:
-        _CohortRun(turns, order, surroundings or Surroundings()).execute(members)
+        _CohortRun(turns, order, surroundings or Surroundings(), sizes or ProcessSizes()).execute(members)
     finally:
         for member in members:
             if member.alive:
@@ -174,74 +196,98 @@ def _total(values: Sequence[float | None]) -> float | None:
 class _CohortRun:
     """Gives the members of a cohort their turns."""
 
-    def __init__(self, turns: Turns, order: random.Random, surroundings: Surroundings) -> None:
+    def __init__(self, turns: Turns, order: random.Random, surroundings: Surroundings, sizes: ProcessSizes) -> None:
         self.turns = turns
         self.order = order
         self.surroundings = surroundings
+        self.sizes = sizes
         self.last_round = WARMUP_ROUND
-        self.largest_bytes = 0
 
     def execute(self, members: Sequence[_Member]) -> None:
         """Everything from the first start to the last end."""
-        first, *rest = members
-        waiting = deque(rest)
-        self._start(first)
+        first, waiting = members[0], deque(members)
+        self._start(self._next_group(waiting))
         while True:
-            part = self._start_part(first, waiting)
+            part = [member for member in members if member.alive and member is not first]
+            part += self._start_part(waiting, has_others=bool(part))
             self._make_rounds([first, *part])
             self._finish(part)
             if not waiting:
                 break
         self._finish([first])
 
-    def _start_part(self, first: _Member, waiting: deque[_Member]) -> list[_Member]:
-        """Start as many as fit into memory beside the first, and at least one."""
+    def _start_part(self, waiting: deque[_Member], has_others: bool) -> list[_Member]:
+        """Start as many as fit into memory beside the first, and at least one unless it has others already."""
         part: list[_Member] = []
-        while waiting and (not part or self._fits_into_memory(waiting[0], [first, *part])):
-            part.append(waiting.popleft())
-            self._start(part[-1])
+        while waiting and (self._fit_into_memory([waiting[0]]) or not (part or has_others)):
+            group = self._next_group(waiting)
+            self._start(group)
+            part += group
         return part
 
-    def _start(self, member: _Member) -> None:
-        """Start a process, let it get ready and warm up, and stop it."""
-        spec = member.spec.child
-        self.surroundings.leave(spec.cpus)
-        start = member.spec.start
-        why = str(start) if isinstance(start, StartError) else self._lack_of_memory(spec)
-        if isinstance(start, StartError) or why is not None:
-            member.result = not_started(str(why))
-            return
-        with _charge_time(member):
-            member.child = open_child(spec, start)
-            ready = member.child.next_message() is not None
-        if ready:
-            self.largest_bytes = max(self.largest_bytes, *map(_own_bytes, member.child.pids))
-            _stop(member)
-            self._turn(member, WARMUP_ROUND)
-        else:
-            _end(member)
+    def _next_group(self, waiting: deque[_Member]) -> list[_Member]:
+        """The next process, and those after it that may get ready at the same time; that one alone as long as nothing
+        is known of what it takes."""
+        group = [waiting.popleft()]
+        while waiting and self.sizes.peak_bytes and self._may_get_ready_together([*group, waiting[0]]):
+            group.append(waiting.popleft())
+        return group
+
+    def _may_get_ready_together(self, members: Sequence[_Member]) -> bool:
+        fewest_cpus = min(len(member.spec.child.cpus) for member in members)
+        in_company = all(member.spec.in_company for member in members)
+        return in_company and len(members) <= fewest_cpus and self._fit_into_memory(members)
+
+    def _start(self, members: Sequence[_Member]) -> None:
+        """Start processes, let them get ready at the same time and warm up one by one, and stop them."""
+        self.surroundings.leave(frozenset().union(*(member.spec.child.cpus for member in members)))
+        for member in members:
+            start = member.spec.start
+            why = str(start) if isinstance(start, StartError) else self._lack_of_memory(member.spec.child)
+            if why is not None:
+                member.result = not_started(why)
+        starting = [member for member in members if member.result is None]
+        with _charge_time(*starting):
+            for member in starting:
+                assert not isinstance(member.spec.start, StartError)
+                member.child = open_child(member.spec.child, member.spec.start)
+            ready = [member for member in starting if self._stop_when_ready(member)]
+        for member in starting:
+            if member in ready:
+                self._turn(member, WARMUP_ROUND)
+            else:
+                _end(member)
+
+    def _stop_when_ready(self, member: _Member) -> bool:
+        """Whether a process gets ready; it is stopped then, as its threads may spin."""
+        assert member.child is not None
+        if member.child.next_message() is None:
+            return False
+        self.sizes.note(member.child.pids)
+        _stop(member)
+        return True
 
     def _lack_of_memory(self, spec: ChildSpec | PackSpec) -> str | None:
         """Why a pack cannot be started, from the memory of the largest process so far; None where it fits."""
         if not isinstance(spec, PackSpec):
             return None
-        needed, free = len(spec.replicas) * self.largest_bytes, free_bytes()
+        needed, free = len(spec.replicas) * self.sizes.own_bytes, free_bytes()
         if needed <= free:
             return None
         return (
             f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, since one had "
-            f"{self.largest_bytes / 2**20:.0f} MiB of its own, and {free / 2**20:.0f} MiB are free; give fewer replicas"
+            f"{self.sizes.own_bytes / 2**20:.0f} MiB of its own, and {free / 2**20:.0f} MiB are free; "
+            "give fewer replicas"
         )
 
-    def _fits_into_memory(self, following: _Member, members: Iterable[_Member]) -> bool:
-        """Whether one more process as large as the largest fits, or as many as a pack has."""
-        spec = following.spec.child
-        if isinstance(spec, PackSpec):
-            return MEMORY_MARGIN * len(spec.replicas) * self.largest_bytes <= free_bytes()
-        sizes = [
-            _resident_bytes(pid) for member in members if member.alive and member.child for pid in member.child.pids
-        ]
-        return MEMORY_MARGIN * max(sizes, default=0) <= free_bytes()
+    def _fit_into_memory(self, members: Iterable[_Member]) -> bool:
+        """Whether so many more processes fit, each as large as the largest."""
+        return MEMORY_MARGIN * sum(map(self._expected_bytes, members)) <= free_bytes()
+
+    def _expected_bytes(self, member: _Member) -> int:
+        """The memory of a process or, for the replicas of a pack, what they do not share."""
+        spec = member.spec.child
+        return len(spec.replicas) * self.sizes.own_bytes if isinstance(spec, PackSpec) else self.sizes.peak_bytes
 
     def _make_rounds(self, members: Sequence[_Member]) -> None:
         """The planned rounds, and further ones as long as a process has had no quiet turn in any."""
@@ -299,14 +345,15 @@ def _was_quiet(message: bytes) -> bool:
 
 
 @contextmanager
-def _charge_time(member: _Member) -> Iterator[None]:
-    """Count the time that passes, and what this process uses of it, as the member's."""
+def _charge_time(*members: _Member) -> Iterator[None]:
+    """Count the time that passes, and what this process uses of it, as the members', to equal parts."""
     start, cpu = time.monotonic(), time.process_time()
     try:
         yield
     finally:
-        member.active_seconds += time.monotonic() - start
-        member.parent_cpu_seconds += time.process_time() - cpu
+        for member in members:
+            member.active_seconds += (time.monotonic() - start) / len(members)
+            member.parent_cpu_seconds += (time.process_time() - cpu) / len(members)
 
 
 def _stop(member: _Member) -> None:
@@ -358,9 +405,11 @@ def _cpu_seconds(pid: int) -> float:
     return total
 
 
-def _resident_bytes(pid: int) -> int:
-    with suppress(psutil.NoSuchProcess):
-        return int(psutil.Process(pid).memory_info().rss)
+def _peak_bytes(pid: int) -> int:
+    """The most memory a process has had so far, which it may have needed to get ready."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
     return 0
 
 

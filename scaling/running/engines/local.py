@@ -4,7 +4,8 @@ import os
 import random
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from scaling.results.rows import Row, public_row, storable
 from scaling.results.traces import TracedRow, storable_trace
 from scaling.running import memory, processes
 from scaling.running.caps import PowerCaps
-from scaling.running.cohort import MemberSpec, Surroundings, take_turns
+from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns
 from scaling.running.environment import environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
@@ -38,6 +39,7 @@ from scaling.running.quota_groups import QuotaGroups
 from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
+from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import (
     PROGRAM_MODE,
     Caps,
@@ -94,6 +96,7 @@ class LocalEngine:
         held = (*held_open, self.caps.lock_fd) if self.caps else held_open
         self.reaper = Reaper(self.mark, held, self.scratch.folder, groups, self.caps.record if self.caps else None)
         self.servers = Servers()
+        self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
 
     def __enter__(self) -> "LocalEngine":
         return self
@@ -163,10 +166,17 @@ class LocalEngine:
             self.servers.wait_for_spares()
             self._open_meter(runs)
             members = [
-                MemberSpec(spec, start, tuple(run.point.caps for run in sharing), sharing[0].metered)
+                MemberSpec(
+                    spec,
+                    start,
+                    tuple(run.point.caps for run in sharing),
+                    sharing[0].metered,
+                    self._gets_ready_in_company(sharing[0].point),
+                )
                 for spec, start, sharing in zip(specs, starters, by_process, strict=True)
             ]
-            launched = take_turns(members, self._turns(runs[0]), order, _Around(self))
+            sizes = self.sizes[_sized_alike(runs[0].point)]
+            launched = take_turns(members, self._turns(runs[0]), order, _Around(self), sizes)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
         self._finish_metering()
@@ -202,6 +212,14 @@ class LocalEngine:
         if traces:
             self.keep_power(PowerTrace(run, started_at, traces))
         return self.meter.energies(metered)
+
+    def _gets_ready_in_company(self, point: Point) -> bool:
+        """Whether a process may get ready while others do: our networks measure nothing as they are built and compiled
+        for CPUs. For a GPU, compilers choose kernels by the clock, and a user's own workload may do anything."""
+        if point.mode == PROGRAM_MODE or point.device == GPU or point.beside is not None:
+            return False
+        parsed = workload(self.workloads.get(point.workload, point.workload))
+        return isinstance(parsed, Named) and read_catalogue()[parsed.name].layers is not None
 
     def _turns(self, run: Run) -> Turns:
         return turns_of(self.study, self._program(run) is not None)
@@ -408,6 +426,11 @@ def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
     meters = find_meters(root, gpu)
     shared = gpu is not None and bool(gpu.processes())
     return PowerMeter(replace(meters, problems=(*meters.problems, *problems)), package_cpus(root), shared)
+
+
+def _sized_alike(point: Point) -> Hashable:
+    """What decides how much memory a process takes, as far as cohorts differ in it."""
+    return (point.workload, point.framework, point.mode, point.size, point.items, point.jit, point.data)
 
 
 def _by_process(runs: Sequence[Run]) -> list[list[Run]]:

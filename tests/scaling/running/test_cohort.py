@@ -2,8 +2,11 @@
 
 import json
 import os
+import time
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +15,7 @@ from scaling.analysis.turns import WARMUP_ROUND, counted_steps
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
 from scaling.running import cohort, messages, processes, servers
+from scaling.running.cohort import ProcessSizes
 from scaling.running.engines import local
 from scaling.running.engines.local import LocalEngine
 from scaling.study.planning import Cohort, plan
@@ -78,6 +82,58 @@ def test_servers_of_later_launches_are_started_at_once_where_imports_take_long(m
     hashes = [line.split()[1] for line in path.read_text().splitlines()]
     assert len(set(hashes)) == len(rows) == 3
     assert started == [0, 0, 1]
+
+
+def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time(monkeypatch, tmp_path):
+    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
+    monkeypatch.setattr(LocalEngine, "_gets_ready_in_company", lambda self, point: True)
+    monkeypatch.setattr(local, "ProcessSizes", lambda: ProcessSizes(1, 1))
+    topology = read_topology()
+    workload = f"{FAULTY}:built_in_company folder={tmp_path} others=1"
+    question = study(
+        f"workloads = [{workload!r}]\ncores = 2\nintra = [1, 2]\ndesign = 'turns'\nlaunches = 1\ntimeout_seconds = 30",
+        rounds=str(ROUNDS),
+        turn_seconds="0.02",
+        max_seconds="0.06",
+    )
+    runs = [replace(run, cohort=Cohort("c", 2)) for run in plan(question, topology).runs if run.point.cores == 2]
+    began = time.monotonic()
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        rows = list(engine.execute(runs))
+    elapsed = time.monotonic() - began
+    assert [row.outcome.reason for row in rows] == [None, None]
+    assert all(rounds(row) == list(range(ROUNDS + 1)) for row in rows)
+    assert sum(row.outcome.sections.wall for row in rows) <= elapsed
+
+
+def test_only_our_networks_for_cpus_get_ready_in_company():
+    topology = read_topology()
+    names = ["autoenc", "calibrated", f"{FAULTY}:brief", "command: true"]
+    question = study(f"workloads = {json.dumps(names)}\ncores = 1")
+    points = {run.point.workload: run.point for run in plan(question, topology).runs}
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        assert {name for name, point in points.items() if engine._gets_ready_in_company(point)} == {"autoenc"}
+        assert not engine._gets_ready_in_company(replace(points["autoenc"], device="gpu"))
+        assert not engine._gets_ready_in_company(replace(points["autoenc"], beside="calibrated"))
+
+
+@pytest.mark.parametrize(
+    ("known", "cpus", "free", "expected"),
+    [
+        (100, (4, 4, 4, 4, 4), 2**30, 4),
+        (100, (4, 2, 4), 2**30, 2),
+        (100, (4, 4, 1), 2**30, 2),
+        (100, (4, 4, 4), 300, 2),
+        (0, (4, 4, 4), 2**30, 1),
+    ],
+)
+def test_as_many_get_ready_at_once_as_have_memory_and_a_cpu_each(known, cpus, free, expected, monkeypatch):
+    monkeypatch.setattr(cohort, "free_bytes", lambda: free)
+    specs = [SimpleNamespace(child=SimpleNamespace(cpus=frozenset(range(n))), in_company=True) for n in cpus]
+    waiting = deque(map(cohort._Member, specs))
+    run = cohort._CohortRun(None, None, None, ProcessSizes(known, known))
+    assert len(run._next_group(waiting)) == expected
+    assert len(waiting) == len(cpus) - expected
 
 
 def rounds(row: Row) -> list[int]:
