@@ -4,6 +4,8 @@ Each carries one sentence: what was asked, what there is, what to do. The comman
 any other exception is a mistake of ours and keeps its traceback.
 """
 
+from collections.abc import Iterable
+
 
 def count(number: int, noun: str) -> str:
     """'1 core', '2 cores'."""
@@ -61,6 +63,30 @@ class ClusterError(ScalingError):
 
 class FitError(ScalingError):
     """Figures a law cannot be fitted to, or a question a fit cannot answer."""
+
+
+class SeriesFitError(FitError):
+    """A series that no law can be fitted to, by its name, and why."""
+
+    def __init__(self, series: str, reason: str) -> None:
+        super().__init__(series, reason)
+        self.series = series
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return f"series '{self.series}' {self.reason}"
+
+
+def grouped(errors: Iterable[FitError]) -> list[str]:
+    """A sentence for every reason that series have no law: the first of them, and how many others it is true of."""
+    by_reason: dict[str, list[FitError]] = {}
+    for error in errors:
+        by_reason.setdefault(error.reason if isinstance(error, SeriesFitError) else str(error), []).append(error)
+    return [
+        f"{alike[0]}; likewise {len(alike) - 1} other series" if len(alike) > 1 else str(alike[0])
+        for alike in by_reason.values()
+    ]
 
 
 class Interrupted(Exception):  # noqa: N818

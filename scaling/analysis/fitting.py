@@ -62,7 +62,7 @@ from scaling.analysis.laws import AMDAHL, LAWS, SIMPLEST, USL, Law
 from scaling.analysis.series import UNEVEN, Series, SeriesKey, smt_levels
 from scaling.analysis.sizing.inverses import speedup_limit
 from scaling.analysis.truth import TruthCheck
-from scaling.errors import FitError
+from scaling.errors import FitError, SeriesFitError
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ def _usable(series: Series) -> tuple[Series, tuple[Caution, ...]]:
         one for one, level in zip(series.observations, levels, strict=True) if level == 1 or counted[level] > 1
     )
     if len(set(series.without_siblings().cores)) < 2:
-        raise FitError(_too_few_counts(series))
+        raise SeriesFitError(series.name, _too_few_counts(series))
     left_out = (SmtYieldUnknown(),) if len(usable) < len(series.observations) else ()
     return replace(series, observations=usable), left_out
 
@@ -289,13 +289,13 @@ def _too_few_counts(series: Series) -> str:
     only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores))) or "none"
     needs = "a law needs at least two, and four to distinguish it from another"
     if not series.left_out:
-        return f"series '{series.name}' was measured at one core count only ({only_count}); {needs}"
+        return f"was measured at one core count only ({only_count}); {needs}"
     broken = ", ".join(dict.fromkeys(rule for out in series.left_out for rule in out.rules))
     cores = ", ".join(map(str, sorted({out.cores for out in series.left_out})))
     points = "1 point was" if len(series.left_out) == 1 else f"{len(series.left_out)} points were"
     return (
-        f"series '{series.name}' is usable at one core count only ({only_count}); {points} left out as "
-        f"disturbed or not valid ({cores} cores: {broken}); {needs}"
+        f"is usable at one core count only ({only_count}); {points} left out as disturbed or not valid "
+        f"({cores} cores: {broken}); {needs}"
     )
 
 
@@ -304,9 +304,10 @@ def _laws_of(series: Series, laws: Sequence[Law]) -> tuple[Law, ...]:
     of_scale = tuple(law for law in laws if law.scale == series.scale)
     if not of_scale:
         possible = " or ".join(law.name for law in LAWS if law.scale == series.scale)
-        raise FitError(
-            f"series '{series.name}' was measured with {series.scale} scaling, and {laws[0].title} is of "
-            f"{laws[0].scale} scaling; ask for {possible}"
+        raise SeriesFitError(
+            series.name,
+            f"was measured with {series.scale} scaling, and {laws[0].title} is of {laws[0].scale} scaling; ask for "
+            f"{possible}",
         )
     return of_scale
 

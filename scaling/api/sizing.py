@@ -15,7 +15,7 @@ from scaling.analysis.sizing.services import RESPONSE_QUANTILE, answer_service
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
-from scaling.errors import FitError
+from scaling.errors import FitError, grouped
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
 from scaling.results.export import data_frame
@@ -273,8 +273,8 @@ def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
     notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
     fits, refusals = fit_all((one for _, (series, _) in read for one in series), laws)
     if not fits and refusals:
-        raise FitError("; ".join([*notes, str(refusals[0])]))
-    return Fits(fits, [*notes, *map(str, refusals)])
+        raise FitError("; ".join([*notes, *grouped(refusals)]))
+    return Fits(fits, [*notes, *grouped(refusals)])
 
 
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
@@ -300,8 +300,8 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
         series, left_out = source.series()
         fits, refusals = fit_all(series, resamples=0)
         if not fits and refusals:
-            raise FitError("; ".join([*left_out, str(refusals[0])]))
-        notes.extend([*left_out, *map(str, refusals)])
+            raise FitError("; ".join([*left_out, *grouped(refusals)]))
+        notes.extend([*left_out, *grouped(refusals)])
         return without_levels(fits)
 
     fits, complaints = read_all(sources, read)

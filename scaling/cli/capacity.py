@@ -17,6 +17,7 @@ from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
     answers_table,
+    device_facts,
     device_sentences,
     level_sentences,
     limits_facts,
@@ -183,7 +184,8 @@ def _print_deployments(results: Results, sized: Answers | Limits, form: str) -> 
 def _print_answers(answers: Answers, as_json: bool) -> None:
     if as_json:
         beside = {"node_types": side_by_side_facts(answers.node_types)} if answers.node_types else {}
-        print_json({"answers": [answer_facts(one) for one in answers], **beside})
+        devices = {"devices": facts} if (facts := device_facts(answers)) else {}
+        print_json({"answers": [answer_facts(one) for one in answers], **beside, **devices})
     else:
         print_lines(*map(answer_sentence, answers))
         if sentences := level_sentences(answers):

@@ -12,6 +12,7 @@ from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
 from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
+from scaling.errors import grouped
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import short_series_sentences
@@ -98,7 +99,7 @@ def _print_source(source: OneSource) -> None:
     if any(paragraphs):
         print_lines("")
     print_notes(source.notes)
-    remarks = [*map(str, complaints), *point_remarks(points)]
+    remarks = [*grouped(complaints), *point_remarks(points)]
     print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in remarks])
 
 

@@ -86,41 +86,53 @@ def _replicas_words(answer: Answer) -> str:
 
 def device_sentences(answers: Iterable[Answer]) -> list[str]:
     """For every workload that was asked for on several devices, which of them reaches the target at the lowest cost."""
+    return [_devices_sentence(alike) for alike in _on_several_devices(answers)]
+
+
+def device_facts(answers: Iterable[Answer]) -> list[dict[str, object]]:
+    """The same for JSON: the cheapest way of each device, the cheapest of all first."""
+    return [
+        {
+            "name": _settings(alike[0]).subject,
+            "sentence": _devices_sentence(alike),
+            "ways": [_way_facts(answer, cost) for answer, cost in _cheapest_by_device(alike)],
+        }
+        for alike in _on_several_devices(answers)
+    ]
+
+
+def _on_several_devices(answers: Iterable[Answer]) -> list[list[Answer]]:
+    """The answers for each workload that was measured on more than one device, under whichever frameworks."""
     by_workload: dict[Point, list[Answer]] = {}
     for answer in answers:
         settings = answer.fit.series.key.settings
-        if settings is not None:
+        if settings is not None and answer.question.is_promise:
             by_workload.setdefault(replace(settings, device="", framework=""), []).append(answer)
-    return [
-        _devices_sentence(alike)
-        for alike in by_workload.values()
-        if len({_device(answer) for answer in alike}) > 1 and alike[0].question.is_promise
-    ]
+    return [alike for alike in by_workload.values() if len({_settings(answer).device for answer in alike}) > 1]
+
+
+def _cheapest_by_device(answers: Sequence[Answer]) -> list[tuple[Answer, float]]:
+    """The cheapest answer of each device that has one, and its cost per hour; the cheapest of all first."""
+    priced = [(answer, cost) for answer in answers if (cost := _least_cost(answer)) is not None]
+    dearest_first = sorted(priced, key=lambda one: one[1], reverse=True)
+    by_device = {_settings(answer).device: (answer, cost) for answer, cost in dearest_first}
+    return sorted(by_device.values(), key=lambda one: one[1])
 
 
 def _devices_sentence(answers: Sequence[Answer]) -> str:
-    """The cheapest way of each device, the cheapest of all first."""
     question, unit = answers[0].question, answers[0].fit.series.unit
-    costs = {answer.fit.series.key: cost for answer in answers if (cost := _least_cost(answer)) is not None}
-    priced = sorted((one for one in answers if one.fit.series.key in costs), key=lambda one: costs[one.fit.series.key])
-    first = {_device(answer): answer for answer in reversed(priced)}
-    ways = [
-        f"{_way_words(answer)} for {figure(costs[answer.fit.series.key])} an hour"
-        for answer in sorted(first.values(), key=priced.index)
-    ]
-    ways += [
-        f"no {device} that was measured is known to reach it"
-        for device in sorted({_device(answer).upper() for answer in answers if _device(answer) not in first})
-    ]
-    settings = answers[0].fit.series.key.settings
-    assert settings is not None
-    cheapest = "cheapest with " if priced else ""
-    return f"{settings.subject}, {_target_words(question, unit)}: {cheapest}{'; '.join(ways)}"
+    cheapest = _cheapest_by_device(answers)
+    ways = [f"{_way_words(answer)} for {figure(cost)} an hour" for answer, cost in cheapest]
+    without = {_settings(answer).device for answer in answers} - {_settings(answer).device for answer, _ in cheapest}
+    ways += [f"no {device.upper()} that was measured is known to reach it" for device in sorted(without)]
+    lead = "cheapest with " if cheapest else ""
+    return f"{_settings(answers[0]).subject}, {_target_words(question, unit)}: {lead}{'; '.join(ways)}"
 
 
-def _device(answer: Answer) -> str:
+def _settings(answer: Answer) -> Point:
     settings = answer.fit.series.key.settings
-    return "" if settings is None else settings.device
+    assert settings is not None
+    return settings
 
 
 def _least_cost(answer: Answer) -> float | None:
@@ -130,21 +142,36 @@ def _least_cost(answer: Answer) -> float | None:
     return min([*one, *several], default=None)
 
 
+def _way(answer: Answer) -> tuple[int, int, int]:
+    """How many replicas the cheapest way to the target has, and how many cores and threads of each."""
+    replicas, allocation = answer.replicas, answer.allocation
+    if replicas is not None and replicas.hourly_cost == _least_cost(answer):
+        return replicas.replicas, replicas.cores, replicas.threads
+    assert allocation is not None
+    return 1, allocation.cores, allocation.threads
+
+
 def _way_words(answer: Answer) -> str:
     """'2 GPUs with 4 cores each under jax' or '12 cores under torch'."""
-    settings, replicas = answer.fit.series.key.settings, answer.replicas
-    assert settings is not None
-    number, cores, threads = 1, 0, 1
-    if answer.allocation is not None:
-        cores, threads = answer.allocation.cores, answer.allocation.threads
-    if replicas is not None and replicas.hourly_cost == _least_cost(answer):
-        number, cores, threads = replicas.replicas, replicas.cores, replicas.threads
+    settings, (number, cores, threads) = _settings(answer), _way(answer)
     size, each = cores_words(cores, threads), " each" if number > 1 else ""
     if settings.device == GPU:
         size = f"{count(number, 'GPU')} with {size}{each}"
     elif number > 1:
         size = f"{number} replicas of {size}"
     return f"{size} under {settings.framework}"
+
+
+def _way_facts(answer: Answer, cost: float) -> dict[str, object]:
+    settings, (number, cores, threads) = _settings(answer), _way(answer)
+    return {
+        "device": settings.device,
+        "framework": settings.framework,
+        "replicas": number,
+        "cores": cores,
+        "threads": threads,
+        "hourly_cost": cost,
+    }
 
 
 def _one_size(answer: Answer) -> str:

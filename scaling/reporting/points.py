@@ -15,6 +15,7 @@ from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.step_times import SHOWN, STEP_FIGURES
 from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
+from scaling.errors import grouped
 from scaling.reporting.energy import energy_facts, joules, watts
 from scaling.reporting.verdicts import (
     SLOWER,
@@ -275,7 +276,7 @@ def evaluation_notes(evaluation: Evaluation) -> list[str]:
     folder, fitted = evaluation.folder, evaluation.series_fitted
     many = [f"the laws and the planner are those of the first {fitted} series; `scaling fit` and `capacity` have all"]
     notes = [*folder.notes, *census_notes(folder.census), *left_out, *limited, *(many if fitted else [])]
-    return [*notes, *map(str, evaluation.complaints)]
+    return [*notes, *grouped(evaluation.complaints)]
 
 
 def census_notes(census: RowCensus) -> list[str]:

@@ -198,6 +198,11 @@ SIDE_BY_SIDE = _record(
     fewest_cores=str,
     node_types=MAP[str, _record("NodeTypeSize", cores=int, threads=int, cost_per_million=float, rate=float)],
 )
+ON_DEVICES = _record(
+    "OnDevices",
+    {"name": str, "sentence": str},
+    ways=ARRAY[_record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float),],
+)
 LIMITS = _record(
     "Limits",
     {"name": str, "unit": str, "recommended_cores": int | None, "recommended_threads": int | None},
@@ -264,7 +269,12 @@ OUTPUTS: Mapping[str, Any] = {
     | _output("ShowSections", **SECTIONS_OF_POINTS)
     | _output("ShowClusterSections", node_types=ARRAY[_record("NodeTypeSections", SECTIONS_OF_POINTS, node_type=str)]),
     "fit": _output("Fit", series=ARRAY[SERIES]),
-    "capacity": _output("Capacity", answers=ARRAY[ANSWER], node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]])
+    "capacity": _output(
+        "Capacity",
+        answers=ARRAY[ANSWER],
+        node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]],
+        devices=OPTIONAL[ARRAY[ON_DEVICES]],
+    )
     | _output("CapacityLimits", limits=ARRAY[LIMITS])
     | _output("CapacityEnergy", economies=ARRAY[ECONOMY], caps=ARRAY[CAP_EFFECT]),
     "pack": _output("Pack", packs=ARRAY[PACKS], slowdowns=ARRAY[SLOWDOWN]),

@@ -8,13 +8,14 @@ attributes.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, islice
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from scaling.analysis.backends import compare_backends
 from scaling.analysis.economy import cap_effects
@@ -65,6 +66,9 @@ MANY_POINTS = 500
 
 # So many parts of a page are put together at a time; very many points are millions of them.
 PARTS_AT_ONCE = 2**14
+
+# What the sentences of commands have between backticks.
+CODE = re.compile("`([^`]+)`")
 
 # What could end a script element or begin another, and line ends that only JavaScript knows.
 ESCAPED = "<>&\u2028\u2029"
@@ -177,6 +181,7 @@ def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, objec
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = code
     parts = environment.get_template(template).generate(
         policy=_policy(script, style),
         script=Markup(script),
@@ -185,6 +190,11 @@ def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, objec
         **context,
     )
     return iter(lambda: "".join(islice(parts, PARTS_AT_ONCE)), "")
+
+
+def code(text: str) -> Markup:
+    """Text with what stands between backticks as code; all else is escaped."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _scope(scripts: Iterable[str]) -> str:

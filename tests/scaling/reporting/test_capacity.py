@@ -44,6 +44,7 @@ from scaling.reporting.capacity import (
     answer_sentence,
     answers_table,
     basis_words,
+    device_facts,
     device_sentences,
     limits_facts,
     limits_sentence,
@@ -249,6 +250,12 @@ def test_the_cheapest_of_cores_and_gpus_follows_from_their_prices():
         "alexnet train, 6 items/s: cheapest with 3 replicas of 2 cores under jax for 6 an hour; 1 GPU with 1 core "
         "under jax for 41 an hour"
     )
+    (facts,) = device_facts(ask(6.0, Price(1.0, gpu_hour=40.0), *fits))
+    assert (facts["name"], facts["sentence"]) == ("alexnet train", dear)
+    assert [(way["device"], way["replicas"], way["cores"], way["hourly_cost"]) for way in facts["ways"]] == [
+        ("cpu", 3, 2, 6.0),
+        ("gpu", 1, 1, 41.0),
+    ]
     (cheap,) = device_sentences(ask(100.0, Price(1.0, gpu_hour=40.0), *fits))
     assert cheap.startswith("alexnet train, 100 items/s: cheapest with 1 GPU with 3 cores under jax for 43 an hour")
 

@@ -14,7 +14,7 @@ from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences
 from scaling.reporting.page import planner
-from scaling.reporting.page.page import embed_figures, page, page_facts, script_json
+from scaling.reporting.page.page import code, embed_figures, page, page_facts, script_json
 from scaling.reporting.plots.drawing import draw_figures
 from scaling.reporting.points import STEP_KEYS, point_facts, points_table
 from scaling.results.evaluation import evaluate
@@ -188,6 +188,10 @@ def test_failed_runs_are_listed_with_their_reasons_and_what_they_wrote(tmp_path)
     words = text_of(page(evaluate(DEGENERATE["all failed"](tmp_path))), "origin")
     assert "1 core, compact , launch 1-4: failed: killed by signal 9 (out of memory?)" in words
     assert "no memory left" in words
+
+
+def test_what_stands_between_backticks_is_code_and_all_else_is_escaped():
+    assert code("<b> `scaling fit A&B` and ` alone") == "&lt;b&gt; <code>scaling fit A&amp;B</code> and ` alone"
 
 
 def test_versions_and_variables_that_differ_are_all_named(tmp_path):
