@@ -5,8 +5,10 @@
     per item             E / items
 
 An energy counter is exact between two of its readings; between them it is interpolated. Where there is none, sampled
-power is integrated by the trapezoidal rule. Figures of a point are means over launches with Student's interval, as its
-step time has.
+power is integrated by the trapezoidal rule. What a GPU calls its power at an instant may cover a quarter of the time
+alone (Yang, Adamek & Armour, "Part-time Power Measurements", arXiv:2312.02741), so that its integral scatters; its mean
+over the last second, where that is told, covers all of it. Figures of a point are means over launches with Student's
+interval, as its step time has.
 """
 
 from bisect import bisect_left, bisect_right
@@ -28,6 +30,9 @@ LONGEST_STILL_SECONDS = 1.0
 # Power is told from two readings of a counter where they are so far apart: closer ones are as exact as its last digit.
 LEAST_SECONDS_APART = 0.04
 
+# A counter is brought up to date at least so often; longer stretches are those in which nobody reads it.
+LONGEST_TICK_SECONDS = 0.15
+
 # Meters of parts of the machine, which add up; that of the board covers them all.
 PARTS: tuple[Domain, ...] = ("package", "dram", "gpu")
 
@@ -36,12 +41,17 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class PowerSeries:
-    """What one meter said at moments of one clock: the energy it had counted, or the power; None where it failed."""
+    """What one meter said at moments of one clock: the energy it had counted, or the power; None where it failed.
+
+    `mean_watts` is power over the last `averaged_seconds` before each moment, of meters that tell it.
+    """
 
     times: Sequence[float]
     joules: Sequence[float | None]
     watts: Sequence[float | None]
     range_joules: float | None = None
+    mean_watts: Sequence[float | None] = ()
+    averaged_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,8 @@ class MeterEnergy:
 class LaunchEnergy:
     """The energy of one step of a launch, the time of that step, the power meanwhile, and what it is the power of.
 
-    The peak of several meters is the sum of theirs.
+    The peak of several meters is the sum of theirs. `sampled_ratio` is the integral of sampled power over the energy
+    counted meanwhile, of those meters that know both.
     """
 
     joules: float
@@ -75,6 +86,7 @@ class LaunchEnergy:
     watts: float
     peak_watts: float | None
     domains: tuple[Domain, ...]
+    sampled_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,7 @@ class EnergyFigures:
     energy_delay_squared: Estimate
     watts: Estimate
     peak_watts: Estimate | None
+    sampled_ratio: Estimate | None
     domains: tuple[Domain, ...]
 
 
@@ -104,25 +117,68 @@ def unwrap(joules: Sequence[float], range_joules: float | None) -> list[float] |
 
 def counted_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
     """The energy that a counter saw in windows; None where it has too few readings, or went back."""
-    points = [(time, value) for time, value in zip(series.times, series.joules, strict=True) if value is not None]
-    if len(points) < 2:
-        return None
-    times, values = [time for time, _ in points], unwrap([value for _, value in points], series.range_joules)
+    times, known = _readings(series.times, series.joules)
+    values = unwrap(known, series.range_joules) if len(known) > 1 else None
     if values is None:
         return None
     # A counter that is brought up to date now and then had its value only when it changed.
     fresh = [0, *(at for at in range(1, len(values)) if values[at] != values[at - 1])]
     times, values = [times[at] for at in fresh], [values[at] for at in fresh]
-    return fsum(_interpolate(times, values, end) - _interpolate(times, values, start) for start, end in windows)
+    return fsum(_at_end(times, values, window) - _at_start(times, values, window) for window in windows)
 
 
-def integrated_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
+def _at_start(times: Sequence[float], values: Sequence[float], window: Window) -> float:
+    """The value of a counter when a window began, which is that at its end with time turned round."""
+    start, end = window
+    return -_at_end([-time for time in reversed(times)], [-value for value in reversed(values)], (-end, -start))
+
+
+def _at_end(times: Sequence[float], values: Sequence[float], window: Window) -> float:
+    """The value of a counter when a window ended.
+
+    Between two readings it is interpolated. Where nobody read it for a while after the window, or never again, it goes
+    on from its last reading as it did within the window: what comes after has another power.
+    """
+    start, end = window
+    first, after = bisect_left(times, start), bisect_right(times, end)
+    followed = after < len(times) and times[after] - times[after - 1] <= LONGEST_TICK_SECONDS
+    if followed or after - first < 2 or end - times[after - 1] > LONGEST_TICK_SECONDS:
+        return _interpolate(times, values, end)
+    slope = (values[after - 1] - values[first]) / (times[after - 1] - times[first])
+    return values[after - 1] + slope * (end - times[after - 1])
+
+
+def integrated_joules(series: PowerSeries, windows: Sequence[Window]) -> float | None:
     """The integral of sampled power over windows; None where fewer than two samples are known."""
-    points = [(time, value) for time, value in zip(series.times, series.watts, strict=True) if value is not None]
-    if len(points) < 2:
-        return None
-    times, watts = [time for time, _ in points], [value for _, value in points]
+    averaged = _averaged_joules(series, windows)
+    times, watts = _readings(series.times, series.watts)
+    if averaged is not None or len(times) < 2:
+        return averaged
     return fsum(_integral(times, watts, start, end) for start, end in windows)
+
+
+def _averaged_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
+    """The same from power that was averaged; None where there is none, or a window is too short for it.
+
+    Means read as far apart as each of them reaches back, from the end of a window on, cover it without a gap.
+    """
+    times, watts = _readings(series.times, series.mean_watts) if series.mean_watts else ([], [])
+    if not times:
+        return None
+    joules = []
+    for start, end in windows:
+        stretches = int((end - start) / series.averaged_seconds)
+        if stretches < 2:
+            return None
+        means = [_interpolate(times, watts, end - at * series.averaged_seconds) for at in range(stretches)]
+        joules.append(fmean(means) * (end - start))
+    return fsum(joules)
+
+
+def _readings(times: Sequence[float], values: Sequence[float | None]) -> tuple[list[float], list[float]]:
+    """What was read, and when; without what could not be."""
+    known = [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
+    return [time for time, _ in known], [value for _, value in known]
 
 
 def _integral(times: Sequence[float], watts: Sequence[float], start: float, end: float) -> float:
@@ -146,17 +202,17 @@ def _interpolate(times: Sequence[float], values: Sequence[float], at: float) -> 
 
 def power_trace(series: PowerSeries) -> list[tuple[float, float]]:
     """Moments and the power then: as it was sampled or, from a counter, that between two readings, in their middle."""
-    sampled = [(time, watts) for time, watts in zip(series.times, series.watts, strict=True) if watts is not None]
+    sampled = list(zip(*_readings(series.times, series.watts), strict=True))
     if sampled:
         return sampled
-    points = [(time, value) for time, value in zip(series.times, series.joules, strict=True) if value is not None]
-    values = unwrap([value for _, value in points], series.range_joules) or []
+    times, known = _readings(series.times, series.joules)
+    values = unwrap(known, series.range_joules) or []
     trace: list[tuple[float, float]] = []
     last = 0
-    for at in range(1, len(values)):
-        apart = points[at][0] - points[last][0]
+    for at in range(1, min(len(times), len(values))):
+        apart = times[at] - times[last]
         if apart >= LEAST_SECONDS_APART and values[at] != values[last]:
-            trace.append(((points[at][0] + points[last][0]) / 2, (values[at] - values[last]) / apart))
+            trace.append(((times[at] + times[last]) / 2, (values[at] - values[last]) / apart))
             last = at
     return trace
 
@@ -230,6 +286,7 @@ def launch_energy(
         return None
     idle = [one.idle_watts for one in counted if one.idle_watts is not None]
     peaks = [one.peak_watts for one in counted if one.peak_watts is not None]
+    both = [(one.sampled_joules, one.joules) for one in counted if one.sampled_joules and one.joules]
     return LaunchEnergy(
         joules=watts * seconds,
         net_joules=(watts - fsum(idle)) * seconds if len(idle) == len(counted) else None,
@@ -237,6 +294,7 @@ def launch_energy(
         watts=watts,
         peak_watts=fsum(peaks) if len(peaks) == len(counted) else None,
         domains=tuple(dict.fromkeys(one.domain for one in counted)),
+        sampled_ratio=fsum(sampled for sampled, _ in both) / fsum(known for _, known in both) if both else None,
     )
 
 
@@ -247,6 +305,7 @@ def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> Energ
     joules = estimates.mean([one.joules for one in launches])
     nets = [one.net_joules for one in launches if one.net_joules is not None]
     peaks = [one.peak_watts for one in launches if one.peak_watts is not None]
+    ratios = [one.sampled_ratio for one in launches if one.sampled_ratio is not None]
     return EnergyFigures(
         joules=joules,
         net_joules=_mean(nets) if len(nets) == len(launches) else None,
@@ -255,6 +314,7 @@ def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> Energ
         energy_delay_squared=estimates.mean([one.joules * one.seconds**2 for one in launches]),
         watts=estimates.mean([one.watts for one in launches]),
         peak_watts=_mean(peaks) if len(peaks) == len(launches) else None,
+        sampled_ratio=_mean(ratios) if ratios else None,
         domains=launches[0].domains,
     )
 

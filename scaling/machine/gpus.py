@@ -17,6 +17,10 @@ T = TypeVar("T")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
+# Mean power is that over the last second.
+AVERAGED_SECONDS = 1.0
+
+
 class Gpu:
     """One GPU of NVML."""
 
@@ -36,14 +40,16 @@ class Gpu:
         millijoules = self._get(self._nvml.nvmlDeviceGetTotalEnergyConsumption)
         return None if millijoules is None else millijoules / 1e3
 
-    def watts(self) -> float | None:
-        """The power it draws now: where it can tell, at this instant and not over the last second."""
+    def powers(self) -> tuple[float | None, float | None]:
+        """The power it draws at this instant, and its mean over the last second where it tells both apart."""
         with suppress(self._nvml.NVMLError, AttributeError):
-            field = self._nvml.nvmlDeviceGetFieldValues(self._handle, [self._nvml.NVML_FI_DEV_POWER_INSTANT])[0]
-            if field.nvmlReturn == 0 and field.value.uiVal > 0:
-                return float(field.value.uiVal) / 1e3
+            asked = [self._nvml.NVML_FI_DEV_POWER_INSTANT, self._nvml.NVML_FI_DEV_POWER_AVERAGE]
+            fields = self._nvml.nvmlDeviceGetFieldValues(self._handle, asked)
+            instant, mean = (field.value.uiVal / 1e3 if field.nvmlReturn == 0 else None for field in fields)
+            if instant:
+                return instant, mean or None
         milliwatts = self._get(self._nvml.nvmlDeviceGetPowerUsage)
-        return None if milliwatts is None else milliwatts / 1e3
+        return None if milliwatts is None else milliwatts / 1e3, None
 
     def mhz(self) -> float | None:
         """The clock of its multiprocessors now."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from scaling.machine.files import numbered_folders, read_text
-from scaling.machine.gpus import Gpu
+from scaling.machine.gpus import AVERAGED_SECONDS, Gpu
 from scaling.machine.sysfs import HERE
 
 Domain = Literal["package", "dram", "gpu", "board"]
@@ -27,17 +27,22 @@ BOARD_LABEL = "System"
 
 
 class MeterReading(NamedTuple):
-    """What a meter says at a moment: the energy it has counted, or the power, or both."""
+    """What a meter says at a moment: the energy it has counted, or the power, or both.
+
+    `mean_watts` is power over the last `averaged_seconds` of the meter.
+    """
 
     joules: float | None = None
     watts: float | None = None
+    mean_watts: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
     """Something that says how much energy a part of the machine takes; a counter begins anew at `range_joules`.
 
-    Those of a package and of its DRAM have the `package`, by its number.
+    Those of a package and of its DRAM have the `package`, by its number. One that is `quick` is worth more samples than
+    ten per second.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Meter:
     read: Callable[[], MeterReading]
     package: int | None = None
     range_joules: float | None = None
+    averaged_seconds: float = 0.0
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,18 @@ def find_meters(root: Path = HERE, gpu: Gpu | None = None) -> Meters:
             problems.append(meter)
     meters += _board_meters(root)
     if gpu is not None:
-        meters.append(Meter(gpu.label, "gpu", lambda: MeterReading(gpu.joules(), gpu.watts())))
+        meters.append(_gpu_meter(gpu))
     return Meters(tuple(meters), tuple(problems))
+
+
+def _gpu_meter(gpu: Gpu) -> Meter:
+    return Meter(
+        gpu.label,
+        "gpu",
+        lambda: MeterReading(gpu.joules(), *gpu.powers()),
+        averaged_seconds=AVERAGED_SECONDS,
+        quick=True,
+    )
 
 
 def zones(root: Path) -> Iterator[Zone]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from statistics import fmean
 
 from scaling.analysis.economy import NOT_SLOWED, CapEffect, Economy, cap_effects, economies
 from scaling.analysis.energy import EnergyFigures
@@ -24,7 +25,10 @@ ENERGY_KEYS = {
     "energy_delay_squared": "energy_delay_squared",
     "watts": "watts",
     "peak_watts": "peak_watts",
+    "sampled_ratio": "sampled_over_counted",
 }
+
+PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 # What a cap does to the time of a step.
 SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches to tell"}
@@ -42,8 +46,8 @@ def energy_table(summaries: Sequence[Summary]) -> Table:
             with_interval(energy.joules_per_item, joules),
             with_interval(energy.watts, watts),
             "-" if energy.peak_watts is None else watts(energy.peak_watts.value),
-            with_interval(energy.energy_delay, lambda value: f"{figure(value)} Js"),
-            with_interval(energy.energy_delay_squared, lambda value: f"{figure(value)} Js²"),
+            with_interval(energy.energy_delay, lambda value: in_unit(value, "J·s")),
+            with_interval(energy.energy_delay_squared, lambda value: in_unit(value, "J·s²")),
             domain_words(energy),
         )
         for one in summaries
@@ -58,12 +62,15 @@ def domain_words(energy: EnergyFigures) -> str:
     return " and ".join(DOMAIN_WORDS[domain] for domain in energy.domains)
 
 
+def in_unit(value: float, unit: str) -> str:
+    """A value with the prefix of its unit that fits it: '12.3 mJ·s'."""
+    fitting = next((one for one in PREFIXES if abs(value) >= one[0]), PREFIXES[-1])
+    return f"{figure(value / fitting[0])} {fitting[1]}{unit}"
+
+
 def joules(value: float) -> str:
     """Energy with the unit that fits it."""
-    for factor, unit in ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ")):
-        if abs(value) >= factor:
-            return f"{figure(value / factor)} {unit}"
-    return f"{figure(value * 1e6)} µJ"
+    return in_unit(value, "J")
 
 
 def watts(value: float) -> str:
@@ -72,8 +79,20 @@ def watts(value: float) -> str:
 
 
 def energy_sentences(summaries: Sequence[Summary]) -> list[str]:
-    """The most economical point of every workload, and which workloads caps do not slow."""
-    return [*map(economy_sentence, economies(summaries)), *cap_sentences(cap_effects(summaries))]
+    """The most economical point of every workload, which workloads caps do not slow, and whether meters agree."""
+    sentences = [*map(economy_sentence, economies(summaries)), *cap_sentences(cap_effects(summaries))]
+    return [*sentences, *agreement_sentences(summaries)]
+
+
+def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
+    """How far the integral of sampled power is from the energy counted meanwhile, where meters know both."""
+    energies = [launch.energy for one in summaries for launch in one.metered if launch.energy]
+    apart = [energy.sampled_ratio - 1 for energy in energies if energy.sampled_ratio is not None]
+    if not apart:
+        return []
+    mean, widest = fmean(apart), max(apart, key=abs)
+    launches = f"over {count(len(apart), 'run')}, and by {100 * widest:+.1f} % in the run where most"
+    return [f"the integral of sampled power differs from the energy counted by {100 * mean:+.1f} % {launches}"]
 
 
 def economy_sentence(economy: Economy) -> str:

@@ -28,8 +28,10 @@ from scaling.machine.cpulist import CpuSet
 from scaling.machine.power import Meter, MeterReading, Meters
 from scaling.results.power import MeterTrace
 
-# Ten samples per second: GPUs bring their power up to date as often, and a sample costs some tens of microseconds.
+# Ten samples per second of a counter, whose energy does not depend on their number, and twenty of a GPU, which brings
+# its counter and its power up to date about as often as that.
 SECONDS_BETWEEN_SAMPLES = 0.1
+SECONDS_BETWEEN_QUICK_SAMPLES = 0.05
 
 # Idle power is told from so long a stretch at the sweep's start.
 IDLE_SECONDS = 2.0
@@ -40,6 +42,9 @@ LAST_READING_SECONDS = 0.12
 SHARED = "others used CPUs of this machine in every turn, so its energy is not this run's alone"
 BESIDE = "another workload ran beside it on the same packages, so their energy is not this run's alone"
 GPU_SHARED = "other processes were on the GPU before the sweep began, so its energy is not this run's alone"
+
+
+NOT_READ = MeterReading()
 
 
 class Sample(NamedTuple):
@@ -168,6 +173,8 @@ class PowerMeter:
             [reading.joules for reading in readings],
             [reading.watts for reading in readings],
             self.meters[index].range_joules,
+            [reading.mean_watts for reading in readings],
+            self.meters[index].averaged_seconds,
         )
 
     def _measure_idle(self) -> None:
@@ -193,11 +200,18 @@ class PowerMeter:
     def _run(self) -> None:
         while self._wake.wait() and not self._closed:
             self._sample()
-            time.sleep(SECONDS_BETWEEN_SAMPLES)
+            if any(meter.quick for meter in self.meters):
+                time.sleep(SECONDS_BETWEEN_QUICK_SAMPLES)
+                self._sample(quick=True)
+                time.sleep(SECONDS_BETWEEN_QUICK_SAMPLES)
+            else:
+                time.sleep(SECONDS_BETWEEN_SAMPLES)
 
-    def _sample(self) -> None:
+    def _sample(self, *, quick: bool = False) -> None:
+        """Read all meters, or only those that are worth it more often."""
         with self._lock:
-            self._samples.append(Sample(time.perf_counter(), tuple(meter.read() for meter in self.meters)))
+            readings = (meter.read() if meter.quick or not quick else NOT_READ for meter in self.meters)
+            self._samples.append(Sample(time.perf_counter(), tuple(readings)))
 
 
 def _stands_still(series: PowerSeries, window: Window) -> bool:

@@ -1,5 +1,6 @@
 """Energy: power over time under caps, time and energy under caps against those without, and the frontier of both."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ from scaling.reporting.plots.specification import distinct_names, upper_limit
 from scaling.reporting.plots.style import FAINT, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
-from scaling.results.power import PowerTrace
+from scaling.results.power import MeterTrace, PowerTrace
 from scaling.study.planning import Point
 
 NOT_METERED = "no run was metered: the machine has no meter that could be read, or the study said energy = 'none'"
@@ -70,15 +71,20 @@ def _traces_figure(panels: dict[Point, list[PowerTrace]]) -> Figure:
 def _moments(trace: PowerTrace) -> list[tuple[float, float]]:
     """The power of all parts of a run together, with the time between its turns taken out."""
     parts = [meter for meter in trace.meters if meter.domain != "board"] or list(trace.meters)
-    length = min((len(meter.seconds) for meter in parts), default=0)
+    if not all(meter.seconds for meter in parts):
+        return []
     moments, elapsed, before = [], 0.0, None
-    for index in range(length):
-        at = parts[0].seconds[index]
+    for at in max((meter.seconds for meter in parts), key=len):
         step = 0.0 if before is None else at - before
         elapsed += step if step < 1.0 else 0.0
-        moments.append((elapsed, sum(meter.watts[index] for meter in parts)))
+        moments.append((elapsed, sum(_latest(meter, at) for meter in parts)))
         before = at
     return moments
+
+
+def _latest(meter: MeterTrace, at: float) -> float:
+    """What a meter showed last; meters are not sampled equally often."""
+    return meter.watts[max(0, bisect_right(meter.seconds, at) - 1)]
 
 
 def caps(result: Evaluation) -> Drawing | NotDrawn:

@@ -1,5 +1,10 @@
 """Energy from what meters said: exact over wrap-around, integrals of power, and figures of merit."""
 
+import random
+from dataclasses import replace
+from itertools import accumulate
+from statistics import fmean
+
 import pytest
 
 from scaling.analysis.energy import (
@@ -70,6 +75,73 @@ def test_where_energy_is_counted_and_power_sampled_both_are_told():
     series = PowerSeries([0.0, 1.0, 2.0], [0.0, 100.0, 200.0], [99.0, 99.0, 99.0])
     energy = meter_energy("gpu 0", "gpu", series, [(0.0, 2.0)], 4, idle_watts=80.0)
     assert (energy.joules, energy.sampled_joules, energy.peak_watts) == pytest.approx((200.0, 198.0, 99.0))
+
+
+# Milliseconds of a GPU: another turn before, one under a cap whose steps draw power in bursts, and then none.
+BEFORE, TURN, AFTER = 2000, 4000, 1500
+COUNTED = ((BEFORE + 1000) / 1e3, (BEFORE + TURN) / 1e3)
+
+
+def bursts(seed: int) -> list[float]:
+    draws = random.Random(seed)
+    levels = [draws.uniform(180.0, 420.0) for _ in range(TURN // 10)]
+    return [600.0] * BEFORE + [levels[at // 10] for at in range(TURN)] + [80.0] * AFTER
+
+
+def readings(watts: list[float], tick: int, seed: int) -> PowerSeries:
+    """What is read of it about twenty times per second while turns last, as NVML tells it: a counter that ticks, power
+    of 25 of the last 100 milliseconds, and mean power of the last second."""
+    energy, draws = [0.0, *accumulate(one / 1e3 for one in watts)], random.Random(seed)
+    phase, at = draws.randrange(100), float(BEFORE - 900)
+    moments = []
+    while at < BEFORE + TURN:
+        moments.append(at)
+        at += 51 + draws.random()
+    moments += [BEFORE + TURN + 0.1, BEFORE + TURN + 1200.0]
+    ticked = [tick * (int(one) // tick) for one in moments]
+    told = [100 * ((int(one) - phase) // 100) + phase for one in moments]
+    return PowerSeries(
+        [one / 1e3 for one in moments],
+        [energy[one] for one in ticked],
+        [fmean(watts[one - 25 : one]) for one in told],
+        mean_watts=[energy[one] - energy[one - 1000] for one in told],
+        averaged_seconds=1.0,
+    )
+
+
+@pytest.mark.parametrize("tick", [1, 20, 100])
+def test_a_counter_that_ticks_and_power_that_lags_agree_with_the_energy_of_a_turn(tick):
+    apart = []
+    for seed in range(20):
+        watts = bursts(seed)
+        true = sum(watts[BEFORE + 1000 : BEFORE + TURN]) / 1e3
+        energy = meter_energy("gpu 0", "gpu", readings(watts, tick, seed), [COUNTED], 100)
+        apart += [energy.joules / true - 1]
+        assert energy.sampled_joules / true == pytest.approx(1.0, abs=0.02)
+    assert max(map(abs, apart)) < 0.03
+    assert abs(fmean(apart)) < 0.01
+
+
+def test_power_of_a_quarter_of_the_time_scatters_and_its_mean_over_a_second_does_not():
+    part, whole = [], []
+    for seed in range(20):
+        series = readings(bursts(seed), 20, seed)
+        counted = counted_joules(series, [COUNTED])
+        whole.append(abs(integrated_joules(series, [COUNTED]) / counted - 1))
+        part.append(abs(integrated_joules(replace(series, mean_watts=()), [COUNTED]) / counted - 1))
+    assert max(whole) < 0.5 * max(part)
+
+
+def test_a_window_too_short_for_averaged_power_has_that_of_instants():
+    times = [0.1 * at for at in range(20)]
+    series = PowerSeries(times, [None] * 20, [200.0] * 20, mean_watts=[90.0] * 20, averaged_seconds=1.0)
+    assert integrated_joules(series, [(0.2, 1.2)]) == pytest.approx(200.0)
+
+
+def test_a_counter_goes_on_as_it_did_where_nobody_read_it_after_a_turn():
+    ticks = [(0.1 * at, 20.0 * at) for at in range(10)]
+    assert counted_joules(counter(*ticks, (3.0, 190.0)), [(0.05, 0.95)]) == pytest.approx(180.0)
+    assert counted_joules(counter(*ticks), [(0.05, 0.95)]) == pytest.approx(180.0)
 
 
 def test_a_turn_beside_which_others_used_the_machine_did_not_have_its_packages_alone():

@@ -112,7 +112,7 @@ def test_a_machine_without_meters_has_none(tmp_path):
 def test_a_gpu_counts_energy_or_shows_its_power_alone(invented_gpu):
     gpu = find_gpu({})
     assert gpu.label == "gpu 0"
-    assert gpu.watts() == 600.0
+    assert gpu.powers() == (600.0, 600.0)
     first = gpu.joules()
     assert first is not None
     invented_gpu(counts=False)

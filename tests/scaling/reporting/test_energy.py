@@ -10,7 +10,15 @@ from benchmarks.shared.machines import study
 from benchmarks.shared.power import metered_rows
 from scaling.analysis.economy import cap_effects
 from scaling.analysis.summary import summarize
-from scaling.reporting.energy import caps_table, energy_sentences, energy_table, joules, watts
+from scaling.reporting.energy import (
+    agreement_sentences,
+    caps_table,
+    energy_sentences,
+    energy_table,
+    in_unit,
+    joules,
+    watts,
+)
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.export import read_export, write_export
@@ -52,6 +60,27 @@ def test_what_caps_do_is_a_sentence_per_cap_and_a_table():
 @pytest.mark.parametrize(("value", "words"), [(0.0123, "12.3 mJ"), (4.5, "4.5 J"), (2500.0, "2.5 kJ"), (4e-5, "40 µJ")])
 def test_energy_has_the_unit_that_fits_it(value, words):
     assert joules(value) == words
+
+
+def test_energy_delay_products_have_it_too():
+    assert (in_unit(0.0389, "J·s"), in_unit(3.46e-4, "J·s²")) == ("38.9 mJ·s", "346 µJ·s²")
+    edp, squared = energy_table(summarize(map(launch_of, rows()))).rows[0][6:8]
+    assert edp.split(" (")[0].endswith("J·s")
+    assert squared.split(" (")[0].endswith("J·s²")
+
+
+def test_how_far_counters_and_sampled_power_are_apart_is_a_sentence():
+    made = rows()[:4]
+    told = [
+        replace(row, energy=tuple(replace(one, sampled_joules=ratio * one.joules) for one in row.energy))
+        for row, ratio in zip(made, (0.99, 1.0, 1.0, 1.03), strict=True)
+    ]
+    (sentence,) = agreement_sentences(summarize(map(launch_of, told)))
+    assert sentence == (
+        "the integral of sampled power differs from the energy counted by +0.5 % over 4 runs, and by +3.0 % in the run "
+        "where most"
+    )
+    assert agreement_sentences(summarize(map(launch_of, made))) == []
 
 
 def test_power_is_in_watts():
