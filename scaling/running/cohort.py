@@ -9,8 +9,9 @@ kept. A process that fails, hangs or dies ends by itself, and the others go on.
 Points that differ in their caps of power or clocks alone are measured by one process, which takes a turn under each: a
 cap is of the machine, and a process that has been compiled and warmed up need not be made again for it.
 
-Processes that may get ready in company do so at the same time: at most as many as the one with the fewest CPUs has, so
-that each still has about one to itself. How long that takes them is not told apart; they are warmed up one by one.
+Processes that may get ready in company do so at the same time, as long as each can have a CPU to itself. How long that
+takes them is not told apart; they are warmed up one by one. As long as nothing is known of how much memory they take,
+the one with the most CPUs, which is ready soonest, goes ahead.
 
 A cohort that does not fit into memory takes its turns in parts. The first process, that of the fewest cores, is in
 every part, so that every other has a partner in each of its rounds.
@@ -206,6 +207,9 @@ class _CohortRun:
     def execute(self, members: Sequence[_Member]) -> None:
         """Everything from the first start to the last end."""
         first, waiting = members[0], deque(members)
+        if self._lets_the_last_go_ahead(members):
+            waiting.rotate(1)
+            self._start([waiting.popleft()])
         self._start(self._next_group(waiting))
         while True:
             part = [member for member in members if member.alive and member is not first]
@@ -215,6 +219,12 @@ class _CohortRun:
             if not waiting:
                 break
         self._finish([first])
+
+    def _lets_the_last_go_ahead(self, members: Sequence[_Member]) -> bool:
+        """Whether the last process, which has the most CPUs, is to show how much memory all of them will take."""
+        last = members[-1].spec
+        is_single = isinstance(last.child, ChildSpec)
+        return len(members) > 1 and not self.sizes.peak_bytes and last.in_company and is_single
 
     def _start_part(self, waiting: deque[_Member], has_others: bool) -> list[_Member]:
         """Start as many as fit into memory beside the first, and at least one unless it has others already."""
@@ -234,9 +244,11 @@ class _CohortRun:
         return group
 
     def _may_get_ready_together(self, members: Sequence[_Member]) -> bool:
-        fewest_cpus = min(len(member.spec.child.cpus) for member in members)
         in_company = all(member.spec.in_company for member in members)
-        return in_company and len(members) <= fewest_cpus and self._fit_into_memory(members)
+        # The k-th in order of their numbers of CPUs has k of them, hence one that none of those before it was given.
+        numbers = sorted(len(member.spec.child.cpus) for member in members)
+        each_has_a_cpu = all(number >= place for place, number in enumerate(numbers, 1))
+        return in_company and each_has_a_cpu and self._fit_into_memory(members)
 
     def _start(self, members: Sequence[_Member]) -> None:
         """Start processes, let them get ready at the same time and warm up one by one, and stop them."""

@@ -121,8 +121,9 @@ def test_only_our_networks_for_cpus_get_ready_in_company():
     ("known", "cpus", "free", "expected"),
     [
         (100, (4, 4, 4, 4, 4), 2**30, 4),
-        (100, (4, 2, 4), 2**30, 2),
-        (100, (4, 4, 1), 2**30, 2),
+        (100, (1, 2, 4, 8), 2**30, 4),
+        (100, (2, 4, 2, 4), 2**30, 4),
+        (100, (1, 1, 4), 2**30, 1),
         (100, (4, 4, 4), 300, 2),
         (0, (4, 4, 4), 2**30, 1),
     ],
@@ -134,6 +135,19 @@ def test_as_many_get_ready_at_once_as_have_memory_and_a_cpu_each(known, cpus, fr
     run = cohort._CohortRun(None, None, None, ProcessSizes(known, known))
     assert len(run._next_group(waiting)) == expected
     assert len(waiting) == len(cpus) - expected
+
+
+def test_the_process_with_the_most_cpus_shows_how_much_memory_the_others_will_take(monkeypatch):
+    monkeypatch.setattr(LocalEngine, "_gets_ready_in_company", lambda self, point: True)
+    started, start = [], cohort._CohortRun._start
+    monkeypatch.setattr(
+        cohort._CohortRun,
+        "_start",
+        lambda self, members: started.append([len(one.spec.child.cpus) for one in members]) or start(self, members),
+    )
+    rows = rows_of(f"{FAULTY}:brief", launches=2)
+    assert {row.outcome.status for row in rows} == {"ok"}
+    assert started == [[2], [1], [1, 2]]
 
 
 def rounds(row: Row) -> list[int]:
