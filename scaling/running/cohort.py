@@ -222,9 +222,7 @@ class _CohortRun:
 
     def _lets_the_last_go_ahead(self, members: Sequence[_Member]) -> bool:
         """Whether the last process, which has the most CPUs, is to show how much memory all of them will take."""
-        last = members[-1].spec
-        is_single = isinstance(last.child, ChildSpec)
-        return len(members) > 1 and not self.sizes.peak_bytes and last.in_company and is_single
+        return len(members) > 1 and not self.sizes.peak_bytes and members[-1].spec.in_company
 
     def _start_part(self, waiting: deque[_Member], has_others: bool) -> list[_Member]:
         """Start as many as fit into memory beside the first, and at least one unless it has others already."""

@@ -215,8 +215,9 @@ class LocalEngine:
 
     def _gets_ready_in_company(self, point: Point) -> bool:
         """Whether a process may get ready while others do: our networks measure nothing as they are built and compiled
-        for CPUs. For a GPU, compilers choose kernels by the clock, and a user's own workload may do anything."""
-        if point.mode == PROGRAM_MODE or point.device == GPU or point.beside is not None:
+        for CPUs. For a GPU, compilers choose kernels by the clock, and a user's own workload may do anything. The
+        replicas of a pack keep each other company."""
+        if point.mode == PROGRAM_MODE or point.device == GPU or point.replicas > 1:
             return False
         parsed = workload(self.workloads.get(point.workload, point.workload))
         return isinstance(parsed, Named) and read_catalogue()[parsed.name].layers is not None

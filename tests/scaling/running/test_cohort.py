@@ -114,7 +114,7 @@ def test_only_our_networks_for_cpus_get_ready_in_company():
     with LocalEngine(question, topology, read_machine(topology)) as engine:
         assert {name for name, point in points.items() if engine._gets_ready_in_company(point)} == {"autoenc"}
         assert not engine._gets_ready_in_company(replace(points["autoenc"], device="gpu"))
-        assert not engine._gets_ready_in_company(replace(points["autoenc"], beside="calibrated"))
+        assert not engine._gets_ready_in_company(replace(points["autoenc"], replicas=2))
 
 
 @pytest.mark.parametrize(
