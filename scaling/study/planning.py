@@ -26,6 +26,9 @@ from scaling.study.workload import Command, workload
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
 
+# A guess for a step nobody has taken yet, where a study fixes their number.
+USUAL_STEP_SECONDS = 0.1
+
 # The first part of a turn does not count: a process that was just continued finds cold caches and, on a virtual
 # machine, often a slower CPU.
 SETTLE_SECONDS = 0.3
@@ -376,7 +379,7 @@ def turns_of(study: Study, is_program: bool = False) -> Turns:
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
     """How long these runs should take: as long as their point took before, or its workload, else at most its limit.
 
-    A fixed number of steps has no limit but that of the process.
+    A fixed number of steps has no limit but that of the process; until a run was made, a usual step is assumed.
     """
     by_workload: dict[str, list[float]] = {}
     for point, wall in walls.items():
@@ -385,7 +388,9 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
     turns = turns_of(study)
     in_turns = (turns.rounds + 1) * (turns.seconds + SETTLE_SECONDS)
     limit = START_UP_SECONDS + (in_turns if study.design == "turns" else study.max_seconds)
-    limit = limit if study.steps is None else study.timeout_seconds
+    if study.steps is not None:
+        fixed = START_UP_SECONDS + (study.warmup + study.steps) * USUAL_STEP_SECONDS
+        limit = min(fixed, study.timeout_seconds)
     guesses = dict.fromkeys(programs_of(study), START_UP_SECONDS) | known
     return sum(walls.get(run.point, guesses.get(run.point.workload, limit)) for run in runs)
 

@@ -11,6 +11,7 @@ from scaling.study import planning
 from scaling.study.planning import (
     PLAIN_STEPS,
     START_UP_SECONDS,
+    USUAL_STEP_SECONDS,
     Turns,
     estimated_seconds,
     incompatibility,
@@ -225,12 +226,14 @@ def test_the_time_is_at_most_the_limit_and_as_measured_once_it_was():
     assert estimated_seconds(runs, question, {runs[0].point: 1.5}) == len(runs) * 1.5
 
 
-def test_a_fixed_number_of_steps_is_that_of_every_run_and_ends_no_sooner_than_its_process():
+def test_a_fixed_number_of_steps_is_that_of_every_run_and_a_usual_step_is_assumed_until_one_was_made():
     question = study("cores = [1]\nlaunches = 1\nsteps = 20\nwarmup = 3\ntimeout_seconds = 30")
     runs = plan(question, machine(2)).runs
     assert {(run.steps, run.warmup) for run in runs} == {(20, 3)}
     assert {(run.steps, run.warmup) for run in traced_plan(question, machine(2), 5).runs} == {(20, 3)}
-    assert estimated_seconds(runs, question, {}) == len(runs) * 30
+    usual = START_UP_SECONDS + 23 * USUAL_STEP_SECONDS
+    assert estimated_seconds(runs, question, {}) == pytest.approx(len(runs) * usual)
+    assert estimated_seconds(runs, study("steps = 65536\ntimeout_seconds = 30"), {}) == len(runs) * 30
 
 
 @pytest.mark.parametrize(
