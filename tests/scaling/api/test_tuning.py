@@ -12,7 +12,11 @@ from scaling.results.store import read_rows
 from scaling.results.tuning import TUNING, read_search
 
 # A step takes as long as the block says, and a little more or less.
-CODE = "import random, sys; print('step_seconds:', float(sys.argv[1]) * random.gauss(1, 0.01))"
+CODE = """
+import os, random, sys
+chance = random.Random(os.environ["SCALING_PADDING"] + sys.argv[1])  # another one in every launch, whenever it is made
+print("step_seconds:", float(sys.argv[1]) * chance.gauss(1, 0.01))
+"""
 PROGRAM = [sys.executable, "-c", CODE, "{block}"]
 BLOCKS = {"block": [0.02, 0.01]}
 

@@ -10,9 +10,11 @@ from scaling.machine.sysfs import read_topology
 from scaling.reporting.schemas import OUTPUTS
 from scaling.results.store import read_rows
 from tests.conftest import need
+from tests.scaling.cli import here
 from tests.scaling.cli.scaling import complaint, scaling
 
-PROGRAM = ("--", "sh", "-c", "sleep 0.05")
+# Long beside what it takes a busy machine to start a shell.
+PROGRAM = ("--", "sh", "-c", "sleep 0.2")
 FEW = ("--cores", "2", "--launches", "3", "--no-report")
 
 
@@ -55,11 +57,11 @@ def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made
 
 
 def test_what_is_neither_a_workload_nor_a_program_is_refused():
-    assert "'autoencc' is neither a workload nor a program" in complaint(scaling("pack", "autoencc"))
-    assert "unknown option 'speed'" in complaint(scaling("pack", "calibrated", "speed=3"))
-    assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
+    assert "'autoencc' is neither a workload nor a program" in complaint(here.scaling("pack", "autoencc"))
+    assert "unknown option 'speed'" in complaint(here.scaling("pack", "calibrated", "speed=3"))
+    assert "latency is -1" in complaint(here.scaling("pack", "calibrated", "--latency", "-1"))
 
 
 def test_a_workload_takes_its_options_as_words_of_their_own(folder):
-    plan = scaling("pack", "calibrated", "serial=0", "--cores", "2", "--launches", "1", "--dry-run").stdout
+    plan = here.scaling("pack", "calibrated", "serial=0", "--cores", "2", "--launches", "1", "--dry-run").stdout
     assert "calibrated serial=0 train, 2 replicas of 1 core, compact" in plan

@@ -15,7 +15,11 @@ from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.reporting.test_schemas import check
 
 # Steps that take as long as the block says, and a little more or less.
-CODE = "import random, sys; print('step_seconds:', float(sys.argv[1]) * random.gauss(1, 0.01))"
+CODE = """
+import os, random, sys
+chance = random.Random(os.environ["SCALING_PADDING"] + sys.argv[1])  # another one in every launch, whenever it is made
+print("step_seconds:", float(sys.argv[1]) * chance.gauss(1, 0.01))
+"""
 SLOW_FIRST = ["--param", "block=0.03,0.01,0.02", "--", sys.executable, "-c", CODE, "{block}"]
 SLOW_LAST = ["--param", "block=0.01,0.02", "--", sys.executable, "-c", CODE, "{block}"]
 TINY = ["--set", "rounds=1", "--set", "turn_seconds=0.01"]

@@ -92,10 +92,12 @@ def test_a_pack_that_runs_apart_takes_its_turns_alone():
 
 def test_replicas_of_a_program_are_executed_at_once(tmp_path):
     log = tmp_path / "log"
-    (row,) = rows_of(f"command: sh -c 'echo {{cpus}} >> {log}; sleep 0.3'", alone=True)
-    assert row.outcome.status == "ok"
+    # Each waits for the other to have begun: one after another they would wait for ever.
+    meet = f"echo {{cpus}} >> {log}; until [ $(wc -l < {log}) = 2 ]; do sleep 0.01; done"
+    (row,) = rows_of(f"command: sh -c '{meet}'", alone=True)
+    assert row.outcome.status == "ok", row.outcome.reason
     assert sorted(log.read_text().split()) == sorted(replica.cpus for replica in row.outcome.pack.replicas)
-    assert row.outcome.pack.items_per_second > 1.2 * 1 / 0.3
+    assert row.outcome.pack.items_per_second > 0
 
 
 def test_beside_another_workload_the_first_is_measured():
@@ -129,7 +131,8 @@ def test_beside_another_workload_the_first_is_measured():
 def test_where_one_replica_goes_wrong_its_sisters_are_ended_and_there_is_one_row_with_one_reason(
     how, status, reason, tmp_path
 ):
-    (row,) = rows_of(f"{FAULTY}:one_fails folder={tmp_path} how={how}", alone=True, timeout_seconds=3)
+    timeout = 3 if how == "hangs" else 60
+    (row,) = rows_of(f"{FAULTY}:one_fails folder={tmp_path} how={how}", alone=True, timeout_seconds=timeout)
     assert row.outcome.status == status
     assert row.outcome.reason.startswith(("replica 1 of 2, on CPUs ", "replica 2 of 2, on CPUs "))
     assert reason in row.outcome.reason
