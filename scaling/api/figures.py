@@ -1,6 +1,7 @@
 """The figures and pages of results, drawn and written to files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -130,14 +131,18 @@ def write_reports(
     target: float | None = None,
     figures: Path | None = None,
     on_file: OnFile = lambda path: None,
+    ceilings: str | None = None,
 ) -> list[Path]:
     """Write every page of results, each whole or not at all, with its figures as files if a folder is given for them.
 
-    Of a cluster a page per node type, then the one that sets them side by side and links to them.
+    Of a cluster a page per node type, then the one that sets them side by side and links to them. `ceilings` are a
+    folder or figures that the networks of one machine are set against.
     """
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
-    parts = _page_parts(results.sources[0].page_evaluation(MOST_SERIES_OF_MANY_ROWS), figures, on_file)
+    source = results.sources[0]
+    evaluation = source.page_evaluation(MOST_SERIES_OF_MANY_ROWS)
+    parts = _page_parts(replace(evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
     return [_write_page(output or page_path(results.path), parts)]
 
 

@@ -1,10 +1,21 @@
 """The roofline of results: what networks achieved against the ceilings of their machine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
+from contextlib import suppress
+from math import inf
 from pathlib import Path
 
-from scaling.analysis.ops.roofline import RooflinePoint, StepCounts, ceilings_of, counts_key, roofline_points
-from scaling.analysis.summary import summarize
+from scaling.analysis.ops.roofline import (
+    AllCounts,
+    Ceilings,
+    RooflinePoint,
+    Rooflines,
+    StepCounts,
+    ceilings_of,
+    counts_key,
+    roofline_points,
+)
+from scaling.analysis.summary import Summary, summarize
 from scaling.errors import StoreError
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
@@ -23,14 +34,54 @@ def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
             "so give folders of one machine"
         )
     points = summarize(launch_of(row) for row in rows if row.run.point.device == CPU)  # a ceiling is that of the cores
-    networks = [name for name, entry in read_catalogue().items() if entry.layers]
-    wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
-    if not wanted:
+    networks = _networks()
+    if not any(one.point.workload in networks for one in points):
         raise StoreError(f"no network was measured in {', '.join(map(str, folders))}; there are {', '.join(networks)}")
+    return roofline_points(points, _count_steps(points), ceilings_of(points))
+
+
+def rooflines(points: Sequence[Summary], machines: Set[str], ceilings: str) -> Rooflines:
+    """The networks among points against ceilings: a folder of `scaling sweep ceilings` on the same machine, which holds
+    for points on its cores, or 'GFLOP/s,GB/s' of whatever they ran on."""
+    stated = _stated_ceilings(ceilings)
+    if stated is None:
+        folder = Path(ceilings)
+        if not folder.is_dir():
+            raise StoreError(
+                f"the ceilings '{ceilings}' are neither a folder of `scaling sweep ceilings` nor GFLOP/s and GB/s such "
+                "as 2000,90; give one of these"
+            )
+        rows = list(read_rows(folder))
+        if {row.machine.fingerprint for row in rows} - machines:
+            raise StoreError(f"the ceilings of {folder} are of another machine than the results; give those of theirs")
+        by_cores = ceilings_of(summarize(launch_of(row) for row in rows))
+        points = [one for one in points if one.point.device == CPU]
+    else:
+        by_cores = {one.point.cores: stated for one in points}
+    return {one.point: one for one in roofline_points(points, _count_steps(points), by_cores)}
+
+
+def _stated_ceilings(text: str) -> Ceilings | None:
+    parts = text.split(",")
+    with suppress(ValueError):
+        values = [float(part) for part in parts]
+        if len(values) == 2 and all(0 < value < inf for value in values):
+            return Ceilings(0, 1e9 * values[0], 1e9 * values[1])
+    return None
+
+
+def _networks() -> list[str]:
+    return [name for name, entry in read_catalogue().items() if entry.layers]
+
+
+def _count_steps(points: Iterable[Summary]) -> AllCounts:
+    """The operations and bytes of every network among points."""
+    networks = _networks()
+    wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
     step_counts = {}
     for size, mode in sorted({(size, mode) for _, size, mode in wanted}):
         names = sorted(name for name, *rest in wanted if rest == [size, mode])
         for name, numbers in pass_counts(names, size, mode).items():
             gmacs = numbers.pop("gmacs_per_item")
             step_counts[name, size, mode] = StepCounts(flops_per_item=2e9 * gmacs, **numbers)
-    return roofline_points(points, step_counts, ceilings_of(points))
+    return step_counts

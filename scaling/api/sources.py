@@ -9,10 +9,12 @@ from typing import TypeVar
 from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.fits.verdict import LEAST_COUNTS, is_short
 from scaling.analysis.fitting import SeriesFit, fit_all
+from scaling.analysis.ops.roofline import Rooflines
 from scaling.analysis.series import Series, selected_series, settings_with_few_counts, table_launches, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
+from scaling.api.roofline import rooflines
 from scaling.errors import FitError, StoreError
 from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
 from scaling.reporting.sections import NONE_WHOLE
@@ -141,6 +143,12 @@ class Source:
         """What its machines are; empty where another tool's file does not say."""
         machines = () if self.is_table else (row.machine for row in self.rows())
         return {f"{one.cpu_model or one.arch} (fingerprint {one.fingerprint})" for one in machines}
+
+    def rooflines(self, ceilings: str | None) -> Rooflines:
+        """Its networks against ceilings, a folder of its machine or 'GFLOP/s,GB/s'; empty where none are given."""
+        if ceilings is None:
+            return {}
+        return rooflines(self.summaries, {row.machine.fingerprint for row in self.rows()}, ceilings)
 
     @cached_property
     def between_machines(self) -> list[Between]:

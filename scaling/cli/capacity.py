@@ -10,7 +10,7 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.api.deployment import deployments
 from scaling.api.results import Results, load
 from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, sizing_question
-from scaling.cli.options import Columns, CoresFrom, Json, Physical, Source, parse_columns
+from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.errors import FitError
 from scaling.reporting.capacity import (
@@ -96,6 +96,7 @@ def capacity(
         str | None,
         typer.Option("--objective", metavar="energy", help="The size that takes the least energy, and its time."),
     ] = None,
+    ceilings: Ceilings = None,
     physical: Physical = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
@@ -118,7 +119,7 @@ def capacity(
     _check_format(form, as_json)
     if objective is not None:
         _check_objective(objective, cheapest or any(target is not None for target in targets.values()))
-        _print_energy(load(source), as_json)
+        _print_energy(load(source), as_json, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
     demand = Demand(quantile, work, epochs, arrivals)
@@ -158,14 +159,15 @@ def _check_objective(objective: str, asked_otherwise: bool) -> None:
         raise FitError("--objective energy is a question of its own; ask one question at a time")
 
 
-def _print_energy(results: Results, as_json: bool) -> None:
+def _print_energy(results: Results, as_json: bool, ceilings: str | None) -> None:
     """Which size takes the least energy; the status is 1 where none was metered."""
     summaries = [summary for source in results.sources for summary in source.summaries]
+    rooflines = {point: one for source in results.sources for point, one in source.rooflines(ceilings).items()}
     if as_json:
-        print_json(economy_facts(summaries, point_settings))
+        print_json(economy_facts(summaries, point_settings, rooflines))
     else:
-        print_lines(*(energy_sentences(summaries) or [NOT_AVAILABLE]))
-        for table in (energy_table(summaries), caps_table(cap_effects(summaries))):
+        print_lines(*(energy_sentences(summaries, rooflines) or [NOT_AVAILABLE]))
+        for table in (energy_table(summaries), caps_table(cap_effects(summaries), rooflines)):
             if table.rows:
                 print_lines("")
                 print_table(table)

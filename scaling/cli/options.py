@@ -49,6 +49,14 @@ Columns = Annotated[
         help="For a CSV: which column is cores, seconds, throughput, series or launch; may be given again.",
     ),
 ]
+Ceilings = Annotated[
+    str | None,
+    typer.Option(
+        "--ceilings",
+        metavar="DIR|GFLOP/s,GB/s",
+        help="Say what bounds workloads under caps: results of `scaling sweep ceilings`, or figures of the device.",
+    ),
+]
 Physical = Annotated[
     int | None,
     typer.Option(

@@ -7,7 +7,7 @@ import typer
 
 from scaling.api.figures import figures_folder, page_path, write_reports
 from scaling.api.results import load
-from scaling.cli.options import Columns, CoresFrom, Full, Source, check_target, parse_columns
+from scaling.cli.options import Ceilings, Columns, CoresFrom, Full, Source, check_target, parse_columns
 from scaling.cli.printing import print_lines
 from scaling.errors import FitError
 
@@ -26,6 +26,7 @@ def report(
         bool,
         typer.Option("--figures", help="Write its figures as files too, as `scaling plot` does; each is drawn once."),
     ] = False,
+    ceilings: Ceilings = None,
     full: Full = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
@@ -44,5 +45,7 @@ def report(
             f"--target is what the node types of a cluster are compared at, and {source} is of one machine; "
             "ask the planner of its page"
         )
+    if ceilings is not None and results.is_cluster:
+        raise FitError(f"--ceilings are of one machine, and {source} is a cluster's; give the folder of a node type")
     where = figures_folder(output or page_path(source)) if figures else None
-    print_lines(*write_reports(results, output, target, where, print_lines))
+    print_lines(*write_reports(results, output, target, where, print_lines, ceilings))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from scaling.analysis.backends import compare_backends
 from scaling.analysis.economy import cap_effects
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
-from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
+from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.errors import grouped
 from scaling.reporting.cluster import between_facts, between_table
@@ -45,6 +46,7 @@ def show(
     quantiles: Quantiles = False,
     sections: Sections = False,
     energy: Energy = False,
+    ceilings: Ceilings = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     as_json: Json = False,
@@ -53,8 +55,9 @@ def show(
 
     Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
     median, p95 and p99 of all steps, and how far they scatter. --sections has where the wall time of whole processes
-    goes. --energy has the energy of a step and of an item, power, energy-delay products, and what caps do to them. Of a
-    cluster's folder, by node type, with what was measured on more than one machine.
+    goes. --energy has the energy of a step and of an item, power, energy-delay products, and what caps do to them; with
+    --ceilings also whether memory or arithmetic bounds them. Of a cluster's folder, by node type, with what was
+    measured on more than one machine.
 
     Example: scaling show results/quick
     """
@@ -62,7 +65,12 @@ def show(
     if as_json:
         print_json(_sections_facts(results) if sections else _facts(results))
         return
-    chosen = [(energy, _print_energy), (sections, _print_sections), (quantiles, _print_quantiles), (why, _print_losses)]
+    chosen: list[tuple[bool, Callable[[OneSource], None]]] = [
+        (energy, partial(_print_energy, ceilings=ceilings)),
+        (sections, _print_sections),
+        (quantiles, _print_quantiles),
+        (why, _print_losses),
+    ]
     print_points(results, next((one for asked, one in chosen if asked), _print_source))
 
 
@@ -122,15 +130,15 @@ def _print_quantiles(source: OneSource) -> None:
     print_notes(source.notes)
 
 
-def _print_energy(source: OneSource) -> None:
+def _print_energy(source: OneSource, ceilings: str | None) -> None:
     """A table of energies, one of what caps do, and sentences."""
-    summaries = [point.summary for point in source.points]
-    tables = (energy_table(summaries), caps_table(cap_effects(summaries)))
+    summaries, rooflines = [point.summary for point in source.points], source.rooflines(ceilings)
+    tables = (energy_table(summaries), caps_table(cap_effects(summaries), rooflines))
     for table in tables:
         if table.rows:
             print_table(table)
             print_lines("")
-    print_lines(*(energy_sentences(summaries) or ([] if tables[0].rows else [NOT_AVAILABLE])))
+    print_lines(*(energy_sentences(summaries, rooflines) or ([] if tables[0].rows else [NOT_AVAILABLE])))
     print_notes(source.notes)
 
 

@@ -7,9 +7,10 @@ from statistics import fmean
 from scaling.analysis.economy import NOT_SLOWED, CapEffect, Economy, cap_effects, economies
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.ops.roofline import RooflinePoint, Rooflines
 from scaling.analysis.summary import Summary
 from scaling.errors import count
-from scaling.reporting.words import Table, caps_words, estimate_facts, figure, point_words, with_interval
+from scaling.reporting.words import Table, caps_words, estimate_facts, figure, point_words, share, with_interval
 from scaling.study.planning import Point
 from scaling.study.spec import GPU
 
@@ -27,6 +28,11 @@ ENERGY_KEYS = {
     "peak_watts": "peak_watts",
     "sampled_ratio": "sampled_over_counted",
 }
+
+NO_ROOFLINES: Rooflines = {}
+
+# Below this share of its roof, a network waits for something else than memory or arithmetic.
+LEAST_ROOF_SHARE = 0.05
 
 PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
@@ -78,9 +84,9 @@ def watts(value: float) -> str:
     return f"{value:.0f} W" if value >= 100 else f"{figure(value)} W"
 
 
-def energy_sentences(summaries: Sequence[Summary]) -> list[str]:
+def energy_sentences(summaries: Sequence[Summary], rooflines: Rooflines = NO_ROOFLINES) -> list[str]:
     """The most economical point of every workload, which workloads caps do not slow, and whether meters agree."""
-    sentences = [*map(economy_sentence, economies(summaries)), *cap_sentences(cap_effects(summaries))]
+    sentences = [*map(economy_sentence, economies(summaries)), *cap_sentences(cap_effects(summaries), rooflines)]
     return [*sentences, *agreement_sentences(summaries)]
 
 
@@ -119,8 +125,11 @@ def size_parts(point: Point) -> list[str]:
     return [replicas + count(point.cores, "core"), *(["GPU"] if point.device == GPU else []), *caps_words(point)]
 
 
-def caps_table(effects: Sequence[CapEffect]) -> Table:
-    """What every cap does to every workload: time, energy and energy-delay product over those without it."""
+def caps_table(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES) -> Table:
+    """What every cap does to every workload: time, energy and energy-delay product over those without it.
+
+    Beside it, by the roofline, whether memory or arithmetic bounds the workload without the cap.
+    """
     rows = [
         (
             point_words(one.summary.point),
@@ -129,10 +138,22 @@ def caps_table(effects: Sequence[CapEffect]) -> Table:
             with_interval(one.energy_ratio, ratio_words),
             with_interval(one.energy_delay_ratio, ratio_words),
             SLOWS_WORDS[one.slows],
+            _bound_words(rooflines.get(one.reference.point)),
         )
         for one in effects
     ]
-    return Table(("under a cap", "against", ">time", ">energy", ">EDP", ""), rows)
+    return Table(("under a cap", "against", ">time", ">energy", ">EDP", "", "bound by (roofline)"), rows)
+
+
+def _bound_words(roofline: RooflinePoint | None) -> str:
+    """'memory, 46 % of roof'; a network far below its roof is held back by neither memory nor arithmetic."""
+    if roofline is None or roofline.bound_by is None or roofline.roof_share is None:
+        return "not available"
+    return f"{_bound(roofline) or 'neither'}, {share(roofline.roof_share)} of roof"
+
+
+def _bound(roofline: RooflinePoint) -> str | None:
+    return roofline.bound_by if (roofline.roof_share or 0.0) >= LEAST_ROOF_SHARE else None
 
 
 def ratio_words(ratio: float) -> str:
@@ -140,22 +161,28 @@ def ratio_words(ratio: float) -> str:
     return f"{ratio:.3f}"
 
 
-def cap_sentences(effects: Sequence[CapEffect]) -> list[str]:
-    """For every cap how many points it slows, and which workloads it does not."""
+def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES) -> list[str]:
+    """For every cap how many points it slows, and which workloads it does not, by what bounds them where known."""
     by_caps: dict[str, list[CapEffect]] = {}
     for one in effects:
         by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
-    return [_cap_sentence(caps, members) for caps, members in by_caps.items()]
+    return [_cap_sentence(caps, members, rooflines) for caps, members in by_caps.items()]
 
 
-def _cap_sentence(caps: str, members: Sequence[CapEffect]) -> str:
+def _cap_sentence(caps: str, members: Sequence[CapEffect], rooflines: Rooflines) -> str:
     told = [one for one in members if one.slows is not None]
     if not told:
         return f"{caps}: too few launches to tell which workloads it slows"
-    unslowed = [one.summary.point.subject for one in told if not one.slows]
+    unslowed = [_bounded_subject(one, rooflines) for one in told if not one.slows]
     names = f"; no slowdown shown: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
     slowed = len(told) - len(unslowed)
     return f"{caps} slows {slowed} of {count(len(told), 'point')} by more than {100 * (NOT_SLOWED - 1):.0f} %{names}"
+
+
+def _bounded_subject(effect: CapEffect, rooflines: Rooflines) -> str:
+    roofline = rooflines.get(effect.reference.point)
+    bound = _bound(roofline) if roofline else None
+    return effect.summary.point.subject + (f" ({bound}-bound)" if bound else "")
 
 
 def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:
@@ -170,7 +197,9 @@ def _facts(estimate: Estimate | None) -> dict[str, float | None]:
     return estimate_facts(estimate)
 
 
-def economy_facts(summaries: Sequence[Summary], settings: Callable[[Point], dict[str, object]]) -> dict[str, object]:
+def economy_facts(
+    summaries: Sequence[Summary], settings: Callable[[Point], dict[str, object]], rooflines: Rooflines = NO_ROOFLINES
+) -> dict[str, object]:
     """The most economical point of every workload, and what caps do."""
     return {
         "economies": [
@@ -192,7 +221,15 @@ def economy_facts(summaries: Sequence[Summary], settings: Callable[[Point], dict
                 "energy_ratio": estimate_facts(one.energy_ratio),
                 "energy_delay_ratio": estimate_facts(one.energy_delay_ratio),
                 "slows": one.slows,
+                **_bound_facts(rooflines.get(one.reference.point)),
             }
             for one in cap_effects(summaries)
         ],
+    }
+
+
+def _bound_facts(roofline: RooflinePoint | None) -> dict[str, object]:
+    return {
+        "bound_by": roofline.bound_by if roofline else None,
+        "share_of_roof": roofline.roof_share if roofline else None,
     }

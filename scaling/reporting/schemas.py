@@ -107,7 +107,7 @@ ECONOMY = _record(
 )
 CAP_EFFECT = _record(
     "CapEffect",
-    {"point": POINT, "reference": POINT, "slows": bool | None},
+    {"point": POINT, "reference": POINT, "slows": bool | None, "bound_by": str | None, "share_of_roof": NUMBER},
     dict.fromkeys(("time_ratio", "energy_ratio", "energy_delay_ratio"), ESTIMATE),
 )
 

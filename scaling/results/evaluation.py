@@ -5,7 +5,7 @@ workloads are alike.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, groupby
 
 from scaling.analysis.capacity import scaling_limits
@@ -22,6 +22,7 @@ from scaling.analysis.ops.laws import (
     predict_step,
 )
 from scaling.analysis.ops.profile import Profile, part_times, profiles, subject
+from scaling.analysis.ops.roofline import Rooflines
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.traces import Trace
 from scaling.analysis.series import Series, SeriesKey, selected_series, series_key, table_launches
@@ -49,6 +50,7 @@ class Evaluation:
     `fits` has every series that can be fitted; `limits` has those that are sized (where threads share cores, the
     series with both thread counts replaces its parts). `selection` says which points the fits took, `complaints` why
     other series have no fit. Where very many were asked for, `series_fitted` says that only so many were tried.
+    `rooflines` has the networks whose ceilings were given.
     """
 
     folder: Folder
@@ -59,6 +61,7 @@ class Evaluation:
     selection: PointSelection
     complaints: tuple[FitError, ...]
     series_fitted: int | None = None
+    rooflines: Rooflines = field(default_factory=dict)
 
 
 def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:

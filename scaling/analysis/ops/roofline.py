@@ -110,6 +110,10 @@ class RooflinePoint:
         return "compute" if self.intensity >= ridge else "memory"
 
 
+# By point; those of networks whose ceilings were given.
+Rooflines = Mapping[Point, RooflinePoint]
+
+
 # What an item of each workload that measures a ceiling is: a GFLOP, a MB.
 UNITS = {MATMUL: 1e9, STREAM: 1e6}
 

@@ -2,9 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.shared.machines import HOST
-from scaling.api.roofline import achieved_in
+from benchmarks.shared.machines import HOST, study
+from benchmarks.shared.power import metered_rows
+from scaling.analysis.economy import cap_effects
+from scaling.analysis.summary import summarize
+from scaling.api import roofline
+from scaling.api.roofline import achieved_in, rooflines
 from scaling.errors import StoreError
+from scaling.reporting.energy import caps_table, economy_facts, energy_sentences
+from scaling.results.rows import launch_of
 from tests.scaling.reporting.results import made, written
 
 
@@ -20,3 +26,56 @@ def test_folders_of_several_machines_are_refused(tmp_path):
     second = written([replace(row, machine=elsewhere) for row in rows], tmp_path / "second")
     with pytest.raises(StoreError, match="come from 2 machines; a ceiling holds for one"):
         achieved_in([first, second])
+
+
+MACHINE = frozenset({HOST.fingerprint})
+CAPS = 'workloads = ["alexnet", "autoenc", "calibrated"]\ncores = [4]\ncpu_power_watts = ["none", 15]\nlaunches = 5'
+
+
+@pytest.fixture
+def capped(monkeypatch):
+    """Networks under a cap: alexnet does a hundred operations per byte, autoenc one."""
+
+    def pass_counts(names, size, mode):
+        known = {"alexnet": 5.0, "autoenc": 0.05}
+        sizes = {"parameters": 1, "weights_bytes": 4, "traffic_bytes_per_item": 1e8, "traffic_bytes_per_step": 0.0}
+        return {name: {"gmacs_per_item": known[name], **sizes} for name in names}
+
+    monkeypatch.setattr(roofline, "pass_counts", pass_counts)
+    return summarize(map(launch_of, metered_rows(study(CAPS))))
+
+
+def test_what_bounds_a_workload_stands_beside_what_a_cap_does_to_it(capped):
+    against = rooflines(capped, MACHINE, "100,10")
+    effects = cap_effects(capped)
+    table = caps_table(effects, against)
+    bounds = {one.reference.point.workload: cells[-1] for one, cells in zip(effects, table.rows, strict=True)}
+    assert bounds["alexnet"].startswith("compute, ")
+    assert bounds["autoenc"].startswith("memory, ")
+    assert bounds["calibrated"] == "not available"
+    far_below = caps_table(effects, rooflines(capped, MACHINE, "1e9,1e8"))
+    assert {cells[-1].split(",")[0] for cells in far_below.rows} == {"neither", "not available"}
+    facts = economy_facts(capped, lambda point: {"workload": point.workload}, against)["caps"]
+    assert {one["point"]["workload"]: one["bound_by"] for one in facts} == {
+        "alexnet": "compute",
+        "autoenc": "memory",
+        "calibrated": None,
+    }
+    assert not any("-bound" in sentence for sentence in energy_sentences(capped))
+    assert {cells[-1] for cells in caps_table(effects).rows} == {"not available"}
+
+
+def test_ceilings_of_a_folder_hold_for_the_cores_of_its_machine(capped, tmp_path):
+    measured = made('workloads = ["matmul", "stream"]\nmodes = ["infer"]\ncores = [4]')
+    folder = written(measured, tmp_path / "ceilings")
+    assert {one.bound_by for one in rooflines(capped, MACHINE, str(folder)).values()} <= {"compute", "memory"}
+    on_gpu = [replace(one, point=replace(one.point, device="gpu")) for one in capped]
+    assert rooflines(on_gpu, MACHINE, str(folder)) == {}
+    with pytest.raises(StoreError, match="are of another machine than the results"):
+        rooflines(capped, frozenset({"fedcba9876543210"}), str(folder))
+
+
+@pytest.mark.parametrize("ceilings", ["1000", "1000,0", "a,b", "nan,1", "missing/folder"])
+def test_ceilings_that_are_neither_folder_nor_figures_are_refused(capped, ceilings):
+    with pytest.raises(StoreError, match="neither a folder of `scaling sweep ceilings` nor GFLOP/s and GB/s"):
+        rooflines(capped, MACHINE, ceilings)
