@@ -7,24 +7,17 @@ outlives a sweep that is killed. One sweep at a time holds the caps of a machine
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scaling.errors import BusyError, MachineError, StudyError
-from scaling.machine.files import numbered_folders, read_text
 from scaling.machine.gpus import VISIBLE, Gpu, find_gpu
-from scaling.machine.power import zones
+from scaling.machine.power_limits import LimitFile, common_range, limit_files
 from scaling.machine.sysfs import HERE
 from scaling.running.lock import MachineLock
 from scaling.study.planning import Caps
 
 LOCK = "tmp/cpu-scaling-caps.lock"
-CPU_FOLDER = "sys/devices/system/cpu"
-
-# Limits of a package that are capped: that of its power over a second or so, and that of its peaks.
-CONSTRAINTS = ("long_term", "short_term")
 
 # Registers hold watts in eighths, and GPUs in whole ones; clocks go in steps of up to a tenth of a gigahertz.
 WATTS_APART = 1.0
@@ -32,17 +25,6 @@ MHZ_APART = 100.0
 
 # After a cap has changed, steps do not count for so long: RAPL averages over about a second.
 SETTLE_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file of the kernel that holds a limit, with what was in it, how much of the unit one is, and its range."""
-
-    path: Path
-    before: str
-    per_unit: int
-    lowest: float | None = None
-    highest: float | None = None
 
 
 class PowerCaps:
@@ -56,7 +38,7 @@ class PowerCaps:
         self._now = Caps()
         self._gpu: Gpu | None = None
         self._gpu_limit: float | None = None
-        self._files: dict[str, list[_File]] = {}
+        self._files: dict[str, list[LimitFile]] = {}
         try:
             for name in Caps._fields:
                 values = [value for value in (getattr(one, name) for one in caps) if value is not None]
@@ -105,8 +87,8 @@ class PowerCaps:
                 self._gpu = self._gpu or gpu()
                 lowest, highest = self._prepare_gpu(name, self._gpu)
             else:
-                self._files[name] = list(_limit_files(name, root))
-                lowest, highest = _common_range(self._files[name])
+                self._files[name] = list(limit_files(name, root))
+                lowest, highest = common_range(self._files[name])
                 for file in self._files[name]:
                     file.path.write_text(file.before)
         except MachineError as error:
@@ -160,7 +142,7 @@ class PowerCaps:
         if name.startswith("gpu"):
             assert self._gpu is not None
             return [self._gpu.power_limit() if name == "gpu_power_watts" else self._gpu.mhz()]
-        return [_number(file.path, file.per_unit) for file in self._files[name]]
+        return [file.value for file in self._files[name]]
 
 
 def restore(record: Mapping[str, Any]) -> list[str]:
@@ -192,60 +174,6 @@ def _hold(purpose: str, root: Path) -> MachineLock:
         return MachineLock(purpose, False, lambda sentence: None, root / LOCK)
     except BusyError as error:
         raise BusyError(f"the caps of this machine are held by another sweep: {error}") from error
-
-
-def _limit_files(name: str, root: Path) -> list[_File]:
-    """The files of a cap; MachineError where there are none."""
-    files = _power_limits(root) if name == "cpu_power_watts" else _clock_limits(root)
-    if not files:
-        what = "RAPL limit of a package" if name == "cpu_power_watts" else "clock that cpufreq can limit"
-        raise MachineError(f"there is no {what}, as in most virtual machines; leave {name} out")
-    return files
-
-
-def _power_limits(root: Path) -> list[_File]:
-    files = []
-    for zone in zones(root):
-        constraints = sorted(zone.folder.glob("constraint_*_name")) if zone.domain == "package" else ()
-        for path in constraints:
-            prefix = path.name.removesuffix("_name")
-            limit, highest = zone.folder / f"{prefix}_power_limit_uw", zone.folder / f"{prefix}_max_power_uw"
-            if read_text(path) in CONSTRAINTS and (before := read_text(limit)):
-                top = _number(highest, 10**6) if read_text(path) == CONSTRAINTS[0] else None
-                files.append(_File(limit, before, 10**6, highest=top or None))
-        enabled = zone.folder / "enabled"
-        if constraints and (state := read_text(enabled)) == "0":
-            raise MachineError(f"the power limits of {zone.name} are switched off ({enabled} is {state})")
-    return files
-
-
-def _clock_limits(root: Path) -> list[_File]:
-    policies = list(numbered_folders(root / CPU_FOLDER / "cpufreq", "policy").values())
-    folders = policies or [cpu / "cpufreq" for cpu in numbered_folders(root / CPU_FOLDER, "cpu").values()]
-    return [
-        _File(
-            folder / "scaling_max_freq",
-            before,
-            1000,
-            _number(folder / "cpuinfo_min_freq", 1000),
-            _number(folder / "cpuinfo_max_freq", 1000),
-        )
-        for folder in folders
-        if (before := read_text(folder / "scaling_max_freq"))
-    ]
-
-
-def _common_range(files: Sequence[_File]) -> tuple[float | None, float | None]:
-    """What all files take."""
-    lowest = [file.lowest for file in files if file.lowest is not None]
-    highest = [file.highest for file in files if file.highest is not None]
-    return max(lowest, default=None), min(highest, default=None)
-
-
-def _number(path: Path, per_unit: int) -> float | None:
-    with suppress(ValueError):
-        return int(read_text(path) or "") / per_unit
-    return None
 
 
 def _words(value: float | None) -> str:

@@ -5,6 +5,7 @@ One function per subject, from readings to a finding. All thresholds stand at th
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import prod
 
 from scaling.errors import count
@@ -13,6 +14,7 @@ from scaling.machine.doctor.findings import (
     ADDRESSES,
     BUSY_CPUS,
     BUSY_SIBLINGS,
+    CAPS,
     CORE_TYPES,
     CPUSET,
     GOVERNOR,
@@ -20,6 +22,7 @@ from scaling.machine.doctor.findings import (
     INTERRUPTS,
     ISOLATED,
     LOAD,
+    METERS,
     NUMA_BALANCING,
     OFFLINE,
     PRESSURE,
@@ -34,7 +37,7 @@ from scaling.machine.doctor.findings import (
     Finding,
     Subject,
 )
-from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Span, Vitals
+from scaling.machine.doctor.readings import Activity, Clock, Memory, PowerAccess, Pressure, Sensor, Span, Vitals
 from scaling.machine.topology import Topology
 
 # In tasks. One that always ran took a core from every point that used all of them; a quarter of one is more than the
@@ -105,6 +108,8 @@ def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) ->
         numa_balancing(machine, settings.numa_balancing),
         addresses(settings.address_randomness),
         virtual(settings.virtual),
+        energy_meters(vitals.power),
+        caps(vitals.power),
     )
 
 
@@ -376,3 +381,20 @@ def virtual(guest: bool | None) -> Finding:
     if guest is None:
         return VIRTUAL.not_available("neither processor nor firmware says")
     return VIRTUAL.caution("yes") if guest else VIRTUAL.ok("no")
+
+
+def energy_meters(power: PowerAccess) -> Finding:
+    """The meters that may be read; a measurement needs none."""
+    none = "none: no RAPL, no power sensor of the machine, no GPU"
+    return _usable(METERS, power.meters, power.unreadable, "cannot be read", none)
+
+
+def caps(power: PowerAccess) -> Finding:
+    """The limits that may be set, with their ranges; a measurement needs none."""
+    none = "none: no limit of RAPL, of cpufreq or of a GPU"
+    return _usable(CAPS, power.caps, power.unsettable, "for root alone", none)
+
+
+def _usable(subject: Subject, usable: tuple[str, ...], refused: tuple[str, ...], refusal: str, none: str) -> Finding:
+    words = ", ".join([*usable, *(f"{name} {refusal}" for name in refused)]) or none
+    return replace(subject.not_available(words), remedy=subject.remedy) if refused else subject.ok(words)

@@ -192,6 +192,17 @@ ADDRESSES = Subject(
     "and the spread over launches shows it; with fixed ones all launches share one draw that looks precise.",
     "echo 2 | sudo tee /proc/sys/kernel/randomize_va_space",
 )
+METERS = Subject(
+    "energy meters",
+    "Runs have energy only where a meter may be read; nothing else depends on it.",
+    "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, pip install "
+    "'cpu-scaling[energy]' and the NVIDIA driver.",
+)
+CAPS = Subject(
+    "caps",
+    "Studies of caps set limits of power and clocks; others need none.",
+    "Run as root, or leave these caps out of the study.",
+)
 VIRTUAL = Subject(
     "virtual machine",
     "A virtual CPU may be a hardware thread of a core that others use, may wander, and sees neither clocks nor caches "

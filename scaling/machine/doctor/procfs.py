@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import MachineError
@@ -20,6 +21,7 @@ from scaling.machine.doctor.readings import (
     CpuTicks,
     Memory,
     Moment,
+    PowerAccess,
     Pressure,
     Sensor,
     Settings,
@@ -28,6 +30,9 @@ from scaling.machine.doctor.readings import (
     span,
 )
 from scaling.machine.files import numbered_folders, read_text
+from scaling.machine.gpus import Gpu, find_gpu
+from scaling.machine.power import find_meters, zones
+from scaling.machine.power_limits import Range, common_range, limit_files
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Topology
 
@@ -38,6 +43,9 @@ CPU_FOLDER = "sys/devices/system/cpu"
 
 # Names that firmware gives to machines which are none; only asked where the processor itself cannot say.
 VIRTUAL_PRODUCTS = ("kvm", "qemu", "vmware", "virtual", "xen", "bochs", "openstack")
+
+# What the driver of NVIDIA's GPUs makes.
+GPU_DEVICE = "dev/nvidiactl"
 
 # Thermometers that sit in the processor, by words in a zone's type, and by the name of their driver.
 PROCESSOR_ZONES = ("cpu", "pkg", "core", "soc")
@@ -64,7 +72,49 @@ def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals
         sensors=(*_zones(root), *_monitors(root)),
         recent=span("just now", before, now) if before else since_boot(now),
         since_boot=since_boot(now),
+        power=_power_access(root),
     )
+
+
+def _power_access(root: Path) -> PowerAccess:
+    """Which meters may be read and which caps be set; nothing is set to find out."""
+    gpu, unreadable = None, [*_unreadable_zones(root)]
+    if root == HERE and (root / GPU_DEVICE).exists():
+        try:
+            gpu = find_gpu()
+        except MachineError as error:
+            unreadable.append(f"GPU ({str(error).partition(';')[0]})")
+    meters = [meter.name for meter in find_meters(root, gpu).meters]
+    caps: list[str] = []
+    unsettable: list[str] = []
+    for name, may_set, ends in (*_cpu_caps(root), *(_gpu_caps(gpu) if gpu else ())):
+        (caps if may_set else unsettable).append(f"{name} {_range_words(*ends)}".rstrip())
+    return PowerAccess(tuple(meters), tuple(unreadable), tuple(caps), tuple(unsettable))
+
+
+def _unreadable_zones(root: Path) -> Iterator[str]:
+    """The zones of RAPL that are there and no meter."""
+    readable = {meter.name for meter in find_meters(root).meters}
+    return (zone.name for zone in zones(root) if zone.name not in readable)
+
+
+def _cpu_caps(root: Path) -> Iterator[tuple[str, bool, Range]]:
+    for name in ("cpu_power_watts", "cpu_max_mhz"):
+        with suppress(MachineError):
+            files = limit_files(name, root)
+            may_set = all(os.access(file.path, os.W_OK, effective_ids=True) for file in files)
+            yield name, may_set, common_range(files)
+
+
+def _gpu_caps(gpu: Gpu) -> Iterator[tuple[str, bool, Range]]:
+    """NVML lets root alone set them."""
+    yield "gpu_power_watts", os.geteuid() == 0, gpu.power_range() or (None, None)
+    yield "gpu_max_mhz", os.geteuid() == 0, (None, gpu.highest_mhz())
+
+
+def _range_words(lowest: float | None, highest: float | None) -> str:
+    """'800 to 3800'."""
+    return " ".join(([f"{lowest:g}"] if lowest else []) + ([f"to {highest:g}"] if highest else []))
 
 
 def _settings(root: Path) -> Settings:

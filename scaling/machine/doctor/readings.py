@@ -125,6 +125,17 @@ class Sensor:
 
 
 @dataclass(frozen=True, slots=True)
+class PowerAccess:
+    """Meters of energy and caps of power and clocks, in words: those that may be used, and those that are not
+    permitted."""
+
+    meters: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    caps: tuple[str, ...] = ()
+    unsettable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Vitals:
     """A machine under examination. A recorded one does not move: its latest span is the one since boot."""
 
@@ -135,6 +146,7 @@ class Vitals:
     sensors: tuple[Sensor, ...]
     recent: Span
     since_boot: Span
+    power: PowerAccess = PowerAccess()
 
 
 def span(words: str, before: Moment, after: Moment) -> Span:

@@ -46,7 +46,7 @@ def capped(monkeypatch):
 
 
 def test_what_bounds_a_workload_stands_beside_what_a_cap_does_to_it(capped):
-    against = rooflines(capped, MACHINE, "100,10")
+    against = rooflines(capped, MACHINE, "90,1")
     effects = cap_effects(capped)
     table = caps_table(effects, against)
     bounds = {one.reference.point.workload: cells[-1] for one, cells in zip(effects, table.rows, strict=True)}

@@ -210,7 +210,7 @@ def test_any_machine_with_any_files_missing_or_damaged_can_be_examined(tmp_path_
     for path in damaged if damage else ():
         write(root, {path: damage})
     findings = checks.findings(topology_of(machine), read_vitals(root), {})
-    assert len({finding.name for finding in findings}) == len(findings) == 21
+    assert len({finding.name for finding in findings}) == len(findings) == 23
     assert all(finding.value and finding.why for finding in findings)
     assert all((finding.remedy is None) == (finding.state in ("ok", "not available")) for finding in findings)
 

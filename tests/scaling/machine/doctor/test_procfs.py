@@ -1,13 +1,19 @@
 """The reader of vitals: every fact from its file, and None where the file is not there or is damaged."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
+from benchmarks.shared.power import packages
 from scaling.errors import MachineError
+from scaling.machine.doctor.checks import caps, energy_meters
 from scaling.machine.doctor.procfs import examine, read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Settings
 from scaling.machine.sysfs import HERE, read_topology
 from tests.scaling.machine.doctor.examined import HEALTHY
 from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, files, write
+from tests.scaling.machine.test_power import as_nobody
 
 HWMON = "sys/class/hwmon/hwmon2"
 
@@ -143,3 +149,38 @@ def test_this_machine_can_be_read():
     assert read.load is not None
     assert read.since_boot.activity
     assert read.recent.words == "just now"
+
+
+def power_findings(root: Path) -> list[tuple[str, str]]:
+    power = read_vitals(root).power
+    return [(one.state, one.value) for one in (energy_meters(power), caps(power))]
+
+
+def test_meters_and_caps_are_told_with_their_ranges(tmp_path):
+    packages(tmp_path, (0,))
+    assert power_findings(tmp_path) == [
+        ("ok", "package 0, dram 0"),
+        ("ok", "cpu_power_watts to 200, cpu_max_mhz 800 to 3800"),
+    ]
+
+
+def test_meters_and_caps_for_root_alone_have_a_remedy():
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        packages(root, (0,), dram=False)
+        (root / "sys/class/powercap/intel-rapl:0/energy_uj").chmod(0o400)
+        for limit in root.rglob("*_power_limit_uw"):
+            limit.chmod(0o644)
+        with as_nobody():
+            power = read_vitals(root).power
+    meters, limits = energy_meters(power), caps(power)
+    assert (meters.state, meters.value) == ("not available", "package 0 cannot be read")
+    assert "chmod a+r" in meters.remedy
+    assert limits.state == "not available"
+    assert limits.value == "cpu_power_watts to 200 for root alone, cpu_max_mhz 800 to 3800 for root alone"
+    assert limits.remedy.startswith("Run as root")
+
+
+def test_a_machine_without_meters_and_caps_says_so(tmp_path):
+    assert [(state, value.partition(":")[0]) for state, value in power_findings(tmp_path)] == [("ok", "none")] * 2
