@@ -202,7 +202,7 @@ def _environment_notes(study: Study) -> list[str]:
     more = f" and {len(dropped) - MOST_NAMED} more" if len(dropped) > MOST_NAMED else ""
     return [
         f"variables of this shell that no program gets: {', '.join(dropped[:MOST_NAMED])}{more}; keep one with "
-        "`scaling run --env NAME`, or in a study with env"
+        "--env NAME of `scaling run`, `tune` and `pack`, or in a study with env"
     ]
 
 

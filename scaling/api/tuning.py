@@ -40,7 +40,7 @@ from scaling.running.tuning_schedule import TuningSchedule
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
 from scaling.study.planning import Point, block
-from scaling.study.programs import Program, names_in
+from scaling.study.programs import Program, Variables, names_in, program_name
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 from scaling.study.tuning import (
     MOST_INTER,
@@ -180,6 +180,7 @@ def tune(
     budget: str | float | None = None,
     parameters: Mapping[str, Sequence[object]] | None = None,
     settings: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
     retry_failed: bool = False,
     wait: bool = True,
     full: bool = False,
@@ -189,10 +190,11 @@ def tune(
     """Find the best settings of a workload, or of a program given as its words, on so many cores of this machine.
 
     `parameters` are values by name: options of a workload, or words in braces of a program's command line. `settings`
-    are "key=value" of a study laid over what is searched, such as "inter=[1, 2]".
+    are "key=value" of a study laid over what is searched, such as "inter=[1, 2]", and `env` variables of a program.
     """
     values = {name: tuple(map(str, listed)) for name, listed in (parameters or {}).items()}
-    job = prepare_tuning(subject, _path(folder), cores, objective, budget, values, settings, full)
+    variables = tuple((env or {}).items())
+    job = prepare_tuning(subject, _path(folder), cores, objective, budget, values, settings, full, variables)
     return carry_out_tuning(job, retry_failed, wait, monitor or (_OnRow(on_row) if on_row else Monitor()))
 
 
@@ -205,6 +207,7 @@ def prepare_tuning(
     parameters: Parameters | None = None,
     settings: Sequence[str] = (),
     full: bool = False,
+    variables: Variables = (),
 ) -> TuningJob:
     """A search checked and planned for this machine."""
     if objective not in [*Objective]:
@@ -212,7 +215,7 @@ def prepare_tuning(
             f"--objective {objective}: there are {', '.join(Objective)}{did_you_mean(objective, [*Objective])}"
         )
     topology = read_topology()
-    study, variants = _study(subject, parameters or {}, topology, cores, Objective(objective), settings)
+    study, variants = _study(subject, parameters or {}, topology, cores, Objective(objective), settings, variables)
     job = prepare(study, folder or DEFAULT_FOLDER / study.name, (), budget, full)
     settings_grid = grid(job.study, job.topology, variants)
     if len(settings_grid.points) < 2:
@@ -256,12 +259,13 @@ def _study(
     cores: int | None,
     objective: Objective,
     settings: Sequence[str],
+    variables: Variables,
 ) -> tuple[Study, dict[str, dict[str, str]]]:
     """The study whose points are the settings to search, and the parameters of its subjects by their names."""
     if isinstance(subject, str):
         keys, variants = _workload_keys(subject, parameters)
     else:
-        keys, variants = _program_keys(tuple(subject), parameters)
+        keys, variants = _program_keys(tuple(subject), parameters, variables)
     most = cores or len([core for core in topology.cores if not topology.allowed.isdisjoint(core)])
     cpus = most * topology.widest_smt
     keys |= {
@@ -315,10 +319,11 @@ def _other_onednn() -> list[bool]:
     return [] if other is None else [other]
 
 
-def _program_keys(words: tuple[str, ...], parameters: Parameters) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
-    used = names_in(words)
-    name = Path(words[0].split()[0]).name
-    variants = program_variants(Program(name=name, command=("true",)), parameters, words)
+def _program_keys(
+    words: tuple[str, ...], parameters: Parameters, variables: Variables
+) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
+    used, name = names_in(words), program_name(words)
+    variants = program_variants(Program(name=name, command=("true",), env=variables), parameters, words)
     keys: dict[str, Any] = {
         "name": f"{name}-tune",
         "programs": tuple(variants),

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,6 +75,10 @@ Full = Annotated[
         help="Keep what is left out otherwise: user, home, PATH-like variables, values that look like secrets.",
     ),
 ]
+Env = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="NAME[=VALUE]", help="A variable it gets; of this shell without a value."),
+]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")]
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
@@ -98,6 +103,23 @@ def program_words(words: Sequence[str]) -> list[str]:
             f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program after --"
         )
     return list(words)
+
+
+def program_variables(given: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Variables of a program from NAME=VALUE, or NAME for the value it has here."""
+    variables = []
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not name or not (equals or name in os.environ):
+            raise StudyError(f"--env {text}: this shell has no such variable; write NAME=VALUE")
+        variables.append((name, value if equals else os.environ[name]))
+    return tuple(variables)
+
+
+def refuse_variables(given: list[str] | None) -> None:
+    """Refuse variables for a workload, which has the study's."""
+    if given:
+        raise StudyError(f"--env {given[0]}: that is for programs, and a workload has its settings by --set or options")
 
 
 def parse_columns(texts: list[str] | None) -> dict[str, str]:

@@ -9,7 +9,17 @@ import typer
 from scaling.analysis.interference import USUAL_QUANTILE
 from scaling.api.measuring import carry_out_job
 from scaling.api.packing import Packs, check_limit, choose_packs, prepare_packs
-from scaling.cli.options import Full, Json, NoWait, RetryFailed, is_workload, program_words
+from scaling.cli.options import (
+    Env,
+    Full,
+    Json,
+    NoWait,
+    RetryFailed,
+    is_workload,
+    program_variables,
+    program_words,
+    refuse_variables,
+)
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import print_plan, report_note
@@ -23,7 +33,7 @@ from scaling.reporting.packs import (
     slowdown_table,
 )
 from scaling.reporting.points import series_words
-from scaling.study.programs import Program
+from scaling.study.programs import Program, program_name
 
 
 def pack(
@@ -51,6 +61,7 @@ def pack(
     launches: Annotated[int, typer.Option(min=1, help="Launches of every division.")] = 5,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of every division in a launch.")] = 10,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend this long, such as 10m.")] = None,
+    env: Env = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME if left out.")
     ] = None,
@@ -70,7 +81,7 @@ def pack(
     """
     check_limit(latency, quantile)
     keys = {"modes": mode, "size": size, "smt": smt, "placements": placement, "launches": launches, "rounds": rounds}
-    job = prepare_packs(_subjects(words), output, cores, budget, full, **keys)
+    job = prepare_packs(_subjects(words, env), output, cores, budget, full, **keys)
     print_notes(job.notes)
     if dry_run:
         print_plan(job)
@@ -102,11 +113,12 @@ def print_packs(packs: Packs) -> None:
         print_lines("", *choice_sentences(choice), "")
 
 
-def _subjects(words: Sequence[str]) -> list[str | Program]:
+def _subjects(words: Sequence[str], env: list[str] | None) -> list[str | Program]:
     """Workloads of ours or of the user's files, each with its options, or one program with its arguments."""
     if is_workload(words[0]):
+        refuse_variables(env)
         return [*_with_options(words)]
-    return [Program(name=Path(words[0]).name, command=tuple(program_words(words)))]
+    return [Program(name=program_name(words), command=tuple(program_words(words)), env=program_variables(env))]
 
 
 def _with_options(words: Sequence[str]) -> list[str]:

@@ -1,6 +1,5 @@
 """`scaling run`: measure programs that are given as one would start them."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from scaling.api.measuring import carry_out_job, prepare
-from scaling.cli.options import Full, NoWait, RetryFailed
+from scaling.cli.options import Env, Full, NoWait, RetryFailed, program_variables
 from scaling.cli.printing import print_lines, print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import finish, print_plan
 from scaling.errors import StudyError
 from scaling.reporting.answers import answers
-from scaling.study.programs import Program
+from scaling.study.programs import Program, program_name
 from scaling.study.spec import Study
 
 # One execution is a launch, and ten of them are what other tools begin with.
@@ -33,7 +32,7 @@ def run(
         ),
     ],
     name: Annotated[
-        str | None, typer.Option("-n", "--name", help="What to call it; its file name if left out.")
+        str | None, typer.Option("-n", "--name", help="What to call it; its file, or its script's, if left out.")
     ] = None,
     cores: Annotated[str, typer.Option(help="Core counts: doubling, all, or such as 1-4 and 1,2,8.")] = "doubling",
     smt: Annotated[str, typer.Option(help="Threads per core: 1, 2, or all.")] = "1",
@@ -41,10 +40,7 @@ def run(
     launches: Annotated[int, typer.Option(min=1, help="Launches per core count.")] = LAUNCHES,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend this long, such as 10m.")] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="End an execution that takes longer.")] = 600.0,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME[=VALUE]", help="A variable it gets; of this shell without a value."),
-    ] = None,
+    env: Env = None,
     cwd: Annotated[str | None, typer.Option(metavar="DIR", help="The folder it is started in.")] = None,
     stdin: Annotated[str | None, typer.Option(metavar="FILE", help="What it reads; nothing if left out.")] = None,
     setup: Annotated[str | None, typer.Option(metavar="COMMAND", help="Before the executions of a launch.")] = None,
@@ -83,7 +79,7 @@ def run(
     Example: scaling run -- zstd -T{threads} -f data -o /dev/null
     """
     shared: dict[str, Any] = {
-        "env": _variables(env or []),
+        "env": program_variables(env),
         "cwd": cwd,
         "stdin": stdin,
         "setup": setup,
@@ -156,15 +152,4 @@ def _given(part: list[str], name: str | None) -> _Given:
     words = part[1:] if part[:1] == ["--"] else part
     if not words:
         raise StudyError("no program is given; write it as one would start it, as in: scaling run -- ./prog {threads}")
-    return _Given(name or Path(words[0].split()[0]).name, tuple(words))
-
-
-def _variables(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """NAME=VALUE, or NAME for the value it has here."""
-    variables = []
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not name or not (equals or name in os.environ):
-            raise StudyError(f"--env {text}: this shell has no such variable; write NAME=VALUE")
-        variables.append((name, value if equals else os.environ[name]))
-    return tuple(variables)
+    return _Given(name or program_name(words), tuple(words))

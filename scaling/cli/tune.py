@@ -6,7 +6,17 @@ from typing import Annotated
 import typer
 
 from scaling.api.tuning import Tuned, carry_out_tuning, prepare_tuning
-from scaling.cli.options import Full, Json, NoWait, RetryFailed, is_workload, program_words
+from scaling.cli.options import (
+    Env,
+    Full,
+    Json,
+    NoWait,
+    RetryFailed,
+    is_workload,
+    program_variables,
+    program_words,
+    refuse_variables,
+)
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.reporting.tuning import (
@@ -19,6 +29,7 @@ from scaling.reporting.tuning import (
 )
 from scaling.reporting.words import count
 from scaling.running.tuning_schedule import most_launches
+from scaling.study.programs import Variables
 from scaling.study.tuning import parse_parameters
 
 
@@ -53,6 +64,7 @@ def tune(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A key of the study, such as inter=[1,2]; may be repeated."),
     ] = None,
+    env: Env = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME-tune if left out."),
@@ -73,7 +85,8 @@ def tune(
     Example: scaling tune --param block=16,32,64 -- ./prog --block {block} --threads {threads}
     """
     parameters = parse_parameters(param or [])
-    job = prepare_tuning(_subject(words), output, cores, objective, budget, parameters, settings or [], full)
+    subject, variables = _subject(words, env)
+    job = prepare_tuning(subject, output, cores, objective, budget, parameters, settings or [], full, variables)
     print_notes(job.notes)
     if dry_run:
         print_lines(*(setting_words(job.grid, setting) for setting in range(len(job.grid.points))))
@@ -87,9 +100,12 @@ def tune(
         raise typer.Exit(1)
 
 
-def _subject(words: list[str]) -> str | list[str]:
-    """A workload with its options, or a program's words."""
-    return " ".join(words) if is_workload(words[0]) else program_words(words)
+def _subject(words: list[str], env: list[str] | None) -> tuple[str | list[str], Variables]:
+    """A workload with its options, or a program's words and its variables."""
+    if is_workload(words[0]):
+        refuse_variables(env)
+        return " ".join(words), ()
+    return program_words(words), program_variables(env)
 
 
 def _print(tuned: Tuned, as_json: bool) -> None:

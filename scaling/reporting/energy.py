@@ -106,7 +106,7 @@ def economy_sentence(economy: Economy) -> str:
     subject, best = economy.subject.subject, size_words(economy.best.point)
     if economy.best is economy.fastest:
         return f"{subject}: most economical: {best}, which is also the fastest"
-    saved = with_interval(economy.energy_ratio, lambda ratio: f"{100 * (1 - ratio):.0f} %")
+    saved = with_interval(economy.energy_ratio.map(lambda ratio: 1 - ratio), lambda share: f"{100 * share:.0f} %")
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
     fastest = size_words(economy.fastest.point)
     launches = "; from one launch" if economy.energy_ratio.low is None else ""
@@ -162,7 +162,7 @@ def ratio_words(ratio: float) -> str:
 
 
 def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES) -> list[str]:
-    """For every cap how many points it slows, and which workloads it does not, by what bounds them where known."""
+    """For every cap how many points it slows, and the workloads of which it slows none, by what bounds them."""
     by_caps: dict[str, list[CapEffect]] = {}
     for one in effects:
         by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
@@ -173,10 +173,11 @@ def _cap_sentence(caps: str, members: Sequence[CapEffect], rooflines: Rooflines)
     told = [one for one in members if one.slows is not None]
     if not told:
         return f"{caps}: too few launches to tell which workloads it slows"
-    unslowed = [_bounded_subject(one, rooflines) for one in told if not one.slows]
+    slowed = [one.summary.point.subject for one in told if one.slows]
+    unslowed = [_bounded_subject(one, rooflines) for one in told if one.summary.point.subject not in slowed]
     names = f"; no slowdown shown: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
-    slowed = len(told) - len(unslowed)
-    return f"{caps} slows {slowed} of {count(len(told), 'point')} by more than {100 * (NOT_SLOWED - 1):.0f} %{names}"
+    limit = f"{100 * (NOT_SLOWED - 1):.0f} %"
+    return f"{caps} slows {len(slowed)} of {count(len(told), 'point')} by more than {limit}{names}"
 
 
 def _bounded_subject(effect: CapEffect, rooflines: Rooflines) -> str:

@@ -13,7 +13,7 @@ from scaling.results.tuning import Search
 from scaling.study.planning import PROGRAM_MODE, Point, programs_of
 from scaling.study.programs import fill
 from scaling.study.spec import Study
-from scaling.study.tuning import Grid
+from scaling.study.tuning import Grid, Objective
 
 STANDING_WORDS = {
     Standing.WINNER: "winner",
@@ -52,17 +52,19 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
             "intra": threads,
             "inter": inter or point.cores * point.smt,
         }
-        command = tuple(fill(word, values) for word in programs_of(study)[point.workload].argv())
-        return TunedSettings((("OMP_NUM_THREADS", str(threads)),), listed, intra, inter, point.jit, command)
-    variables = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
-    given = tuple((name, str(value)) for name, value in variables.items() if value)
+        program = programs_of(study)[point.workload]
+        command = tuple(fill(word, values) for word in program.argv())
+        variables = (*program.env, ("OMP_NUM_THREADS", str(threads)))
+        return TunedSettings(variables, listed, intra, inter, point.jit, command)
+    pools = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
+    given = tuple((name, str(value)) for name, value in pools.items() if value)
     given += () if point.onednn is None else (("TF_ENABLE_ONEDNN_OPTS", str(int(point.onednn))),)
     return TunedSettings(given, listed, intra, inter, point.jit)
 
 
 def environment_lines(settings: TunedSettings) -> list[str]:
     """The settings as lines of a shell."""
-    lines = [f"export {name}={value}" for name, value in settings.environment]
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.environment]
     program = shlex.join(settings.command) if settings.command else "python …"
     return [*lines, f"taskset --cpu-list {settings.cpus} {program}"]
 
@@ -70,11 +72,10 @@ def environment_lines(settings: TunedSettings) -> list[str]:
 def paste_python(settings: TunedSettings) -> str:
     """The settings as Python, to be executed before the framework's first operation."""
     if settings.command is not None:
-        variables = dict(settings.environment)
         return (
             "import os, subprocess\n"
             f"subprocess.run({['taskset', '--cpu-list', settings.cpus, *settings.command]!r}, check=True, "
-            f"env={{**os.environ, **{variables!r}}})"
+            f"env=os.environ | {dict(settings.environment)!r})"
         )
     lines = ["import os", f"os.sched_setaffinity(0, {sorted(parse_list(settings.cpus))!r})"]
     onednn = dict(settings.environment).get("TF_ENABLE_ONEDNN_OPTS")
@@ -115,10 +116,10 @@ def setting_words(grid: Grid, setting: int) -> str:
     """A setting in words: what differs between settings, and its name where it has one."""
     differing = [axis for axis in grid.values[0] if len({values[axis] for values in grid.values}) > 1]
     point, values = grid.points[setting], grid.values[setting]
-    words = []
-    for axis in differing:
-        chosen = getattr(point, axis, None) if axis in ("intra", "inter") else values[axis]
-        words.append(f"{axis} {_value(chosen)}")
+    # A framework chooses threads that it is not told; a program then has as many as CPUs.
+    is_program = point.mode == PROGRAM_MODE
+    chosen = values if is_program else {**values, "intra": point.intra, "inter": point.inter}
+    words = [f"{'threads' if is_program and axis == 'intra' else axis} {_value(chosen[axis])}" for axis in differing]
     name = grid.names.get(setting)
     return ", ".join(words) + (f" ({name})" if name else "")
 
@@ -150,16 +151,24 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
         return [f"best for {objective}: {setting_words(grid, outcome.winner)}"]
     challenger = setting_words(grid, outcome.challenger)
     if outcome.beaten:
-        gain = f": {_times(outcome.gain)} the default" if outcome.gain else "; the default failed"
+        gain = f": {_times_the_default(outcome.gain, objective)}" if outcome.gain else "; the default failed"
         return [f"best for {objective}: {challenger}{gain}"]
     if outcome.gain is None or outcome.gain.low is None:
-        seen = f", {_times(outcome.gain)} the default" if outcome.gain else ""
+        seen = f", {_times_the_default(outcome.gain, objective)}" if outcome.gain else ""
         return [
             f"the best so far for {objective}: {challenger}{seen}; too few launches to confirm it, so the default "
             "stays: give the same command to go on"
         ]
     told = "is slower" if outcome.gain.high is not None and outcome.gain.high < 1 else "is not shown to be better"
-    return [f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {_times(outcome.gain)}"]
+    found = _times_the_default(outcome.gain, objective)
+    return [f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {found}"]
+
+
+def _times_the_default(gain: Estimate, objective: str) -> str:
+    """'1.21 times as fast as the default (1.18 to 1.25)'."""
+    ends = interval_alone(gain, lambda value: f"{value:.3f}", joint=" to ")
+    of = "times as fast as the default" if objective == Objective.LATENCY else "times what the default does"
+    return f"{gain.value:.3f} {of}" + (f" ({ends})" if ends else "")
 
 
 def _times(gain: Estimate | None) -> str:
@@ -187,7 +196,7 @@ def tuning_table(outcome: Outcome, grid: Grid) -> Table:
         )
         for one in shown
     ]
-    return Table(("setting", ">launches", ">over default", "95 %", "standing"), rows)
+    return Table(("setting", ">launches", ">time over default", "95 %", "standing"), rows)
 
 
 def outcome_rows(outcome: Outcome, grid: Grid) -> list[dict[str, object]]:

@@ -8,7 +8,8 @@ Placeholders are filled in for every run. Braces around another word are written
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -26,6 +27,9 @@ THREAD_VARIABLES = (
     *("NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS", "JULIA_NUM_THREADS"),
 )
 
+# What executes the file that is named first after it.
+_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|Rscript|bash|dash|zsh|sh)[\d.]*")
+
 Variables = tuple[tuple[str, str], ...]
 # A line that is split as a shell would, or its words.
 CommandLine = Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)]
@@ -38,6 +42,14 @@ def _pairs(value: object) -> object:
 
 _COMMAND = takes("a command line, or a list of its words")
 _PATTERN = takes("a regular expression with one group, the number")
+
+
+def program_name(words: Sequence[str]) -> str:
+    """What to call a program that has no name: its file, or the file that an interpreter is given."""
+    first, *others = " ".join(words).split() or [""]
+    name = PurePath(first).name
+    script = PurePath(others[0]).name if others and _INTERPRETER.fullmatch(name) else ""
+    return script if re.fullmatch(r"[\w+][\w.+-]*", script) else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -8,6 +8,7 @@ import scaling
 from scaling.api.tuning import prepare_tuning
 from scaling.errors import StoreError, StudyError
 from scaling.machine.sysfs import read_topology
+from scaling.reporting.tuning import environment_lines, paste_python, settings_of
 from scaling.results.store import read_rows
 from scaling.results.tuning import TUNING, read_search
 
@@ -53,6 +54,14 @@ def test_a_search_returns_its_winner_and_keeps_what_it_chose_from(tmp_path):
     assert search.outcome(rows) == tuned.outcome
     again = scaling.tune(PROGRAM, tmp_path, cores=1, parameters=BLOCKS)
     assert (len([*read_rows(tmp_path)]), again.outcome) == (len(rows), tuned.outcome)
+
+
+def test_variables_of_a_program_are_its_own_and_among_what_to_set(tmp_path):
+    job = prepare_tuning(["true"], tmp_path, parameters={}, variables=(("MODE", "a b"),))
+    assert {program.env for program in job.study.programs} == {(("MODE", "a b"),)}
+    settings = settings_of(job.grid.points[0], job.study, (0,))
+    assert environment_lines(settings)[0] == "export MODE='a b'"
+    assert "os.environ | {'MODE': 'a b', 'OMP_NUM_THREADS': " in paste_python(settings)
 
 
 def test_a_budget_too_short_for_a_confirmation_leaves_the_default(tmp_path):

@@ -31,7 +31,7 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
     assert done.returncode == 0, done.stderr
     first, sure = done.stdout.splitlines()[:2]
     assert first.startswith("best for latency: block 0.01: ")
-    assert "times (" in first
+    assert "times as fast as the default (" in first
     assert "sure (3 settings of 3 measured" in sure
     assert f"taskset --cpu-list 0 {sys.executable}" in done.stdout
     assert "subprocess.run(" in done.stdout
@@ -99,6 +99,8 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
         (["calibrated", "--budget", "soon"], "--budget soon: that is no time above 0"),
         (["--param", "b=1,2", "--", "true", "{c}"], "the command line has no {b}"),
         (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
+        (["calibrated", "--env", "A=1"], "--env A=1: that is for programs"),
+        (["--env", "NOT_THERE", "--", "true"], "--env NOT_THERE: this shell has no such variable; write NAME=VALUE"),
         (["calibrated", "--set", "design=apart"], "tuning races settings in turns with each other"),
     ],
 )

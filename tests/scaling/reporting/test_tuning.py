@@ -50,7 +50,9 @@ def outcome_of(search: Search, gain: Estimate | None, challenger: int = 2) -> Ou
 def test_a_winner_is_named_with_its_gain_and_how_sure_it_is():
     search = search_of()
     first, sure, recipe = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, search.objective)
-    assert first == "best for latency: intra 2, inter 1: 2.000 times (1.900 to 2.100) the default"
+    assert first == "best for latency: intra 2, inter 1: 2.000 times as fast as the default (1.900 to 2.100)"
+    first = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, "throughput")[0]
+    assert first.endswith("2.000 times what the default does (1.900 to 2.100)")
     assert sure == (
         "no setting of the grid is better by more than 2 %: 99 % sure (3 settings of 5 measured by 19 launches)"
     )
@@ -61,7 +63,7 @@ def test_a_winner_is_named_with_its_gain_and_how_sure_it_is():
     ("gain", "sentence"),
     [
         (None, "the best so far for latency: intra 2, inter 1; too few launches to confirm it, so the default stays: "),
-        (Estimate(1.3), "the best so far for latency: intra 2, inter 1, 1.300 times the default; too few launches to "),
+        (Estimate(1.3), "the best so far for latency: intra 2, inter 1, 1.300 times as fast as the default; too few"),
         (Estimate(1.0, 0.9, 1.1), "nothing beats the default for latency: the best other, intra 2, inter 1, is not sh"),
         (Estimate(0.8, 0.7, 0.9), "nothing beats the default for latency: the best other, intra 2, inter 1, is slower"),
     ],
@@ -69,6 +71,13 @@ def test_a_winner_is_named_with_its_gain_and_how_sure_it_is():
 def test_where_the_default_stays_the_answer_says_why_in_one_sentence(gain, sentence):
     search = search_of()
     assert tuning_answer(outcome_of(search, gain), search.grid, search.objective)[0].startswith(sentence)
+
+
+def test_a_program_has_threads_as_many_as_cpus_where_it_is_not_told():
+    toml = 'programs = [{name = "p", command = "echo {threads}"}]\ncores = [4]\nintra = ["auto", 1, 2]'
+    settings = grid(study_from_toml(toml, "tuned"), HOST, {"p": {}})
+    words = [setting_words(settings, setting) for setting in range(3)]
+    assert words == ["threads 4 (default)", "threads 1", "threads 2"]
 
 
 def test_the_table_and_the_facts_have_every_setting_that_was_measured():

@@ -3,7 +3,7 @@ import pytest
 from benchmarks.shared.machines import machine
 from scaling.errors import StudyError
 from scaling.study.planning import PROGRAM_MODE, incompatibility, plan
-from scaling.study.programs import Program, fill
+from scaling.study.programs import Program, fill, program_name
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 
 TOML = """
@@ -34,6 +34,21 @@ def test_a_table_describes_a_program_and_is_written_as_it_was_read():
     assert zstd.argv() == ("zstd", "-T{threads}", "-f", "my data", "-o", "/dev/null")
     assert sysbench.argv()[0] == "sysbench"
     assert read(study_to_toml(study, "again")) == study
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("/opt/bin/prog -t 2", "prog"),
+        ("python3.11 src/train.py --fast", "train.py"),
+        ("python -c pass", "python"),
+        ("sh {script}", "sh"),
+        ("zstd data.tar", "zstd"),
+        ("", ""),
+    ],
+)
+def test_a_program_without_a_name_is_called_by_its_file_or_by_the_script_it_is_given(line, name):
+    assert program_name(line.split()) == program_name([line]) == name
 
 
 def test_points_of_a_program_have_its_name_and_no_mode():
