@@ -1,114 +1,131 @@
 """The tables of docs/frameworks.md on devices, from folders of rows on the CPU alone and on a GPU.
 
-python -m benchmarks.devices results/devices-cpu results/devices-gpu results/gpu-cores
+python -m benchmarks.devices results/devices results/gpu-cores results/minsky
 """
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from statistics import fmean
+from statistics import median
 
 from benchmarks.fathom import markdown
+from benchmarks.minsky import LONGER, STEPS
+from scaling.analysis import estimates
 from scaling.analysis.devices import DevicePair, device_pairs, rank_correlation
-from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.speedup import ScalingPoint, speedups
-from scaling.analysis.summary import summarize
-from scaling.reporting.words import duration, figure, share, with_interval
-from scaling.results.rows import Row, launch_of
+from scaling.analysis.summary import Summary, summarize
+from scaling.reporting.devices import pairs_table, profiles_table
+from scaling.reporting.words import Table, duration, with_interval
+from scaling.results.rows import Row, launch_of, launch_seconds
 from scaling.results.store import read_rows
 from scaling.study.planning import Point
 from scaling.study.spec import CPU, GPU
 
 
-def relative_execution(pairs: Sequence[DevicePair]) -> list[str]:
-    """Fathom's Fig. 5 and the Minsky study's Fig. 3: a step on both devices, and the GPU's relative to the CPU's."""
-    rows = [
-        (
-            *_names(pair.cpu.point),
-            f"{duration(pair.cpu.step.value)} on {pair.cpu.point.cores}",
-            f"{duration(pair.gpu.step.value)} on {pair.gpu.point.cores}",
-            with_interval(pair.relative, share),
-            figure(pair.gain.value),
-        )
-        for pair in sorted(pairs, key=lambda pair: _names(pair.cpu.point))
-        if pair.cpu.step and pair.gpu.step
-    ]
-    return markdown(("network", "mode", "framework", "CPU, cores", "GPU, host cores", "relative", "times faster"), rows)
+def table_lines(table: Table) -> list[str]:
+    """A table in Markdown."""
+    return markdown(tuple(header.removeprefix(">") for header in table.headers), table.rows)
 
 
-def device_profiles(rows: Iterable[Row]) -> list[str]:
-    """The Minsky study's Table 1: what a step has the device do, and what the host spends in calls of the driver."""
-    by_point: dict[Point, list[DeviceProfile]] = {}
+def sections(rows: Iterable[Row]) -> list[str]:
+    """The Minsky study's Table 2 and Fig. 3: INIT, SETUP and RUN on both devices, over all three on the CPU alone.
+
+    RUN has as many steps as Fathom's programs take. Interpreter and imports, which forked processes have from a server,
+    are left out; INIT and SETUP are those of the first launch, as a later one may find what that has compiled.
+    """
+    by_point: dict[Point, list[Row]] = {}
     for row in rows:
-        if row.outcome.device_profile is not None:
-            by_point.setdefault(row.run.point, []).append(row.outcome.device_profile)
-    lines = [
-        (
-            *_names(point),
-            duration(fmean(one.kernel_seconds for one in profiles)),
-            share(fmean(one.copy_share for one in profiles)),
-            share(fmean(one.idle_share for one in profiles)),
-            f"{fmean(one.kernels for one in profiles):.0f}",
-            duration(fmean(one.api_seconds for one in profiles)),
-            ", ".join(f"{call.name} ({call.calls:.3g} ×, {duration(call.seconds)})" for call in profiles[0].calls[:3]),
-        )
-        for point, profiles in sorted(
-            by_point.items(), key=lambda item: (*_names(item[0]), item[0].data, item[0].cores)
-        )
-    ]
+        if row.outcome.status == "ok" and row.run.point.data == "fixed" and launch_seconds(row) is not None:
+            by_point.setdefault(row.run.point, []).append(row)
+    most = {
+        (*_names(point), point.size, point.device): point for point in sorted(by_point, key=lambda point: point.cores)
+    }
+    lines = []
+    for key, point in sorted(most.items()):
+        other = most.get((*key[:-1], CPU))
+        if other is None or (*key[:-1], GPU) not in most:
+            continue
+        parts, whole = _parts(by_point[point]), sum(_parts(by_point[other]))
+        shares = (f"{part / whole:.4f}" for part in (*parts, sum(parts)))
+        where, steps = f"{point.device}, {point.cores}", LONGER.get(point.workload, STEPS)
+        lines.append((*_names(point), where, *shares, duration(sum(parts)), str(steps)))
     headers = (
         "network",
         "mode",
         "framework",
-        "kernels",
-        "copies",
-        "idle",
-        "kernels per step",
-        "API calls",
-        "longest calls",
+        "device, cores",
+        "INIT",
+        "SETUP",
+        "RUN",
+        "all",
+        "seconds",
+        "steps of RUN",
     )
     return markdown(headers, lines)
 
 
-def sections(rows: Iterable[Row]) -> list[str]:
-    """The Minsky study's Table 2: where the seconds of a process go, mean over its launches, on both devices."""
-    by_point: dict[Point, list[Row]] = {}
-    for row in rows:
-        if row.outcome.status == "ok":
-            by_point.setdefault(row.run.point, []).append(row)
-    most = {(*_names(point), point.device): point.cores for point in sorted(by_point, key=lambda point: point.cores)}
+def _parts(rows: Sequence[Row]) -> tuple[float, float, float]:
+    """INIT and SETUP of the first launch, and RUN of as many steps as Fathom's programs take."""
+    first = min(rows, key=lambda row: row.run.launch)
+    step = median(seconds for row in rows if (seconds := launch_seconds(row)) is not None)
+    init, setup = first.outcome.sections.init or 0.0, first.outcome.sections.setup or 0.0
+    return init, setup, step * LONGER.get(first.run.point.workload, STEPS)
+
+
+def frameworks_on_gpu(summaries: Iterable[Summary]) -> list[str]:
+    """The step of torch over JAX's jitted step on the same GPU with as many host cores, by Welch's interval."""
+    by_point: dict[Point, dict[str, Summary]] = {}
+    for one in summaries:
+        if one.point.device == GPU and one.valid and one.launches:
+            by_point.setdefault(replace(one.point, framework=""), {})[one.point.framework] = one
     lines = [
         (
-            *_names(point),
-            point.device,
-            *(_mean_section(own, name) for name in ("imports", "init", "setup", "first_step")),
+            *(point.workload, point.mode, point.data, str(point.cores)),
+            *(_step(own[name]) for name in ("torch", "jax")),
+            with_interval(estimates.ratio(own["torch"].launches, own["jax"].launches), "{:.2f}".format),
+            f"{len(own['torch'].launches)} and {len(own['jax'].launches)}",
         )
-        for point, own in sorted(by_point.items(), key=lambda item: (*_names(item[0]), item[0].device))
-        if point.cores == most[*_names(point), point.device] and point.data == "fixed"
+        for point, own in sorted(by_point.items(), key=lambda one: (*_names(one[0]), one[0].data, one[0].cores))
+        if own.keys() >= {"torch", "jax"}
     ]
-    return markdown(("network", "mode", "framework", "device", "import", "init", "setup", "first step"), lines)
+    return markdown(("network", "mode", "data", "host cores", "torch", "JAX", "torch over JAX", "launches"), lines)
+
+
+def _step(summary: Summary) -> str:
+    return "-" if summary.step is None else duration(summary.step.value)
 
 
 def correlation(points: Sequence[ScalingPoint], pairs: Sequence[DevicePair]) -> list[str]:
-    """Whether networks that use cores well gain more from a GPU, by framework and mode."""
-    efficiency = {
-        one.summary.point: one.efficiency.value
-        for one in points
-        if one.efficiency is not None and one.summary.point.device == CPU
-    }
+    """Whether networks that use cores well gain more from a GPU, by framework and mode.
+
+    Efficiency is that of the same size on the same cores or, where it was not measured, of another size on the most.
+    """
+    known = [one for one in points if one.efficiency is not None and _counts_as_efficiency(one.summary)]
     lines = []
     for framework, mode in sorted({(pair.cpu.point.framework, pair.cpu.point.mode) for pair in pairs}):
-        own = [
-            pair
-            for pair in pairs
-            if (pair.cpu.point.framework, pair.cpu.point.mode) == (framework, mode) and pair.cpu.point in efficiency
-        ]
-        found = rank_correlation([efficiency[pair.cpu.point] for pair in own], [pair.gain.value for pair in own])
-        lines.append(
-            (framework, mode, str(len(own)), with_interval(found, lambda value: f"{value:.2f}") if found else "too few")
+        own = [pair for pair in pairs if (pair.cpu.point.framework, pair.cpu.point.mode) == (framework, mode)]
+        used = [(one, pair.gain.value) for pair in own if (one := _efficiency(pair.cpu.point, known)) is not None]
+        found = rank_correlation(
+            [one.efficiency.value for one, _ in used if one.efficiency], [gain for _, gain in used]
         )
-    return markdown(("framework", "mode", "networks", "rank correlation of CPU efficiency with GPU gain"), lines)
+        sizes = ", ".join(sorted({f"{one.summary.point.size}, {one.summary.point.cores} cores" for one, _ in used}))
+        value = with_interval(found, "{:.2f}".format) if found else "too few"
+        lines.append((framework, mode, str(len(used)), sizes or "-", value))
+    headers = ("framework", "mode", "networks", "efficiency of", "rank correlation of CPU efficiency with GPU gain")
+    return markdown(headers, lines)
+
+
+def _counts_as_efficiency(summary: Summary) -> bool:
+    point = summary.point
+    return point.device == CPU and point.cores > 1 and point.data == "fixed" and point.in_laws
+
+
+def _efficiency(point: Point, known: Sequence[ScalingPoint]) -> ScalingPoint | None:
+    alike = [one for one in known if _names(one.summary.point) == _names(point)]
+    same_size = [one for one in alike if (one.summary.point.size, one.summary.point.cores) == (point.size, point.cores)]
+    return max(same_size or alike, key=lambda one: one.summary.point.cores, default=None)
 
 
 def host_cores(points: Iterable[ScalingPoint]) -> list[str]:
@@ -121,12 +138,8 @@ def host_cores(points: Iterable[ScalingPoint]) -> list[str]:
     several = {names: steps for names, steps in fed.items() if len(steps) > 1}
     counts = sorted({cores for steps in several.values() for cores in steps})
     lines = [(*names, *(steps.get(cores, "") for cores in counts)) for names, steps in sorted(several.items())]
-    return markdown(("network", "mode", "framework", "data", *(f"{cores} cores" for cores in counts)), lines)
-
-
-def _mean_section(rows: Sequence[Row], name: str) -> str:
-    known = [value for row in rows if (value := getattr(row.outcome.sections, name)) is not None]
-    return duration(fmean(known)) if known else ""
+    columns = (f"{cores} core{'s' if cores > 1 else ''}" for cores in counts)
+    return markdown(("network", "mode", "framework", "data", *columns), lines)
 
 
 def _names(point: Point) -> tuple[str, str, str]:
@@ -139,9 +152,12 @@ def main() -> None:
     points = list(speedups(summarize(map(launch_of, rows))))
     pairs = device_pairs(point.summary for point in points)
     tables = {
-        "Steps on the CPU alone and on the GPU": relative_execution(pairs),
-        "What a step has the GPU do": device_profiles(rows),
-        "Sections of a process": sections(rows),
+        "Steps on the CPU alone and on the GPU (Fathom's Fig. 5, the Minsky study's Fig. 3)": table_lines(
+            pairs_table(pairs)
+        ),
+        "What a step has the GPU do (the Minsky study's Table 1)": table_lines(profiles_table(rows)),
+        "Sections over the CPU alone (the Minsky study's Table 2)": sections(rows),
+        "torch and JAX on the GPU": frameworks_on_gpu(point.summary for point in points),
         "CPU efficiency and GPU gain": correlation(points, pairs),
         "Host cores that a GPU needs": host_cores(points),
     }

@@ -1,15 +1,12 @@
 """The studies of frameworks and devices on a pretend machine: sixteen cores and a GPU that nobody has measured.
 
-    python -m benchmarks.shared.devices DIR
-
-writes the results folders `cores` (eight networks under three frameworks on 1 to 16 cores), `devices` (training and
+There are the results folders `cores` (eight networks under three frameworks on 1 to 16 cores), `devices` (training and
 inference under torch and JAX on all cores and on the GPU), `gpu-cores` (host cores that feed the GPU) and `sections`
 (whole processes on both devices). Steps follow the universal scalability law, with 2 % noise between launches; what a
 device does in a step is invented. It shows what tables, figures and pages look like, and nothing about real networks.
 """
 
 import random
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import exp
@@ -154,7 +151,3 @@ def write_folder(path: Path, study: Study) -> Path:
 def write_folders(folder: Path) -> list[Path]:
     """Write the results folders of all studies of frameworks and devices."""
     return [write_folder(folder / name, pretend_study(name)) for name in STUDIES]
-
-
-if __name__ == "__main__":
-    print(*write_folders(Path(sys.argv[1])), sep="\n")

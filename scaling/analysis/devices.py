@@ -53,6 +53,32 @@ def _pair(on_cpu: Sequence[Summary], on_gpu: Sequence[Summary]) -> DevicePair:
     return DevicePair(cpu, gpu, estimates.ratio(gpu.launches, cpu.launches))
 
 
+@dataclass(frozen=True, slots=True)
+class RelativeExecution:
+    """A step over that of training on the CPU alone under the same framework, or of the same mode where there is no
+    training."""
+
+    summary: Summary
+    ratio: Estimate
+
+
+def relative_executions(pairs: Sequence[DevicePair]) -> list[RelativeExecution]:
+    """Every mode and device of what was measured on both devices: Adolf et al., IISWC 2016, Fig. 5."""
+    training = {_without_mode(pair): pair.cpu for pair in pairs if pair.cpu.point.mode == "train"}
+    found = []
+    for pair in pairs:
+        base = training.get(_without_mode(pair), pair.cpu)
+        found += [
+            RelativeExecution(one, Estimate(1.0) if one is base else estimates.ratio(one.launches, base.launches))
+            for one in (pair.cpu, pair.gpu)
+        ]
+    return found
+
+
+def _without_mode(pair: DevicePair) -> Point:
+    return replace(pair.cpu.point, mode="", cores=1)
+
+
 def _seconds(summary: Summary) -> float:
     assert summary.step is not None
     return summary.step.value

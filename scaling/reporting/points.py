@@ -48,7 +48,8 @@ from scaling.study.spec import CAPS, CPU, TENSORFLOW
 MOST_MACHINES = 4
 
 # Settings that earn a column only where a study varies them, or sets them apart from the usual.
-UNTOLD = (PROGRAM_MODE, "")  # what needs no column: a program has no mode, and another tool's file no placement
+# What needs no column: a program has no mode, another tool's file no placement, a fixed batch no threads of a pipeline.
+UNTOLD = (PROGRAM_MODE, "", None)
 USUAL = {
     "mode": "train",
     "framework": TENSORFLOW,
@@ -61,7 +62,7 @@ USUAL = {
     "quota": None,
     "items": "default",
     "data": "fixed",
-    "pipeline_threads": None,
+    "pipeline_threads": "auto",
     "intra": "auto",
     "inter": "auto",
     "jit": False,

@@ -43,8 +43,8 @@ def sections_notes(sections: SectionsOfRuns) -> list[str]:
     forked = f"{count(sections.forked, 'forked run')} left out: a server had made the imports, which are in no section"
     turns = f"{count(sections.in_turns, 'run')} in turns left out: the wall time of each is that of the others too"
     return [
-        "INIT, SETUP, RUN, MAIN and WALL are over the wall time of the same workload on the most cores; medians over "
-        "launches, with the least and the most",
+        "INIT, SETUP, RUN, MAIN and WALL are over the wall time of the same workload on the most cores, without the "
+        "GPU where it was measured so; medians over launches, with the least and the most",
         *([forked] if sections.forked else []),
         *([turns] if sections.in_turns else []),
     ]

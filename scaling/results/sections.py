@@ -5,13 +5,14 @@ INIT to the last step, warm-up included; WALL is from exec to exit, with the imp
 Table 2, has all of them over the wall time on all cores.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from scaling.analysis.summary import table_order
 from scaling.results.rows import AnyRow, Row, Sections, steady_steps
 from scaling.study.planning import Point, series_of_points
+from scaling.study.spec import CPU
 
 SECTIONS = ("start", "init", "setup", "run", "main", "wall")
 
@@ -27,7 +28,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class PointSections:
-    """The sections of a point by their names: in seconds, and over the wall time of its series on the most cores."""
+    """The sections of a point by their names: in seconds, and over the wall time of its series on the most cores.
+
+    Of a series on a GPU that is the wall time on the CPU alone, where it was measured there too."""
 
     point: Point
     launches: int
@@ -56,16 +59,24 @@ def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
     for row in made:
         if is_whole_process(row):
             whole.setdefault(row.run.point, []).append(row)
+    series = series_of_points(whole)
+    most = {members[0].baseline.without_caps: members[-1] for members in series}
     points = [
-        _point_sections(point, whole[point], _median_wall(whole[series[-1]]))
-        for series in series_of_points(whole)
-        for point in series
+        _point_sections(point, whole[point], _median_wall(whole[_over(point, most)]))
+        for members in series
+        for point in members
     ]
     return SectionsOfRuns(
         points=tuple(sorted(points, key=lambda one: table_order(one.point))),
         forked=sum(row.run.start == "fork" for row in made),
         in_turns=sum(row.run.cohort is not None for row in made),
     )
+
+
+def _over(point: Point, most: Mapping[Point, Point]) -> Point:
+    """The point whose wall time is the whole: the most cores of its series, without the GPU if that was measured."""
+    own = point.baseline.without_caps
+    return most.get(replace(own, device=CPU), most[own])
 
 
 def has_sections(row: AnyRow) -> bool:

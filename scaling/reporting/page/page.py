@@ -18,11 +18,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scaling.analysis.backends import compare_backends
+from scaling.analysis.devices import device_pairs
 from scaling.analysis.economy import cap_effects
 from scaling.analysis.interference import packed_series, slowdowns
 from scaling.analysis.speedup import ScalingPoint
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
+from scaling.reporting.devices import pairs_table, profiles_table
 from scaling.reporting.energy import caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
@@ -103,6 +105,8 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
         backends=backends_table(compared) if compared else None,
+        device_pairs=pairs_table(device_pairs(summaries)),
+        device_profiles=profiles_table(folder.rows),
         packs=pack_sections(packed_series(point.summary for point in result.points)),
         energy=energy_sentences(summaries, result.rooflines),
         energies=energy_table(summaries),

@@ -97,6 +97,14 @@ FIGURES: tuple[FigureKind, ...] = (
         "rows",
         "packs:packs",
     ),
+    FigureKind(
+        "devices",
+        "CPU and GPU",
+        "steps of training and inference on both devices, over training on the CPU",
+        "rows",
+        "devices:devices",
+        per_series=False,
+    ),
     FigureKind("power", "Power over time", "power over time under every cap", "rows", "energy:power"),
     FigureKind(
         "caps",

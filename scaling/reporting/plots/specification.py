@@ -348,7 +348,7 @@ def distinct_names(points: Sequence[Point]) -> list[str]:
     varied = [
         field.name
         for field in fields(Point)
-        if field.name not in ("workload", "cores") and len({getattr(point, field.name) for point in points}) > 1
+        if field.name not in ("workload", "cores") and len(_values(points, field.name)) > 1
     ]
     return [
         on_one_line(
@@ -356,6 +356,12 @@ def distinct_names(points: Sequence[Point]) -> list[str]:
         )
         for point in points
     ]
+
+
+def _values(points: Iterable[Point], name: str) -> set[object]:
+    """The values of a setting; where a point has no pipeline, the usual threads of one."""
+    values = {getattr(point, name) for point in points}
+    return {value or "auto" for value in values} if name == "pipeline_threads" else values
 
 
 def _setting(name: str, value: object) -> str:

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.shared.devices import pretend_study
+from benchmarks.shared.devices import rows as device_rows
 from benchmarks.shared.machines import machine, row, study
 from scaling.results.rows import Sections
 from scaling.results.sections import SECTIONS, Spread, sections_of
@@ -47,3 +49,13 @@ def test_runs_that_were_forked_took_turns_or_failed_are_no_processes_of_their_ow
     sections = sections_of([forked, in_turns, failed, fourth])
     assert (len(sections.points), sections.forked, sections.in_turns) == (1, 1, 1)
     assert sections_of([forked]).points == ()
+
+
+def test_sections_on_a_gpu_are_over_the_wall_time_without_it():
+    rows = [row for row in device_rows(pretend_study("sections")) if row.run.point.workload == "alexnet"]
+    found = {(one.point.framework, one.point.device): one for one in sections_of(rows).points}
+    on_cpu, on_gpu = found["jax", "cpu"], found["jax", "gpu"]
+    assert on_cpu.normalised["wall"].median == pytest.approx(1.0)
+    assert on_gpu.normalised["wall"].median == pytest.approx(
+        on_gpu.seconds["wall"].median / on_cpu.seconds["wall"].median
+    )

@@ -44,6 +44,8 @@ def test_settings_that_a_point_does_not_have_are_not_in_its_name():
     fixed = first_run('workloads = "autoenc"').point
     points = [fixed, replace(fixed, data="pipeline", pipeline_threads=2)]
     assert distinct_names(points) == ["autoenc data fixed", "autoenc data pipeline pipeline threads 2"]
+    usual = replace(fixed, data="pipeline", pipeline_threads="auto")
+    assert distinct_names([fixed, usual]) == ["autoenc data fixed", "autoenc data pipeline"]
 
 
 def test_limits_hold_marks_and_laws():

@@ -1,0 +1,84 @@
+"""CPU and GPU as tables: execution relative to the CPU alone, and what a step has the device do."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from scaling.analysis.devices import DevicePair
+from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.summary import table_order
+from scaling.reporting.points import setting_cells, unusual_settings
+from scaling.reporting.words import Table, duration, figure, share, with_interval
+from scaling.results.rows import Row
+from scaling.study.planning import Point
+
+# The longest calls of the driver that are named.
+NAMED_CALLS = 3
+
+
+def pairs_table(pairs: Sequence[DevicePair]) -> Table:
+    """A step on the CPU alone and on the GPU, and the GPU's over the CPU's."""
+    points = [replace(pair.cpu.point, device="") for pair in pairs]
+    unusual = [name for name in unusual_settings(points) if name != "device"]
+    rows = [
+        (
+            *setting_cells(point, unusual)[:-1],
+            f"{duration(pair.cpu.step.value)} on {pair.cpu.point.cores}",
+            f"{duration(pair.gpu.step.value)} on {pair.gpu.point.cores}",
+            with_interval(pair.relative, share),
+            figure(pair.gain.value),
+        )
+        for point, pair in sorted(zip(points, pairs, strict=True), key=lambda one: table_order(one[0]))
+        if pair.cpu.step and pair.gpu.step
+    ]
+    headers = ("workload", *unusual, ">CPU, cores", ">GPU, host cores", ">GPU over CPU", ">times faster")
+    return Table(headers, rows)
+
+
+def profiles_table(rows: Iterable[Row]) -> Table:
+    """What a step has the device do, and what the host spends in calls of the driver: means over launches.
+
+    Of several numbers of host cores, the most: what the device does is the same on fewer.
+    """
+    by_point: dict[Point, list[DeviceProfile]] = {}
+    for row in rows:
+        if row.outcome.device_profile is not None:
+            by_point.setdefault(row.run.point, []).append(row.outcome.device_profile)
+    most = {replace(point, cores=1): point for point in sorted(by_point, key=lambda point: point.cores)}
+    points = sorted(most.values(), key=table_order)
+    unusual = [name for name in unusual_settings(points) if name != "device"]
+    lines = [(*setting_cells(point, unusual), *_profile_cells(by_point[point])) for point in points]
+    device = (">kernels", ">copies", ">copies of busy", ">idle", ">kernels per step")
+    headers = ("workload", *unusual, ">host cores", *device, ">API calls", ">of these waiting", "longest calls")
+    return Table(headers, lines)
+
+
+def _profile_cells(profiles: Sequence[DeviceProfile]) -> tuple[str, ...]:
+    return (
+        duration(fmean(one.kernel_seconds for one in profiles)),
+        duration(fmean(one.copy_seconds for one in profiles)),
+        share(fmean(one.copy_share for one in profiles)),
+        share(fmean(one.idle_share for one in profiles)),
+        f"{fmean(one.kernels for one in profiles):.0f}",
+        duration(fmean(one.api_seconds for one in profiles)),
+        duration(fmean(one.waiting_seconds for one in profiles)),
+        ", ".join(
+            f"{call.name} ({figure(call.calls)} ×, {duration(call.seconds)})"
+            for call in mean_calls(profiles)[:NAMED_CALLS]
+        ),
+    )
+
+
+def mean_calls(profiles: Sequence[DeviceProfile]) -> list[DriverCall]:
+    """The calls of the driver, means over profiles, the longest first."""
+    named: dict[str, list[DriverCall]] = {}
+    for profile in profiles:
+        for call in profile.calls:
+            named.setdefault(call.name, []).append(call)
+    means = [
+        DriverCall(
+            name, sum(call.calls for call in calls) / len(profiles), sum(call.seconds for call in calls) / len(profiles)
+        )
+        for name, calls in named.items()
+    ]
+    return sorted(means, key=lambda call: -call.seconds)

@@ -1,0 +1,91 @@
+"""CPU and GPU: steps of training and inference on both devices, over training on the CPU alone (Fathom's Fig. 5)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from scaling.analysis.devices import RelativeExecution, device_pairs, relative_executions
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis, reference
+from scaling.reporting.plots.specification import distinct_names
+from scaling.reporting.plots.style import colour, marker
+from scaling.results.evaluation import Evaluation
+from scaling.study.planning import Point
+
+# How far marks of one network are apart, of the distance between two networks.
+SIDEWAYS = 0.2
+# How far beyond the marks an axis goes, as a factor.
+MARGIN = 1.4
+
+
+def devices(result: Evaluation) -> Drawing | NotDrawn:
+    """Draw a panel per framework, with every network on both devices."""
+    executions = relative_executions(device_pairs(point.summary for point in result.points))
+    if not executions:
+        return NotDrawn("nothing was measured on the CPU alone and on a GPU; `scaling sweep devices` does")
+    caption = (
+        "Step time over that of training on the CPU alone under the same framework, with 95 % intervals over launches; "
+        "the axis is logarithmic. On the CPU it is the most cores that were measured, on the GPU the host cores with "
+        "which it is fastest."
+    )
+    return Drawing(caption, _figure(executions))
+
+
+def _figure(executions: Sequence[RelativeExecution]) -> Figure:
+    frameworks = sorted({one.summary.point.framework for one in executions})
+    networks = list(dict.fromkeys(sorted((_network(one) for one in executions), key=lambda one: one.workload)))
+    kinds = list(dict.fromkeys(sorted(map(_kind, executions), key=lambda kind: (kind[0], kind[1] != "train"))))
+    names = distinct_names(networks)
+    grid = make_grid(len(frameworks), share_x=False, height=2.8)
+    for index, framework in enumerate(frameworks):
+        axes = grid.axes[index]
+        for one in executions:
+            if one.summary.point.framework == framework:
+                style = kinds.index(_kind(one))
+                _mark(axes, networks.index(_network(one)) + SIDEWAYS * (style - (len(kinds) - 1) / 2), one, style)
+        axes.set_xlim(-0.6, len(networks) - 0.4)
+        axes.set_xticks(range(len(networks)), names, rotation=45, ha="right")
+        grid.title(index, framework)
+    _log_axis(grid.axes, executions)
+    grid.labels("", "step time over training on the CPU")
+    keys = [mark_key(f"{device.upper()}, {mode}", colour(at), marker(at)) for at, (device, mode) in enumerate(kinds)]
+    grid.legend([*keys, *([] if all(one.summary.valid for one in executions) else [hollow_key()])])
+    return grid.figure
+
+
+def _log_axis(panels: Sequence[Axes], executions: Sequence[RelativeExecution]) -> None:
+    ends = [end for one in executions for end in (one.ratio.value, one.ratio.low, one.ratio.high) if end]
+    low, high = max(min(ends), min(one.ratio.value for one in executions) / 2), max(ends)
+    for axes in panels:
+        axes.set_yscale("log")
+        axes.set_ylim(low / MARGIN, high * MARGIN)
+        reference(axes, 1.0)
+    number_axis(panels[0])
+    panels[0].yaxis.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0), numticks=20))
+
+
+def _network(one: RelativeExecution) -> Point:
+    """What is measured on both devices, in both modes and under every framework."""
+    return replace(one.summary.point, mode="", framework="", device="", cores=1, placement="")
+
+
+def _kind(one: RelativeExecution) -> tuple[str, str]:
+    return one.summary.point.device, one.summary.point.mode
+
+
+def _mark(axes: Axes, at: float, one: RelativeExecution, style: int) -> None:
+    value, low, high = one.ratio.value, one.ratio.low, one.ratio.high
+    axes.errorbar(
+        [at],
+        [value],
+        yerr=[[0.0 if low is None else value - low], [0.0 if high is None else high - value]],
+        linestyle="none",
+        marker=marker(style),
+        color=colour(style),
+        markerfacecolor=colour(style) if one.summary.valid else "none",
+        elinewidth=1.0,
+        zorder=3,
+    )

@@ -1,0 +1,40 @@
+import pytest
+
+from benchmarks.shared.devices import pretend_study, write_folder
+from scaling.reporting.page.page import page
+from scaling.results.evaluation import evaluate
+from scaling.results.store import read_folder
+from tests.scaling.reporting.plots.artists import legend, marks, nothing, overlaps, panels, picture
+from tests.scaling.reporting.results import result
+
+
+@pytest.fixture(scope="module")
+def understood(tmp_path_factory):
+    path = write_folder(tmp_path_factory.mktemp("devices") / "devices", pretend_study("devices"))
+    return evaluate(read_folder(path))
+
+
+def test_every_network_has_both_modes_on_both_devices_over_training_on_the_cpu(understood):
+    drawing = picture(understood, "devices")
+    jax, torch = panels(drawing)
+    assert [axes.get_title() for axes in (jax, torch)] == ["jax", "torch"]
+    assert legend(drawing) == ["CPU, train", "CPU, infer", "GPU, train", "GPU, infer"]
+    values = marks(jax)
+    assert len(values) == 8 * 4
+    alexnet = [values[at] for at in sorted(values)[:4]]
+    assert alexnet[0] == 1.0
+    assert alexnet[1] == pytest.approx(0.3, rel=0.1)
+    assert alexnet[2] == pytest.approx(0.038, rel=0.1)
+    assert not overlaps(drawing.figure)
+
+
+def test_the_page_has_what_the_gpu_does_and_one_sentence_for_all_series_without_a_law(understood):
+    text = page(understood, [])
+    assert "What a step has the GPU do" in text
+    assert "cudaGraphLaunch" in text
+    assert text.count("was measured at one core count only") == 1
+    assert "likewise 63 other series" in text
+
+
+def test_on_one_device_there_is_nothing_to_draw(tmp_path):
+    assert "scaling sweep devices" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "devices")
