@@ -82,7 +82,10 @@ def prepare_packs(
         **({"replicas": "fill"} if len(workloads) == 1 else {"beside": names}),
         **settings,
     }
-    most = _usable(Study(**keys)) if cores is None else cores
+    usable = _usable(Study(**keys))
+    if cores is not None and cores > max(1, usable):
+        raise StudyError(f"cores is {cores}, and {usable} can be used here; give at most {usable}")
+    most = max(1, usable) if cores is None else cores
     least = min(2, len(workloads))
     if most < least:
         raise StudyError(f"cores is {most}, and packs of these divide at least {least}; give a number from {least}")

@@ -64,6 +64,9 @@ ROUNDS = 4
 # What TensorFlow does not do by itself: its kernels of oneDNN are on for x86-64 and off for Arm, where it has them too.
 OTHER_ONEDNN = {"x86_64": False, "aarch64": True}
 
+# Keys of a study that say what is measured, which the command itself does.
+SUBJECTS = ("workloads", "programs", "beside", "replicas")
+
 PROGRAM_THREADS = {"threads", "intra"}
 
 NO_SEARCH = Search(Grid((), (), {}), ())
@@ -282,6 +285,11 @@ def _study(
     plain = Study(**keys)
     if not settings:
         return plain, variants
+    for text in settings:
+        if text.partition("=")[0].strip() in SUBJECTS:
+            raise StudyError(
+                f"--set {text}: a search is of what the command names, one process at a time; leave that key out"
+            )
     study = study_from_toml(study_to_toml(plain, "tuning"), plain.name, settings)
     for key in ("intra", "inter"):
         if "auto" not in getattr(study, key):

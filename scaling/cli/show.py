@@ -13,7 +13,7 @@ from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
 from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
-from scaling.errors import grouped
+from scaling.errors import FitError, grouped
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import short_series_sentences
@@ -61,17 +61,20 @@ def show(
 
     Example: scaling show results/quick
     """
+    views: dict[str, Callable[[OneSource], None]] = {
+        "--why": _print_losses,
+        "--quantiles": _print_quantiles,
+        "--sections": _print_sections,
+        "--energy": partial(_print_energy, ceilings=ceilings),
+    }
+    asked = [view for view, given in zip(views, (why, quantiles, sections, energy), strict=True) if given]
+    if len(asked) > 1:
+        raise FitError(f"{' and '.join(asked)} are tables of their own; give one of them at a time")
     results = load(source, cores_from=cores_from, columns=parse_columns(columns))
     if as_json:
         print_json(_sections_facts(results) if sections else _facts(results))
         return
-    chosen: list[tuple[bool, Callable[[OneSource], None]]] = [
-        (energy, partial(_print_energy, ceilings=ceilings)),
-        (sections, _print_sections),
-        (quantiles, _print_quantiles),
-        (why, _print_losses),
-    ]
-    print_points(results, next((one for asked, one in chosen if asked), _print_source))
+    print_points(results, views[asked[0]] if asked else _print_source)
 
 
 def print_points(results: Results, print_source: Callable[[OneSource], None] | None = None) -> None:

@@ -124,7 +124,8 @@ def print_plan(job: Job) -> None:
         cpus = format_list(run.flat_cpus)
         print_lines(f"{number:>5}  launch {run.launch}  {point_words(run.point)}  on CPUs {cpus}")
     seconds = estimated_seconds(job.plan.runs, job.study, walls)
-    bound = "about" if walls or job.study.design == "turns" else "at most about"
+    has_limit = job.study.design == "apart" and job.study.steps is None
+    bound = "at most about" if has_limit and not walls else "about"
     print_lines(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
     if job.budget_seconds is not None:
         spent = long_duration(job.budget_seconds)

@@ -6,10 +6,11 @@ is a thread per physical core within operations, and as many operations at once 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache
 from itertools import product
+from math import isfinite
 
 from scaling.errors import StudyError
 from scaling.machine.placement import Request, place
@@ -132,7 +133,22 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     chosen = [point for point in points if _is_candidate(study, point)]
     ordered = tuple(dict.fromkeys((default, *filter(None, [recipe]), *chosen)))
     names = {0: DEFAULT} | ({} if recipe is None or recipe == default else {ordered.index(recipe): RECIPE})
-    return Grid(ordered, tuple(_values(point, parameters.get(point.workload, {})) for point in ordered), names)
+    values = tuple(_values(point, parameters.get(point.workload, {})) for point in ordered)
+    _refuse_alike(ordered, values)
+    return Grid(ordered, values, names)
+
+
+def _refuse_alike(points: Sequence[Point], values: Sequence[Values]) -> None:
+    """Refuse points that differ in what a search does not choose, such as two frameworks."""
+    first: dict[tuple[int | float | str, ...], Point] = {}
+    for point, chosen in zip(points, values, strict=True):
+        other = first.setdefault(tuple(chosen.values()), point)
+        differing = [one.name for one in fields(point) if getattr(point, one.name) != getattr(other, one.name)]
+        for key in (name for name in differing if name not in chosen):
+            raise StudyError(
+                f"a search does not choose {key}, which is {getattr(other, key)!r} and {getattr(point, key)!r} here; "
+                "give one of them"
+            )
 
 
 def _recipe(study: Study, topology: Topology, default: Point) -> Point:
@@ -203,7 +219,9 @@ def _values(point: Point, parameters: Mapping[str, str]) -> dict[str, float | st
 
 
 def _number(text: str) -> float | str:
+    """A number where a value is one that has neighbours; a word otherwise."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return number if isfinite(number) else text

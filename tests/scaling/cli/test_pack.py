@@ -59,6 +59,8 @@ def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made
 def test_what_is_neither_a_workload_nor_a_program_is_refused():
     assert "'autoencc' is neither a workload nor a program" in complaint(here.scaling("pack", "autoencc"))
     assert "unknown option 'speed'" in complaint(here.scaling("pack", "calibrated", "speed=3"))
+    assert "can be used here; give at most" in complaint(here.scaling("pack", "calibrated", "--cores", "4096"))
+    assert "cores=1 with smt=64 was asked for" in complaint(here.scaling("pack", "calibrated", "--smt", "64"))
     assert "latency is -1" in complaint(here.scaling("pack", "calibrated", "--latency", "-1"))
 
 

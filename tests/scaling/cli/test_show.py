@@ -90,6 +90,11 @@ def test_an_impossible_row_is_refused_with_its_line(tmp_path, name):
     assert "line 2 is not a row" in completed.stderr
 
 
+def test_one_table_is_shown_at_a_time(tmp_path):
+    asked = scaling("show", tmp_path, "--energy", "--why")
+    assert "--why and --energy are tables of their own; give one of them at a time" in asked.stderr
+
+
 def test_an_empty_folder_is_a_sentence(tmp_path):
     completed = program("show", folder_of(tmp_path / "a", []))
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)

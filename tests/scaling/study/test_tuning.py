@@ -86,6 +86,12 @@ def test_parameters_that_nothing_uses_are_refused(parameters, message):
         program_variants(Program(name="prog", command=("true",)), parameters, ["./prog", "{threads}"])
 
 
+def test_a_value_without_neighbours_is_a_word():
+    made = study("cores = [1]", workloads='["calibrated work=1", "calibrated work=nan"]')
+    values = grid(made, machine(1), {name: {"work": name.rpartition("=")[2]} for name in made.workloads}).values
+    assert {one["work"] for one in values} == {1.0, "nan"}
+
+
 def test_counts_double_up_to_the_most():
     assert doublings(1) == (1,)
     assert doublings(6) == (1, 2, 4, 6)
