@@ -14,6 +14,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -55,9 +56,11 @@ replicas = {replicas}
 """
 VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
 
-# Once a sweep is up, a run takes about a tenth of a second and a cohort some two seconds; the first kills fall while it
-# is still starting.
+# A run takes about a tenth of a second and a cohort some two seconds, on a busy machine several times that. Time counts
+# from the first run, except for some kills, which are to fall while the sweep is still starting.
 LONGEST_WAIT_SECONDS = {"apart": 1.5, "turns": 6.0}
+KILLED_AT_THE_START = 0.2
+SECONDS_BETWEEN_LOOKS = 0.01
 LAUNCHES = {"apart": 6, "turns": 3}
 
 
@@ -98,7 +101,7 @@ def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, de
     while not complete:
         kills = tally.kills.total()
         victim = VICTIMS[start][kills % len(VICTIMS[start])] if kills < rounds else None
-        complete = _one_sweep(folder, victim, chance.uniform(0, LONGEST_WAIT_SECONDS[design]), chance, tally)
+        complete = _one_sweep(folder, victim, LONGEST_WAIT_SECONDS[design], chance, tally)
         tally.problems += _look(folder)
     tally.problems += _complete(folder)
     rows = list(read_rows(folder / "results"))
@@ -108,7 +111,7 @@ def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, de
     tally.torn_lines += len(torn.read_bytes().splitlines()) if torn.exists() else 0
 
 
-def _one_sweep(folder: Path, victim: str | None, after_seconds: float, chance: random.Random, tally: Tally) -> bool:
+def _one_sweep(folder: Path, victim: str | None, longest_seconds: float, chance: random.Random, tally: Tally) -> bool:
     """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
     # Everything a sweep starts has its TMPDIR or one below it, and is known by that.
     environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
@@ -116,27 +119,37 @@ def _one_sweep(folder: Path, victim: str | None, after_seconds: float, chance: r
     command += ["-o", str(folder / "results")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as sweep:
         if victim is not None:
+            if chance.random() > KILLED_AT_THE_START:
+                _wait_for(sweep, "child", folder, chance)
             with suppress(subprocess.TimeoutExpired):
-                sweep.wait(after_seconds)
-            if sweep.poll() is None:
-                tally.kills[victim] += 1
-                _kill(sweep.pid, victim, folder, chance)
+                sweep.wait(chance.uniform(0, longest_seconds))
+            victims = _wait_for(sweep, victim, folder, chance)
+            for pid in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            tally.kills[victim] += bool(victims)
     # The reaper shares the lock: once we have it, everything that will be ended has been.
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
     return sweep.returncode == 0
 
 
-def _kill(sweep: int, victim: str, folder: Path, chance: random.Random) -> None:
+def _wait_for(sweep: "subprocess.Popen[bytes]", victim: str, folder: Path, chance: random.Random) -> list[int]:
+    """The processes to kill, once there are any; none where the sweep ends before."""
+    while sweep.poll() is None:
+        if found := _victims(sweep.pid, victim, folder, chance):
+            return found
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    return []
+
+
+def _victims(sweep: int, victim: str, folder: Path, chance: random.Random) -> list[int]:
     spawned = [pid for pid, command in _processes(folder) if b"scaling.running.worker" in command]
     # The server is there before its children, and looks like them.
     servers = [pid for pid, command in _processes(folder) if b"scaling.running.forkserver" in command]
     children = spawned + servers[1:]
     one = [chance.choice(children)] if children else []
-    victims = {"parent": [sweep], "child": one, "server": servers[:1], "both": [sweep, *children]}
-    for pid in victims[victim]:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    return {"parent": [sweep], "child": one, "server": servers[:1], "both": [sweep, *children]}[victim]
 
 
 def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
