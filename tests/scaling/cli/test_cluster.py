@@ -294,12 +294,8 @@ def test_a_driver_that_is_killed_or_terminated_leaves_nothing_behind_and_the_nex
 
 
 def nothing_is_left(sweep: Sweep, slurm: Slurm) -> None:
-    """The queue is empty and no process lives, soon after the driver has ended."""
-    until(
-        lambda: not slurm.jobs() and not sweep.processes(),
-        SOON["threshold_seconds"] + 5,
-        lambda: (slurm.jobs(), sweep.processes()),
-    )
+    """The queue becomes empty and no process is left after the driver has ended."""
+    until(lambda: not slurm.jobs() and not sweep.processes(), 60, lambda: (slurm.jobs(), sweep.processes()))
 
 
 # A driver for which pilots come and go within seconds: the shortest walltime Slurm knows is a minute.
@@ -372,11 +368,11 @@ def test_a_run_that_fails_by_itself_is_one_row_with_its_reason_and_is_not_made_a
     ways = {
         "leaves_with status=5": ("failed", "exited with status 5 without an answer"),
         "signals_itself number=9": ("failed", "killed by signal 9 (SIGKILL)"),
-        "hangs": ("timeout", "no answer within 3 s"),
+        "hangs": ("timeout", "no answer within 6 s"),
         "floods megabytes=10": ("ok", None),
     }
     workloads = json.dumps([f"{FAULTY}:{way}" for way in ways])
-    keys = "cores = 1\nlaunches = 1\nmax_seconds = 0.1\ntimeout_seconds = 3"
+    keys = "cores = 1\nlaunches = 1\nmax_seconds = 0.1\ntimeout_seconds = 6"
     sweep.write({"kindA": 2}, f"workloads = {workloads}\n{keys}")
     assert sweep.run().returncode == 0
     rows = sweep.rows("kindA")
