@@ -66,6 +66,11 @@ SETTINGS += ['inter = "cpus"', 'start = "fork"', 'design = "turns"', "rounds = 6
 SETTINGS += ['placements = ["compact", "scatter:numa"]', 'placements = "cpus:0"', 'placements = "cpus:0,0,1"']
 SETTINGS += ['workloads = ["command: true", "calibrated"]', 'workloads = "no.py:f"', 'workloads = "memnet x=1"']
 SETTINGS += ['modes = ["train", "infer"]', 'scale = "weak"', 'size = "small"', "items = [1, 65536]", 'python = "no"']
+SETTINGS += ['device = ["cpu", "gpu"]', 'device = "gpu"', 'framework = ["torch", "jax"]', 'framework = "jax"']
+SETTINGS += ["cpu_power_watts = 1e-9", 'cpu_max_mhz = ["none", 800]', "gpu_power_watts = 65536", "gpu_max_mhz = 1"]
+SETTINGS += ["replicas = [1, 65536]", 'replicas = "fill"', 'beside = ["calibrated"]', 'onednn = ["auto", true, false]']
+SETTINGS += ['data = ["fixed", "pipeline"]', 'data = "fresh"', "pipeline_threads = [1, 65536]", 'energy = "none"']
+SETTINGS += ['quota = ["none", 0.01]', 'quota = "1500m"', "steps = 65536", "steps = 1", "warmup = 65536"]
 SETTINGS += ["timeout_seconds = 1e-9", "turn_seconds = 3600", "precision = 1e-300", 'question = "☃"', "cores = 65536"]
 
 BYTES = [b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\x1b[2J", b"\n", b"\r\n", b'"', b"}", b"[" * 2000, b",", b"9" * 500]
@@ -78,10 +83,22 @@ def case(seed: int, number: int) -> Case:
     return make(chance, number)
 
 
+FOLDERS: dict[Callable[[], materials.Files], int] = {
+    materials.sweep_folder: 5,
+    materials.turns_folder: 3,
+    materials.profile_folder: 2,
+    materials.cluster_folder: 2,
+    materials.capped_folder: 2,
+    materials.gpu_folder: 2,
+    materials.packs_folder: 2,
+    materials.tuned_folder: 1,
+}
+
+
 def _folder_case(chance: Chance, number: int) -> Case:
     """A command over a corrupted results folder."""
-    makers = (materials.sweep_folder, materials.turns_folder, materials.profile_folder, materials.cluster_folder)
-    files: Tree = {f"in/{name}": text for name, text in chance.choices(makers, (5, 3, 2, 2))[0]().items()}
+    made = chance.choices(list(FOLDERS), list(FOLDERS.values()))[0]()
+    files: Tree = {f"in/{name}": text for name, text in made.items()}
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         _corrupt(chance, files, chance.choice([*files] or ["in/rows.jsonl"]))
     arguments, outputs = _reading_command(chance, "in")
@@ -112,6 +129,17 @@ def _resume_case(chance: Chance, number: int) -> Case:
     flags = chance.choice(([], ["--retry-failed"], ["--dry-run"], ["--budget", "1s"]))
     arguments = ["sweep", "study.toml", "-o", "in", "--no-wait", "--no-report", *flags]
     return _case(chance, number, "resume", arguments, files, ("in",))
+
+
+def _search_case(chance: Chance, number: int) -> Case:
+    """A search that goes on with a corrupted folder of its own."""
+    files: Tree = {f"in/{name}": text for name, text in materials.tuned_folder().items()}
+    _corrupt(chance, files, chance.choice(list(files)))
+    workload, parameters = materials.TUNED
+    words = [word for name, values in parameters.items() for word in ("--param", f"{name}={','.join(values)}")]
+    flags = chance.choice(([], ["--json"], ["--dry-run"]))
+    arguments = ["tune", workload, "--cores", "1", *words, "-o", "in", "--no-wait", "--budget", "1s", *flags]
+    return _case(chance, number, "search", arguments, files, ("in",))
 
 
 def _study_case(chance: Chance, number: int) -> Case:
@@ -158,13 +186,29 @@ def _tool_case(chance: Chance, number: int) -> Case:
     return _case(chance, number, "tool", [command, source, *options.get(command, []), *cores_from], files, ("out",))
 
 
+# Options that take no value.
+FLAGS = {"--json", "--cheapest", "--across-machines", "--energy", "--sections", "--why", "--quantiles", "--undisturbed"}
+FLAGS |= {"--weak", "--shell"}
 OPTIONS = {
-    "show": ["--json", "--cores-from", "--column"],
+    "show": ["--json", "--cores-from", "--column", "--energy", "--sections", "--why", "--quantiles"],
     "fit": ["--law", "--physical", "--json"],
-    "capacity": ["--throughput", "--latency", "--efficiency", "--hourly-budget", "--core-hour", "--assurance"],
+    "capacity": [
+        *("--throughput", "--latency", "--efficiency", "--hourly-budget", "--core-hour", "--assurance", "--gpu-hour"),
+        *(
+            "--replica-hour",
+            "--objective",
+            "--work",
+            "--epochs",
+            "--deadline",
+            "--arrivals",
+            "--response",
+            "--quantile",
+        ),
+        *("--undisturbed", "--format", "--physical"),
+    ],
     "compare": ["--across-machines", "--between", "--set", "-o", "--fail-above"],
     "export": ["--format", "-o"],
-    "profile": ["--predict", "--threads", "--steps", "--mode", "--json"],
+    "profile": ["--predict", "--threads", "--steps", "--mode", "--json", "--on-machine", "--ceilings", "--measured"],
     "plot": ["--target", "--ceilings", "--format"],
     "report": ["--target"],
     "place": ["--cores", "--smt", "--placement", "--reserve", "--within", "--core-type", "--root"],
@@ -172,18 +216,63 @@ OPTIONS = {
     "doctor": ["--root"],
     "status": ["--json"],
     "sweep": ["--budget", "--set", "--cluster"],
+    "tune": ["--cores", "--objective", "--budget", "--param", "--param", "--set"],
+    "pack": [
+        *("--cores", "--latency", "--quantile", "--mode", "--size", "--smt", "--placement", "--launches", "--rounds"),
+        "--budget",
+    ],
+    "run": [
+        *("--cores", "--smt", "--placement", "--launches", "--budget", "--timeout", "--steps", "--warmup", "--items"),
+        *("--throughput", "--seconds", "--env", "--cwd", "--stdin", "--setup", "--weak", "--shell", "--name"),
+    ],
 }
+# Values that an option knows, beside hostile ones.
+OPTION_WORDS = {
+    "--param": [
+        "b=1,2",
+        "b=",
+        "b=nan,inf",
+        "b=1e400,0x10",
+        "serial=0,1",
+        "serial=2,x",
+        "cores=1,2",
+        "b=\x1b,☃",
+        "b=" + "1," * 3000 + "2",
+    ],
+    "--set": [
+        *("intra=[1]", "replicas=2", "design=apart", "device=gpu", "steps=5", "cpu_power_watts=50", "data=pipeline"),
+        *("workloads=vgg", "beside=calibrated", 'framework=["jax", "torch"]', "modes=infer", "onednn=[true, false]"),
+    ],
+    "--objective": ["energy", "throughput-per-core", "throughput"],
+    "--predict": ["4", "8,16", "65536", "1-9999"],
+    "--format": ["kubernetes", "slurm", "systemd", "csv"],
+    "--gpu-hour": ["2.5", "0"],
+    "--budget": ["10m", "1e-9"],
+    "--items": ["7", "([0-9]+) files", "(", "x*"],
+    "--throughput": ["3", "rate: ([0-9.]+)", "("],
+    "--smt": ["all", "1,2"],
+    "--deadline": ["8h", "1s"],
+    "--work": ["1000"],
+    "--ceilings": ["in"],
+    "--on-machine": ["in"],
+    "--measured": ["in"],
+}
+SUBJECTS = ("calibrated", "autoenc", "stream", "calibrated serial=0.1", "no.py:f", "-- /bin/true", "-- /bin/true {b}")
 
 
 def _options_case(chance: Chance, number: int) -> Case:
     """Options with hostile values over sound input."""
     command = chance.choice(list(OPTIONS))
     files: Tree = {f"in/{name}": text for name, text in materials.sweep_folder().items()}
-    words = {"place": [], "topology": [], "doctor": [], "sweep": ["--dry-run"]}.get(command, ["in"])
+    words = {"place": [], "topology": [], "doctor": []}.get(command, ["in"])
+    subject = [chance.choice(SUBJECTS)] if command in ("tune", "pack", "run") else []
+    if subject or command == "sweep":
+        words = ["--dry-run"]
     if command == "profile":
         files |= {f"in/{name}": text for name, text in materials.profile_folder().items()}
     for option in chance.choices(OPTIONS[command], k=chance.choice((1, 1, 2, 3))):
-        words += [option] if option in ("--json", "--cheapest", "--across-machines") else [option, chance.choice(WORDS)]
+        words += [option] if option in FLAGS else [option, chance.choice(OPTION_WORDS.get(option, []) + WORDS)]
+    words += [word for text in subject for word in text.split()]
     return _case(chance, number, "options", [command, *words], files, ("in/figures", "in/report.html", "out"))
 
 
@@ -232,10 +321,11 @@ MAKERS: dict[Maker, int] = {
     _folder_case: 46,
     _output_case: 4,
     _resume_case: 3,
+    _search_case: 1,
     _study_case: 15,
     _csv_case: 12,
     _tool_case: 8,
-    _options_case: 10,
+    _options_case: 18,
     _cluster_case: 5,
     _machine_case: 5,
 }
@@ -252,7 +342,7 @@ def _case(
 def _reading_command(chance: Chance, folder: str) -> tuple[list[str], tuple[str, ...]]:
     """A command that reads a folder, and what it may write."""
     commands: dict[str, tuple[float, Callable[[], list[str]], tuple[str, ...]]] = {
-        "show": (8, lambda: _json(chance), ()),
+        "show": (8, lambda: [*_view(chance), *_json(chance)], ()),
         "fit": (6, lambda: _json(chance), ()),
         "capacity": (5, lambda: [*_sizing(chance), *_json(chance)], ()),
         "compare": (4, lambda: ["other", *_json(chance), *chance.choice(([], ["--across-machines"]))], ()),
@@ -274,7 +364,12 @@ def _reading_command(chance: Chance, folder: str) -> tuple[list[str], tuple[str,
 
 def _sizing(chance: Chance) -> list[str]:
     questions = (["--throughput", "3"], ["--latency", "0.2"], ["--efficiency", "0.5"], ["--hourly-budget", "4"])
-    return chance.choice((*questions, ["--cheapest"], []))
+    energy = (["--objective", "energy"], ["--throughput", "3", "--gpu-hour", "2"])
+    return chance.choice((*questions, *energy, ["--cheapest"], []))
+
+
+def _view(chance: Chance) -> list[str]:
+    return chance.choice(([], [], ["--energy"], ["--sections"], ["--why"], ["--quantiles"]))
 
 
 def _json(chance: Chance) -> list[str]:

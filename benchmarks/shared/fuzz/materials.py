@@ -8,19 +8,24 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-from benchmarks.shared import machines
+from benchmarks.shared import machines, packs
+from benchmarks.shared.power import metered_rows
+from scaling.analysis.energy import MeterEnergy
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.analysis.turns import Turn
+from scaling.api.tuning import prepare_tuning
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.results.export import write_export
 from scaling.results.ledger import Entry, entry_to_json
-from scaling.results.rows import Row
+from scaling.results.power import MeterTrace, PowerTrace, power_to_json
+from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store
 from scaling.results.traces import TracedRow, traced_row_to_json
+from scaling.results.tuning import TUNING, write_search
 from scaling.study.planning import Run, plan, traced_plan
-from scaling.study.spec import study_from_toml
+from scaling.study.spec import study_from_toml, study_to_toml
 
 Files = dict[str, bytes]
 
@@ -45,6 +50,17 @@ launches = 2
 max_seconds = 1e-9
 timeout_seconds = 20
 """
+# On a GPU and beside it, with a cap of its power; and on CPUs under caps.
+ON_GPU = (
+    STUDY.replace(b"calibrated serial=0.1", b"fcn").replace(b"[1, 2, 4, 8]", b"[1, 2, 4]")
+    + b"""framework = "torch"
+device = ["cpu", "gpu"]
+gpu_power_watts = ["none", 300]
+"""
+)
+CAPPED = STUDY + b'cpu_power_watts = ["none", 60]\n'
+# A search as small as one can be.
+TUNED = ("calibrated", {"work": ("0.001", "0.002")})
 CLUSTER = b"""address = "127.0.0.1"
 ports = [54000, 55000]
 shared = true
@@ -126,6 +142,48 @@ def turns_folder() -> Files:
 
 
 @cache
+def capped_folder() -> Files:
+    """Energy of runs with and without a cap, and their power over time."""
+    return _metered(CAPPED, metered_rows(study_from_toml(CAPPED.decode(), "capped")))
+
+
+@cache
+def gpu_folder() -> Files:
+    """Runs on CPUs and on a GPU, whose energy is known."""
+    rows = []
+    for row in _rows(ON_GPU, machines.HOST, machines.machine(8)):
+        seconds = sum(row.outcome.step_seconds)
+        energy = MeterEnergy("gpu 0", "gpu", 300.0 * seconds, seconds, len(row.outcome.step_seconds), 310.0, 70.0)
+        rows.append(replace(row, energy=(energy,) if row.run.point.device == "gpu" else ()))
+    return _metered(ON_GPU, rows)
+
+
+@cache
+def packs_folder() -> Files:
+    """Every division of eight cores among replicas."""
+    question = packs.pack_study("launches = 3")
+    rows = packs.PackedMachine().rows(question)
+    return _stored(study_to_toml(question, "packs").encode(), rows, machines.HOST, machines.machine(8))
+
+
+@cache
+def tuned_folder() -> Files:
+    """A search that has ended, on this machine."""
+    workload, parameters = TUNED
+    with tempfile.TemporaryDirectory() as name:
+        job = prepare_tuning(workload, Path(name), 1, parameters=parameters)
+        schedule, rows = job.schedule(), []
+        for run in schedule:
+            seconds = 0.002 if "0.002" in run.point.workload else 0.001
+            noise = 1 + machines.launch_chance(run).gauss(0, 0.01)
+            rows.append(replace(machines.row(run, (seconds * noise,) * 5), machine=job.machine))
+            schedule.record(launch_of(rows[-1]))
+        write_search(Path(name), job.search)
+        search = (Path(name) / TUNING).read_bytes()
+    return {**_stored(job.toml.encode(), rows, job.machine, job.topology), TUNING: search}
+
+
+@cache
 def resumable_folder() -> Files:
     """A small study that was carried out on this machine."""
     topology = read_topology()
@@ -188,10 +246,23 @@ def recorded_machine() -> Files:
 
 
 def _folder(toml: bytes, machine: Machine, topology: Topology) -> Files:
+    return _stored(toml, _rows(toml, machine, topology), machine, topology)
+
+
+def _metered(toml: bytes, rows: list[Row]) -> Files:
+    traces = [
+        PowerTrace(row.run, row.started_at, (MeterTrace("package 0", "package", (0.1, 0.2), (50.0, 52.0)),))
+        for row in rows
+    ]
+    power = "".join(power_to_json(trace) + "\n" for trace in traces).encode()
+    return {**_stored(toml, rows, machines.HOST, machines.machine(8)), "power.jsonl": power}
+
+
+def _stored(toml: bytes, rows: Iterable[Row], machine: Machine, topology: Topology) -> Files:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = Store(folder)
-        for row in _rows(toml, machine, topology):
+        for row in rows:
             store.append(row)
         store.write_study(toml.decode())
         store.write_machine(machine, topology)
