@@ -131,7 +131,7 @@ def _read_json(path: Path, document: dict[str, Any]) -> Iterator[Row]:
         try:
             yield row_from_facts(facts)
         except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise StoreError(f"{path} row {number} is not a run that `scaling export` wrote: {error}") from error
+            raise _not_exported(f"{path} row {number}", error) from error
 
 
 def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
@@ -139,9 +139,15 @@ def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
         try:
             yield row_from_facts(_row_facts({name: text or None for name, text in line.items()}))
         except (StoreError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise StoreError(
-                f"{path} line {number} is not a run that `scaling export` wrote: {error}; export it again"
-            ) from error
+            raise _not_exported(f"{path} line {number}", error) from error
+
+
+def _not_exported(place: str, error: Exception) -> StoreError:
+    """The error of a row that cannot be read; what Python says of a field that is not there helps nobody."""
+    why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    if isinstance(error, AttributeError | TypeError):
+        why = "a field is empty or of another type"
+    return StoreError(f"{place} is not a run that `scaling export` wrote: {why}; export it again")
 
 
 def csv_line(row: AnyRow) -> CsvLine:

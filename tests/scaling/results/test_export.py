@@ -168,6 +168,10 @@ def test_a_damaged_export_is_refused_with_its_line(tmp_path):
     (tmp_path / "rows.csv").write_text(text)
     with pytest.raises(StoreError, match=r"rows.csv line 2 is not a run that `scaling export` wrote: outcome.status"):
         list(read_export(tmp_path / "rows.csv"))
+    head, first, *_ = text.splitlines()
+    (tmp_path / "rows.csv").write_text(f"{head}\n{first.partition(',')[0]}\n")
+    with pytest.raises(StoreError, match=r"line 2 .*: a field is empty or of another type; export it again"):
+        list(read_export(tmp_path / "rows.csv"))
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"cores\n\x00\n"])
