@@ -1,10 +1,12 @@
 """What metering costs: the CPU time of the sampling thread, and step times with the meter and without.
 
-    python -m benchmarks.metering [--seconds 20] [--launches 8] [--packages 2]
+    python -m benchmarks.metering [--seconds 20] [--launches 10] [--packages 2] [--limit 300]
 
 The meters are those of an invented machine: energy counters of packages and their DRAM as files, which another process
 brings up to date. The steps are real: `calibrated` on one core and on all, where there is no CPU left for the thread.
-Both variants take turns with each other, as `scaling compare --between energy=auto energy=none` has them.
+Both variants take turns with each other, as `scaling compare --between energy=auto energy=none` has them: short turns,
+and many pairs of launches rather than long ones, since the interval of the ratio is over pairs. What it will take is
+said first; more pairs are made where the interval is wide, until `--limit` seconds have passed.
 """
 
 import argparse
@@ -24,17 +26,26 @@ from scaling.reporting.points import CHANGE_WORDS
 from scaling.results.rows import launch_of, planned_launch
 from scaling.running.engines.local import LocalEngine
 from scaling.running.power_meter import SECONDS_BETWEEN_SAMPLES, PowerMeter
+from scaling.study.planning import estimated_seconds
 
 WATTS = 60.0
 VARIANTS = ("energy=auto", "energy=none")
-STUDY = 'workloads = ["calibrated serial=0.1"]\ncores = "doubling"\nrounds = 5\nname = "metering"\n'
+STUDY = """
+name = "metering"
+workloads = ["calibrated serial=0.1"]
+cores = "doubling"
+design = "turns"
+rounds = 4
+turn_seconds = 0.5
+"""
 
 
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=20.0, help="of sampling alone")
-    parser.add_argument("--launches", type=int, default=8, help="of either variant; 0 leaves the comparison out")
+    parser.add_argument("--launches", type=int, default=10, help="of either variant; 0 leaves the comparison out")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for the comparison, at most")
     parser.add_argument("--packages", type=int, default=2)
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
@@ -48,7 +59,7 @@ def main() -> None:
         try:
             _print_cost(root, arguments.seconds)
             if arguments.launches:
-                _print_comparison(root, arguments.launches)
+                _print_comparison(root, arguments.launches, arguments.limit)
         finally:
             ended.set()
             writer.join()
@@ -89,22 +100,27 @@ def _wait_for_power(root: Path) -> None:
         time.sleep(0.05)
 
 
-def _print_comparison(root: Path, launches: int) -> None:
+def _print_comparison(root: Path, launches: int, limit: float) -> None:
     """Step times with the meter and without, as `compare` judges them."""
     study = root / "metering.toml"
     study.write_text(STUDY)
-    job = prepare_comparison(study, VARIANTS, root / "rows", [f"launches={launches}"])
+    job = prepare_comparison(study, VARIANTS, root / "rows", [f"launches={launches}"], f"{limit:g}s")
     schedule, sides = job.schedule(), (list[Launch](), list[Launch]())
+    expected = estimated_seconds(schedule.pending, job.first.study, {})
+    print(f"\n{launches} pairs of launches, about {expected:.0f} s, and {limit:.0f} s at most", flush=True)
+    start = time.perf_counter()
     with LocalEngine(job.first.study, job.first.topology, job.first.machine, root=root) as engine:
         for row in engine.execute(schedule):
             sides[schedule.next_side].append(replace(launch_of(row), energy=None))
             schedule.record(planned_launch(row))
     comparison = compare(summarize(sides[0]), summarize(sides[1]))
-    print("\n| cores | with the meter | without | without / with | verdict |\n|---|---|---|---|---|")
+    print(f"made in {time.perf_counter() - start:.0f} s\n")
+    print("| cores | pairs | with the meter | without | without / with | verdict |\n|---|---|---|---|---|---|")
     for one in comparison.differences:
         first, second = (f"{1e3 * side.step.value:.3f} ms" if side.step else "-" for side in (one.first, one.second))
         ratio = f"{one.ratio.value:.4f} ({one.ratio.low or 0:.4f} to {one.ratio.high or 0:.4f})"
-        print(f"| {one.point.cores} | {first} | {second} | {ratio} | {CHANGE_WORDS[one.verdict]} |")
+        pairs = min(one.first.launch_count, one.second.launch_count)
+        print(f"| {one.point.cores} | {pairs} | {first} | {second} | {ratio} | {CHANGE_WORDS[one.verdict]} |")
 
 
 if __name__ == "__main__":

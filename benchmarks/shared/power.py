@@ -77,14 +77,16 @@ def gpu_state(path: Path, **changes: object) -> Path:
 def metered_rows(question: Study, cores: int = 8) -> list[Row]:
     """The rows of a study on a pretend machine with a meter: 20 W when idle and 10 W more for every core in use.
 
-    A cap below that slows all workloads but `stream` by the root of how far below it is.
+    A cap of power below that slows all workloads but `stream` by the root of how far below it is. One of the clock
+    slows them by as much as it is below 3800 MHz, and takes the square of it off what cores draw.
     """
     rows = []
     for row in AmdahlMachine(serial=0.1, noise=0.002).execute(plan(question, machine(cores)).runs):
         point, steps = row.run.point, row.outcome.step_seconds
-        demand = 20.0 + 10.0 * point.cores * point.replicas
+        clock = (point.cpu_max_mhz or 3800.0) / 3800.0
+        demand = 20.0 + 10.0 * point.cores * point.replicas * clock**2
         watts = min(demand, point.cpu_power_watts or demand)
-        slower = 1.0 if point.workload.startswith("stream") else (demand / watts) ** 0.5
+        slower = 1.0 if point.workload.startswith("stream") else (demand / watts) ** 0.5 / clock
         seconds = tuple(slower * step for step in steps)
         energy = MeterEnergy("package 0", "package", watts * sum(seconds), sum(seconds), len(seconds), watts, 20.0)
         rows.append(replace(row, outcome=replace(row.outcome, step_seconds=seconds), energy=(energy,)))

@@ -8,10 +8,13 @@ where there are at least three such pairs, else by Welch's interval, as speedups
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import NO_CAPS, Caps, Point
+
+CapKind = Literal["power", "clock", "both"]
 
 # A cap that makes steps longer by no more than this does not slow a workload.
 NOT_SLOWED = 1.02
@@ -49,6 +52,35 @@ class CapEffect:
         if self.time_ratio.low is None:
             return None
         return self.time_ratio.value > NOT_SLOWED and self.time_ratio.low > 1.0
+
+    @property
+    def kind(self) -> CapKind:
+        """Whether it is power that is capped, beyond the reference, or the clock, or both."""
+        named = zip(Caps._fields, self.summary.point.caps, self.reference.point.caps, strict=True)
+        kinds: set[CapKind] = {
+            "power" if name.endswith("watts") else "clock" for name, own, others in named if own != others
+        }
+        return kinds.pop() if len(kinds) == 1 else "both"
+
+
+@dataclass(frozen=True, slots=True)
+class CapKinds:
+    """What caps of power and what caps of the clock do to the same point, the loosest first."""
+
+    power: tuple[CapEffect, ...]
+    clock: tuple[CapEffect, ...]
+
+
+def cap_kinds(effects: Iterable[CapEffect]) -> list[CapKinds]:
+    """Caps of power beside caps of the clock, for every point that was measured under both kinds."""
+    by_reference: dict[Point, list[CapEffect]] = {}
+    for one in effects:
+        by_reference.setdefault(one.reference.point, []).append(one)
+    pairs = [
+        CapKinds(*(tuple(one for one in members if one.kind == kind) for kind in ("power", "clock")))
+        for members in by_reference.values()
+    ]
+    return [one for one in pairs if one.power and one.clock]
 
 
 def economies(summaries: Iterable[Summary]) -> list[Economy]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from statistics import fmean
 
-from scaling.analysis.economy import NOT_SLOWED, CapEffect, Economy, cap_effects, economies
+from scaling.analysis.economy import NOT_SLOWED, CapEffect, CapKinds, Economy, cap_effects, cap_kinds, economies
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.ops.roofline import RooflinePoint, Rooflines
@@ -86,8 +86,21 @@ def watts(value: float) -> str:
 
 def energy_sentences(summaries: Sequence[Summary], rooflines: Rooflines = NO_ROOFLINES) -> list[str]:
     """The most economical point of every workload, which workloads caps do not slow, and whether meters agree."""
-    sentences = [*map(economy_sentence, economies(summaries)), *cap_sentences(cap_effects(summaries), rooflines)]
-    return [*sentences, *agreement_sentences(summaries)]
+    effects = cap_effects(summaries)
+    about_caps = [*cap_sentences(effects, rooflines), *map(kinds_sentence, cap_kinds(effects))]
+    return [*map(economy_sentence, economies(summaries)), *about_caps, *agreement_sentences(summaries)]
+
+
+def kinds_sentence(kinds: CapKinds) -> str:
+    """The most economical cap of power beside the most economical cap of the clock."""
+    best = [min(effects, key=lambda one: one.energy_ratio.value) for effects in (kinds.power, kinds.clock)]
+    power, clock = (
+        f"{ratio_words(one.energy_ratio.value)} of the energy in {ratio_words(one.time_ratio.value)} of the time "
+        f"({', '.join(caps_words(one.summary.point))})"
+        for one in best
+    )
+    point = kinds.power[0].reference.point
+    return f"{point.subject}, {size_words(point)}: at best, power caps take {power}, clock caps {clock}"
 
 
 def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:

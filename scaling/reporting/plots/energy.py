@@ -7,14 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from scaling.analysis.economy import CapEffect, Economy, cap_effects, economies
+from scaling.analysis.economy import CapEffect, CapKinds, Economy, cap_effects, economies
+from scaling.analysis.economy import cap_kinds as kinds_of_caps
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
+from scaling.errors import count
 from scaling.reporting.energy import size_parts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
-from scaling.reporting.plots.specification import distinct_names, upper_limit
-from scaling.reporting.plots.style import FAINT, REFERENCE, colour, marker
+from scaling.reporting.plots.specification import Stroke, distinct_names, upper_limit
+from scaling.reporting.plots.style import COLOURS, FAINT, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
 from scaling.results.power import MeterTrace, PowerTrace
@@ -24,6 +26,11 @@ NOT_METERED = "no run was metered: the machine has no meter that could be read, 
 
 # The caps of a figure are told apart by colour, the loosest first.
 SIDEWAYS = 0.09
+
+# Of more points than this in a panel, only those on the frontier are named.
+MOST_NAMES = 10
+
+STROKES: tuple[Stroke, ...] = ("-", "--", "-.")
 
 
 def power(result: Evaluation) -> Drawing | NotDrawn:
@@ -48,14 +55,15 @@ def power(result: Evaluation) -> Drawing | NotDrawn:
 
 def _traces_figure(panels: dict[Point, list[PowerTrace]]) -> Figure:
     grid = make_grid(len(panels), share_x=False, share_y=False, height=2.4)
-    names = distinct_names(list(panels))
+    names = _names(list(panels))
     caps = _cap_names(trace.run.point for traces in panels.values() for trace in traces)
     for index, traces in enumerate(panels.values()):
         axes = grid.axes[index]
         for trace in traces:
             style = caps.index(_cap_name(trace.run.point))
             moments = _moments(trace)
-            axes.plot([at for at, _ in moments], [watts for _, watts in moments], color=colour(style), linewidth=1.0)
+            seconds, powers = [at for at, _ in moments], [watts for _, watts in moments]
+            axes.plot(seconds, powers, color=colour(style), linestyle=_stroke(style), linewidth=1.0)
             for cap in (trace.run.point.cpu_power_watts, trace.run.point.gpu_power_watts):
                 if cap is not None:
                     axes.axhline(cap, color=colour(style), **REFERENCE)
@@ -64,8 +72,13 @@ def _traces_figure(panels: dict[Point, list[PowerTrace]]) -> Figure:
         number_axis(axes)
         grid.title(index, names[index])
     grid.labels("seconds of its turns", "power, W")
-    grid.legend([line_key(name, colour(style)) for style, name in enumerate(caps)])
+    grid.legend([line_key(name, colour(style), _stroke(style)) for style, name in enumerate(caps)])
     return grid.figure
+
+
+def _stroke(style: int) -> Stroke:
+    """A stroke for lines beyond the first colours, which come again."""
+    return STROKES[style // len(COLOURS) % len(STROKES)]
 
 
 def _moments(trace: PowerTrace) -> list[tuple[float, float]]:
@@ -103,7 +116,7 @@ def caps(result: Evaluation) -> Drawing | NotDrawn:
 
 def _caps_figure(effects: Sequence[CapEffect]) -> Figure:
     points = list(dict.fromkeys(one.summary.point.without_caps for one in effects))
-    names = distinct_names(points)
+    names = _names(points)
     caps = _cap_names(one.summary.point for one in effects)
     titles = ("time", "energy", "energy-delay product")
     grid = make_grid(len(titles), share_x=True, share_y=False, height=2.8)
@@ -122,6 +135,38 @@ def _caps_figure(effects: Sequence[CapEffect]) -> Figure:
         number_axis(axes)
     grid.labels("", "over that without the cap")
     grid.legend([mark_key(name, colour(style), marker(style)) for style, name in enumerate(caps)])
+    return grid.figure
+
+
+def cap_kinds(result: Evaluation) -> Drawing | NotDrawn:
+    """Draw energy against time of every workload that was capped both in power and in its clock."""
+    kinds = kinds_of_caps(cap_effects(point.summary for point in result.points))
+    if not kinds:
+        return NotDrawn("no workload was metered under caps of power and under caps of its clock; set both in a study")
+    caption = (
+        "Energy against time of a step under caps of power, and under caps of the clock, over those without either or "
+        "under the loosest, with 95 % intervals of the energy. Of two lines the lower one takes less energy for the "
+        "same time; caps of both at once are left out."
+    )
+    return Drawing(caption, _kinds_figure(kinds))
+
+
+def _kinds_figure(kinds: Sequence[CapKinds]) -> Figure:
+    grid = make_grid(len(kinds), share_x=True, share_y=True, height=2.6)
+    names = _names([one.power[0].reference.point.without_caps for one in kinds])
+    for index, one in enumerate(kinds):
+        axes = grid.axes[index]
+        axes.axhline(1.0, color=FAINT, **REFERENCE)
+        axes.axvline(1.0, color=FAINT, **REFERENCE)
+        for style, effects in enumerate((one.power, one.clock)):
+            places = [(1.0, 1.0), *((effect.time_ratio.value, effect.energy_ratio.value) for effect in effects)]
+            axes.plot([at for at, _ in places], [value for _, value in places], color=colour(style), linewidth=1.0)
+            for effect in effects:
+                _mark(axes, effect.time_ratio.value, effect.energy_ratio, style, valid=effect.summary.valid)
+        number_axis(axes)
+        grid.title(index, names[index])
+    grid.labels("time over that without the cap", "energy over that without")
+    grid.legend([mark_key(name, colour(style), marker(style)) for style, name in enumerate(("power", "clock"))])
     return grid.figure
 
 
@@ -163,7 +208,9 @@ def _draw_frontier(axes: Axes, economy: Economy) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5))
     number_axis(axes)
     end = upper_limit([at for at, _ in places.values()], [], 0.0)
-    name_at_right(axes, _what_differs([*places]), [*places.values()], end, top)
+    few = len(places) <= MOST_NAMES
+    named = [one for one in zip(_what_differs([*places]), places.items(), strict=True) if few or one[1][0] in on_line]
+    name_at_right(axes, [name for name, _ in named], [place for _, (_, place) in named], end, top)
 
 
 def _what_differs(points: Sequence[Point]) -> list[str]:
@@ -194,6 +241,14 @@ def _mark(axes: Axes, at: float, estimate: Estimate, style: int, *, valid: bool)
         elinewidth=1.0,
         zorder=3,
     )
+
+
+def _names(points: Sequence[Point]) -> list[str]:
+    """Names of points, with their cores where these differ."""
+    names = distinct_names(points)
+    if len({point.cores for point in points}) == 1:
+        return names
+    return [f"{name}, {count(point.cores, 'core')}" for name, point in zip(names, points, strict=True)]
 
 
 def _cap_name(point: Point) -> str:

@@ -114,6 +114,13 @@ FIGURES: tuple[FigureKind, ...] = (
         "energy:caps",
     ),
     FigureKind(
+        "cap-kinds",
+        "Power caps against clock caps",
+        "energy against time under caps of power and of the clock",
+        "rows",
+        "energy:cap_kinds",
+    ),
+    FigureKind(
         "frontier",
         "Time against energy",
         "energy against time per item for every size and cap",

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.shared.machines import row as plain_row
 from benchmarks.shared.machines import study
 from benchmarks.shared.power import metered_rows
-from scaling.analysis.economy import cap_effects
+from scaling.analysis.economy import cap_effects, cap_kinds
 from scaling.analysis.summary import summarize
 from scaling.reporting.energy import (
     agreement_sentences,
@@ -17,6 +17,7 @@ from scaling.reporting.energy import (
     energy_table,
     in_unit,
     joules,
+    kinds_sentence,
     watts,
 )
 from scaling.reporting.page.page import page
@@ -119,6 +120,28 @@ def test_the_page_and_the_figures_have_energy(tmp_path):
     assert "no run was metered" in nothing(understood, "power")
 
 
+BOTH_KINDS = (
+    'workloads = ["calibrated"]\ncores = [4]\ncpu_power_watts = ["none", 45, 30]\ncpu_max_mhz = ["none", 2400]\n'
+)
+
+
+def test_power_caps_are_set_against_clock_caps_of_the_same_workload(tmp_path):
+    made = rows(BOTH_KINDS)
+    effects = cap_effects(summarize(map(launch_of, made)))
+    _, four_cores = cap_kinds(effects)
+    assert [[effect.kind for effect in kind] for kind in (four_cores.power, four_cores.clock)] == [
+        ["power", "power"],
+        ["clock"],
+    ]
+    assert sum(effect.kind == "both" for effect in effects) == 4
+    assert kinds_sentence(four_cores).startswith("calibrated train, 4 cores: at best, power caps take 0.70")
+    assert kinds_sentence(four_cores).endswith("(CPU ≤ 2400 MHz)")
+    understood = evaluate(folder_of(made, tmp_path, 8))
+    both = panels(picture(understood, "cap-kinds"))
+    assert [axes.get_title() for axes in both] == ["calibrated, 1 core", "calibrated, 4 cores"]
+    assert "clock caps" in page(understood, [])
+
+
 def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):
     made = rows(CAPS)
     store = PowerStore(tmp_path)
@@ -136,6 +159,6 @@ def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):
 
 def test_without_meters_there_is_nothing_to_draw(tmp_path):
     plain = result("cores = [1, 2]\nlaunches = 3", tmp_path, 2)
-    for name in ("power", "caps", "frontier"):
+    for name in ("power", "caps", "cap-kinds", "frontier"):
         assert nothing(plain, name)
     assert 'id="energy"' not in page(plain, [])
