@@ -6,6 +6,7 @@ outlives a sweep that is killed. One sweep at a time holds the caps of a machine
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ LOCK = "tmp/cpu-scaling-caps.lock"
 # Registers hold watts in eighths, and GPUs in whole ones; clocks go in steps of up to a tenth of a gigahertz.
 WATTS_APART = 1.0
 MHZ_APART = 100.0
+
+# A device may take so long to follow.
+READ_BACK_SECONDS = 1.0
 
 # After a cap has changed, steps do not count for so long: RAPL averages over about a second.
 SETTLE_SECONDS = 1.0
@@ -127,22 +131,29 @@ class PowerCaps:
                 file.path.write_text(file.before if value is None else str(round(value * file.per_unit)))
 
     def _read_back(self, name: str, value: float | None) -> None:
-        """Refuse to go on where a cap does not hold; NVML does not tell a clock's cap, only the clock now."""
+        """Refuse to go on where a cap does not hold; NVML tells no cap of a clock, only the clock, which follows."""
         if value is None:
             return
-        apart = WATTS_APART if name.endswith("watts") else MHZ_APART
-        for read in self._values(name):
-            beyond = read is not None and (read - value > apart if name == "gpu_max_mhz" else abs(read - value) > apart)
-            if read is None or beyond:
+        deadline = time.monotonic() + READ_BACK_SECONDS
+        while wrong := [read for read in self._values(name) if not _holds(name, value, read)]:
+            if time.monotonic() > deadline:
                 raise StudyError(
-                    f"{name} = {value:g} was set, but {_words(read)} was read back; leave it out, or give what holds"
+                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave it out, or give what "
+                    "holds"
                 )
+            time.sleep(READ_BACK_SECONDS / 20)
 
     def _values(self, name: str) -> list[float | None]:
         if name.startswith("gpu"):
             assert self._gpu is not None
             return [self._gpu.power_limit() if name == "gpu_power_watts" else self._gpu.mhz()]
         return [file.value for file in self._files[name]]
+
+
+def _holds(name: str, value: float, read: float | None) -> bool:
+    """Whether what was read back is the cap or, of a clock that is told itself, below it."""
+    apart = WATTS_APART if name.endswith("watts") else MHZ_APART
+    return read is not None and (read - value if name == "gpu_max_mhz" else abs(read - value)) <= apart
 
 
 def restore(record: Mapping[str, Any]) -> list[str]:

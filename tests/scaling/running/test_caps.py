@@ -69,6 +69,29 @@ def test_caps_are_set_on_every_package_and_clock_and_restored(root):
     assert values(root) == UNTOUCHED
 
 
+def test_a_clock_may_follow_its_cap_after_a_while(root):
+    class Slow:
+        label, clocks = "gpu 0", [1980.0, 1980.0, 1155.0]
+
+        def highest_mhz(self) -> float:
+            return 1980.0
+
+        def mhz(self) -> float:
+            return self.clocks.pop(0)
+
+        def set_highest_mhz(self, mhz: float) -> None:
+            assert mhz == 1200.0
+
+        def reset_highest_mhz(self) -> None:
+            pass
+
+    gpu = Slow()
+    caps = PowerCaps([Caps(gpu_max_mhz=1200.0)], "a test", root, lambda: gpu)
+    assert caps.apply(Caps(gpu_max_mhz=1200.0))
+    assert gpu.clocks == []
+    caps._lock.release()
+
+
 def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
     caps = PowerCaps([Caps(90.0)], "a test", root)
     monkeypatch.setattr(caps, "_set", lambda name, value: None)  # as firmware that ignores it
