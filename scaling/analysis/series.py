@@ -27,6 +27,9 @@ ALWAYS_NAMED = ("workload", "mode", "placement")
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
 # Left out of a label where nothing else follows it: the usual placement with one thread per core.
 USUAL_PLACEMENT = "compact"
+USUAL_PIPELINE = ("pipeline_threads", "auto")
+# Settings whose values say by themselves what they are.
+SELF_EVIDENT = ("framework", "device", "data")
 # The SMT level of threads that share cores unevenly, some cores with more than others: one yield for all of them.
 UNEVEN = 0
 # Seconds in another tool's file that may be a time.
@@ -326,7 +329,7 @@ def series_of(
         series
         for settings, measured in by_settings.items()
         if of is None or settings in of
-        for series in _with_smt(settings, _settings_name(settings, varied), measured)
+        for series in _with_smt(settings, varied, measured)
     ]
 
 
@@ -364,20 +367,21 @@ def _settings_name(point: Point, varied: list[str]) -> str:
     return " ".join([point.subject, point.placement, *given])
 
 
-def _with_smt(settings: Point, name: str, launches: list[Launch]) -> list[Series]:
+def _with_smt(settings: Point, varied: list[str], launches: list[Launch]) -> list[Series]:
     """One series for each number of threads per core, and one of all together, in which a second thread has a yield."""
     levels = sorted({launch.point.smt for launch in launches})
     series = [
-        _series(SeriesKey(settings, (level,)), name, [launch for launch in launches if launch.point.smt == level])
+        _series(settings, (level,), varied, [launch for launch in launches if launch.point.smt == level])
         for level in levels
     ]
     if len(levels) > 1 and levels[0] == 1:
-        series.append(_series(SeriesKey(settings, tuple(levels)), name, launches))
+        series.append(_series(settings, tuple(levels), varied, launches))
     return series
 
 
-def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Series:
+def _series(settings: Point, levels: tuple[int, ...], varied: list[str], launches: list[Launch]) -> Series:
     """Launches count by count; alone, threads that share cores are simply how those cores are used."""
+    key = SeriesKey(settings, levels)
     work = float(min(launches, key=lambda launch: launch.point.cores).items or 1)
     by_count: dict[tuple[int, int], list[Launch]] = defaultdict(list)
     for launch in launches:
@@ -395,7 +399,7 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
         for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
     )
     smt = f"{key.smt[0]}-{key.smt[-1]}" if key.is_joint else str(key.smt[0])
-    short = _short_name(key, settings_name)
+    settings_name, short = _settings_name(settings, varied), _short_name(settings, varied)
     return Series(
         f"{settings_name} smt{smt}",
         observations,
@@ -407,13 +411,13 @@ def _series(key: SeriesKey, settings_name: str, launches: list[Launch]) -> Serie
     )
 
 
-def _short_name(key: SeriesKey, settings_name: str) -> str | None:
-    """The name without the usual placement, where it has no other ending."""
-    settings = key.settings
-    if settings is None or settings.placement != USUAL_PLACEMENT:
+def _short_name(settings: Point, varied: list[str]) -> str | None:
+    """'alexnet train jax gpu': without the usual placement, where all else that tells it apart speaks for itself."""
+    values = {name: getattr(settings, name) for name in varied}
+    telling = {name: value for name, value in values.items() if value is not None and (name, value) != USUAL_PIPELINE}
+    if settings.placement != USUAL_PLACEMENT or not telling.keys() <= {*SELF_EVIDENT}:
         return None
-    short = settings.subject
-    return short if settings_name == f"{short} {USUAL_PLACEMENT}" else None
+    return " ".join([settings.subject, *map(str, telling.values())])
 
 
 def _mean_mhz(timed: list[Launch]) -> float | None:

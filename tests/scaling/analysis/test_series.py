@@ -48,6 +48,19 @@ def test_what_steps_are_fed_with_is_in_the_names_of_series_where_it_varies():
     ]
 
 
+def test_frameworks_devices_and_data_speak_for_themselves_in_a_label():
+    several = 'workloads = "autoenc"\nframework = ["torch", "jax"]\ndata = ["fixed", "pipeline"]\ncores = [2]'
+    assert {series.label for series in series_of(launches(several))} == {
+        "autoenc train torch fixed",
+        "autoenc train torch pipeline",
+        "autoenc train jax fixed",
+        "autoenc train jax pipeline",
+    }
+    assert {series.label for series in series_of(launches('framework = ["torch", "jax"]\njit = [true, false]'))} >= {
+        "calibrated train compact framework=jax jit=True smt1"
+    }
+
+
 def test_a_value_knows_the_block_it_was_made_in():
     one, two = series_of(launches("cores = [2]\nlaunches = 2"))[0].observations
     assert (one.blocks, two.blocks) == (("1", "2", "3"), ("1", "2"))
