@@ -158,12 +158,13 @@ def integrated_joules(series: PowerSeries, windows: Sequence[Window]) -> float |
 
 
 def _averaged_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
-    """The same from power that was averaged; None where there is none, or a window is too short for it.
+    """The same from power that was averaged; None where there is none, where it is that of instants again, or a window
+    is too short for it.
 
     Means read as far apart as each of them reaches back, from the end of a window on, cover it without a gap.
     """
     times, watts = _readings(series.times, series.mean_watts) if series.mean_watts else ([], [])
-    if not times:
+    if not times or list(series.mean_watts) == list(series.watts):
         return None
     joules = []
     for start, end in windows:

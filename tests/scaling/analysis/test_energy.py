@@ -138,6 +138,12 @@ def test_a_window_too_short_for_averaged_power_has_that_of_instants():
     assert integrated_joules(series, [(0.2, 1.2)]) == pytest.approx(200.0)
 
 
+def test_means_that_are_those_of_instants_are_no_means():
+    times, watts = [0.1 * at for at in range(41)], [300.0 if at % 10 else 100.0 for at in range(41)]
+    series = PowerSeries(times, [None] * 41, watts, mean_watts=watts, averaged_seconds=1.0)
+    assert integrated_joules(series, [(0.0, 4.0)]) == pytest.approx(4 * 280.0)
+
+
 def test_a_counter_goes_on_as_it_did_where_nobody_read_it_after_a_turn():
     ticks = [(0.1 * at, 20.0 * at) for at in range(10)]
     assert counted_joules(counter(*ticks, (3.0, 190.0)), [(0.05, 0.95)]) == pytest.approx(180.0)
