@@ -75,9 +75,9 @@ def verdict_words(scaled: ScalingPoint) -> str:
 
 
 def _width(scaled: ScalingPoint) -> str:
-    """Half the interval of the speedup; on one core and without a baseline that of the step time."""
-    figure = scaled.speedup if scaled.speedup and scaled.speedup.half_width else scaled.summary.step
-    half_width = figure.half_width if figure else None
+    """Half the interval of the speedup or of the step time, the wider of the two."""
+    known = [figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure]
+    half_width = max(filter(None, known), default=None)
     launches = scaled.summary.launch_count
     return f"± {share(half_width)}" if half_width else "1 launch" if launches == 1 else f"{launches} launches"
 

@@ -3,11 +3,13 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.shared.machines import machine, study
+from benchmarks.shared.packs import PackedMachine, pack_study
 from scaling.analysis import rules
 from scaling.analysis.rules import RULES, Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import HostSlowdown, Launch, summarize
 from scaling.reporting.verdicts import RULE_WORDS, doubt_words, slowdown_words, verdict_counts, verdict_words
+from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 
 ONE, TWO = sorted({run.point for run in plan(study("cores = [2]"), machine(2)).runs}, key=lambda point: point.cores)
@@ -44,6 +46,14 @@ def test_a_sentence_says_in_how_many_launches():
 )
 def test_a_verdict_says_what_goes_with_it(scaled, words):
     assert verdict_words(scaled) == words
+
+
+def test_the_width_of_an_imprecise_point_is_the_one_that_makes_it_so():
+    rows = PackedMachine().rows(pack_study("launches = 3"))  # step times drift, and speedups from turns do not
+    points = speedups(summarize(map(launch_of, rows)))
+    two = next(point for point in points if (point.summary.point.cores, point.summary.point.replicas) == (2, 1))
+    assert two.speedup.half_width < 0.02 < 0.1 < two.summary.step.half_width
+    assert verdict_words(two) == f"imprecise (± {100 * two.summary.step.half_width:.1f} %)"
 
 
 def test_verdicts_are_counted_from_good_to_bad():
