@@ -128,7 +128,7 @@ def test_the_page_of_a_folder_that_a_search_has_made_has_its_section_escaped():
     ]
     folder = replace(folder_of("tuned", rows), study_toml=study_to_toml(made, "tuning"), search=search)
     section = tuning_section(search, search.outcome(rows), made)
-    assert section.sentences[0].startswith("best for latency: intra 1: 2.0")
+    assert section.sentences[0].startswith("best for latency: threads 1: 2.0")
     assert "taskset --cpu-list 0-3 echo '<b>&1'" in section.shell
     html = page(evaluate(folder), [])
     assert '<h2 id="tuning-title">Best settings</h2>' in html
