@@ -32,6 +32,8 @@ from scaling.results.power import MeterTrace
 # its counter and its power up to date about as often as that.
 SECONDS_BETWEEN_SAMPLES = 0.1
 SECONDS_BETWEEN_QUICK_SAMPLES = 0.05
+# Where every CPU is measured, a sample takes time from the steps: a fifth as many are enough for a counter.
+SECONDS_BETWEEN_SAMPLES_ON_MEASURED_CPUS = 0.5
 
 # Idle power is told from so long a stretch at the sweep's start.
 IDLE_SECONDS = 2.0
@@ -72,6 +74,7 @@ class PowerMeter:
         self.problems = list(meters.problems)
         self._packages = packages
         self._gpu_shared = gpu_shared
+        self._seconds_between = SECONDS_BETWEEN_SAMPLES
         self._samples: list[Sample] = []
         self._lock = threading.Lock()
         self._wake, self._closed = threading.Event(), False
@@ -87,8 +90,9 @@ class PowerMeter:
         self._wake.set()
         self._thread.join()
 
-    def move_to(self, cpus: Iterable[int]) -> None:
-        """Run the thread on these CPUs from now on."""
+    def move_to(self, cpus: Iterable[int], measured: bool = False) -> None:
+        """Run the thread on these CPUs from now on, which may be measured ones."""
+        self._seconds_between = SECONDS_BETWEEN_SAMPLES_ON_MEASURED_CPUS if measured else SECONDS_BETWEEN_SAMPLES
         with suppress(OSError):
             os.sched_setaffinity(self._thread.native_id or 0, cpus)
 
@@ -205,7 +209,7 @@ class PowerMeter:
                 self._sample(quick=True)
                 time.sleep(SECONDS_BETWEEN_QUICK_SAMPLES)
             else:
-                time.sleep(SECONDS_BETWEEN_SAMPLES)
+                time.sleep(self._seconds_between)
 
     def _sample(self, *, quick: bool = False) -> None:
         """Read all meters, or only those that are worth it more often."""

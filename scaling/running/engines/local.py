@@ -250,10 +250,10 @@ class LocalEngine:
 
     def _leave(self, cpus: CpuSet) -> None:
         """Have this process, and the thread of its meter, leave CPUs that are measured, where there are others."""
-        others = self.own_cpus - cpus or self.own_cpus
-        _move_to(others)
+        others = self.own_cpus - cpus
+        _move_to(others or self.own_cpus)
         if self.meter:
-            self.meter.move_to(others)
+            self.meter.move_to(others or self.own_cpus, measured=not others)
 
     def _clear_up(self) -> None:
         """Have the next run find an empty folder, and a reaper that watches over it."""

@@ -69,6 +69,25 @@ def turn_now(meter: PowerMeter, **others: float) -> tuple[Turn, TurnSpan]:
     return Turn(1, 12, 2, end - start, **seen), TurnSpan(start, start, end)
 
 
+def test_where_every_cpu_is_measured_counters_are_sampled_a_fifth_as_often(monkeypatch):
+    slept, seldom = [], threading.Event()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if seconds == 5 * power_meter.SECONDS_BETWEEN_SAMPLES:
+            seldom.set()
+        time.sleep(0.01)
+
+    monkeypatch.setattr(CLOCK, "sleep", sleep, raising=False)
+    one = PowerMeter(Meters((steady("package 0", "package", 50.0, 0),)), {0: frozenset({0, 1})})
+    turn_now(one)
+    assert set(slept) == {power_meter.IDLE_SECONDS, power_meter.SECONDS_BETWEEN_SAMPLES}
+    one.move_to([0], measured=True)
+    one.begin()
+    assert seldom.wait(60)
+    one.close()
+
+
 def test_a_run_has_the_energy_of_the_packages_it_uses(meter):
     turn, span = turn_now(meter)
     run = MeteredRun(frozenset({0}), [turn], [span])
