@@ -33,6 +33,7 @@ NO_ROOFLINES: Rooflines = {}
 
 # Below this share of its roof, a network waits for something else than memory or arithmetic.
 LEAST_ROOF_SHARE = 0.05
+NEITHER = "neither"
 
 PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
@@ -159,14 +160,18 @@ def caps_table(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES
 
 
 def _bound_words(roofline: RooflinePoint | None) -> str:
-    """'memory, 46 % of roof'; a network far below its roof is held back by neither memory nor arithmetic."""
-    if roofline is None or roofline.bound_by is None or roofline.roof_share is None:
+    """'memory, 46 % of roof'."""
+    bound = _bound(roofline)
+    if roofline is None or bound is None or roofline.roof_share is None:
         return "not available"
-    return f"{_bound(roofline) or 'neither'}, {share(roofline.roof_share)} of roof"
+    return f"{bound}, {share(roofline.roof_share)} of roof"
 
 
-def _bound(roofline: RooflinePoint) -> str | None:
-    return roofline.bound_by if (roofline.roof_share or 0.0) >= LEAST_ROOF_SHARE else None
+def _bound(roofline: RooflinePoint | None) -> str | None:
+    """What bounds a network; one far below its roof is held back by neither memory nor arithmetic."""
+    if roofline is None or roofline.bound_by is None or roofline.roof_share is None:
+        return None
+    return roofline.bound_by if roofline.roof_share >= LEAST_ROOF_SHARE else NEITHER
 
 
 def ratio_words(ratio: float) -> str:
@@ -194,9 +199,8 @@ def _cap_sentence(caps: str, members: Sequence[CapEffect], rooflines: Rooflines)
 
 
 def _bounded_subject(effect: CapEffect, rooflines: Rooflines) -> str:
-    roofline = rooflines.get(effect.reference.point)
-    bound = _bound(roofline) if roofline else None
-    return effect.summary.point.subject + (f" ({bound}-bound)" if bound else "")
+    bound = _bound(rooflines.get(effect.reference.point))
+    return effect.summary.point.subject + (f" ({bound}-bound)" if bound not in (None, NEITHER) else "")
 
 
 def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:
@@ -244,6 +248,6 @@ def economy_facts(
 
 def _bound_facts(roofline: RooflinePoint | None) -> dict[str, object]:
     return {
-        "bound_by": roofline.bound_by if roofline else None,
+        "bound_by": _bound(roofline),
         "share_of_roof": roofline.roof_share if roofline else None,
     }
