@@ -1,10 +1,13 @@
-"""The recorded machines, each unpacked once."""
+"""The recorded machines, each unpacked once, and a GPU that nobody built."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from functools import cache
 
 import pytest
 
+from benchmarks.shared.power import NVML, gpu_state
 from tests.scaling.machine.recorded import NAMES, Recorded, unpack
 
 
@@ -17,3 +20,13 @@ def _unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recor
 def recorded(request: pytest.FixtureRequest, _unpacked: Callable[[str], Recorded]) -> Recorded:
     """Each recorded machine in turn."""
     return _unpacked(request.param)
+
+
+@pytest.fixture
+def invented_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """What writes the state of an invented GPU, which is the one of this process."""
+    monkeypatch.syspath_prepend(str(NVML))
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    monkeypatch.setenv("INVENTED_NVML", str(gpu_state(tmp_path / "gpu.json")))
+    yield lambda **changes: gpu_state(tmp_path / "gpu.json", **changes)
+    sys.modules.pop("pynvml", None)

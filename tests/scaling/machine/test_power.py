@@ -1,27 +1,16 @@
 """Meters of invented machines: what is a meter, what cannot be read and why."""
 
 import os
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from benchmarks.shared.power import NVML, gpu_state, packages, write
+from benchmarks.shared.power import packages, write
 from scaling.errors import MachineError
 from scaling.machine.gpus import find_gpu
 from scaling.machine.power import find_meters, package_cpus
-
-
-@pytest.fixture
-def invented_gpu(tmp_path, monkeypatch):
-    """What writes the state of an invented GPU, which is the one of this process."""
-    monkeypatch.syspath_prepend(str(NVML))
-    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
-    monkeypatch.setenv("INVENTED_NVML", str(gpu_state(tmp_path / "gpu.json")))
-    yield lambda **changes: gpu_state(tmp_path / "gpu.json", **changes)
-    sys.modules.pop("pynvml", None)
 
 
 def test_packages_and_their_dram_are_meters_and_cores_are_not(tmp_path):

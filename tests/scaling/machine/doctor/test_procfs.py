@@ -1,5 +1,6 @@
 """The reader of vitals: every fact from its file, and None where the file is not there or is damaged."""
 
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,9 +8,11 @@ import pytest
 
 from benchmarks.shared.power import packages
 from scaling.errors import MachineError
+from scaling.machine.doctor import procfs
 from scaling.machine.doctor.checks import caps, energy_meters
 from scaling.machine.doctor.procfs import examine, read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Settings
+from scaling.machine.gpus import find_gpu
 from scaling.machine.sysfs import HERE, read_topology
 from tests.scaling.machine.doctor.examined import HEALTHY
 from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, files, write
@@ -180,6 +183,37 @@ def test_meters_and_caps_for_root_alone_have_a_remedy():
     assert limits.state == "not available"
     assert limits.value == "cpu_power_watts to 200 for root alone, cpu_max_mhz 800 to 3800 for root alone"
     assert limits.remedy.startswith("Run as root")
+
+
+@pytest.fixture
+def driver_of_a_gpu(tmp_path, monkeypatch):
+    """A machine of its own with the driver of a GPU, which is taken for this one."""
+    monkeypatch.setattr(procfs, "HERE", tmp_path)
+    write(tmp_path, {procfs.GPU_DEVICE: ""})
+    return tmp_path
+
+
+@pytest.mark.usefixtures("invented_gpu")
+def test_a_gpu_is_a_meter_and_has_caps_with_their_ranges(driver_of_a_gpu, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    meters, limits = power_findings(driver_of_a_gpu)
+    assert meters == ("ok", find_gpu().label)
+    assert limits == ("ok", "gpu_power_watts 200 to 700, gpu_max_mhz to 1980")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    meters, limits = power_findings(driver_of_a_gpu)
+    assert meters == ("ok", find_gpu().label)
+    assert limits == (
+        "not available",
+        "gpu_power_watts 200 to 700 for root alone, gpu_max_mhz to 1980 for root alone",
+    )
+
+
+def test_a_gpu_without_the_library_that_reads_it_has_a_remedy(driver_of_a_gpu, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    meters = energy_meters(read_vitals(driver_of_a_gpu).power)
+    assert meters.state == "not available"
+    assert meters.value.startswith("GPU (")
+    assert "pip install 'cpu-scaling[energy]'" in meters.remedy
 
 
 def test_a_machine_without_meters_and_caps_says_so(tmp_path):
