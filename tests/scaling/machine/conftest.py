@@ -2,8 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from functools import cache
+from pathlib import Path
 
 import pytest
 
