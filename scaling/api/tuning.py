@@ -219,8 +219,8 @@ def prepare_tuning(
         )
     topology = read_topology()
     study, variants = _study(subject, parameters or {}, topology, cores, Objective(objective), settings, variables)
+    settings_grid = grid(study, topology, variants)
     job = prepare(study, folder or DEFAULT_FOLDER / study.name, (), budget, full)
-    settings_grid = grid(job.study, job.topology, variants)
     if len(settings_grid.points) < 2:
         raise StudyError(
             f"there is only one setting of {study.name.removesuffix('-tune')} to choose from here; give more cores, or "

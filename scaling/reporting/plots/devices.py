@@ -25,7 +25,7 @@ def devices(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per framework, with every network on both devices."""
     executions = relative_executions(device_pairs(point.summary for point in result.points))
     if not executions:
-        return NotDrawn("nothing was measured on the CPU alone and on a GPU; `scaling sweep devices` does")
+        return NotDrawn("nothing was measured on the CPU alone and on a GPU; set both in device of a study")
     caption = (
         "Step time over that of training on the CPU alone under the same framework, with 95 % intervals over launches; "
         "the axis is logarithmic. On the CPU it is the most cores that were measured, on the GPU the host cores with "

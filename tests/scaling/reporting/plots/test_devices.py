@@ -37,4 +37,4 @@ def test_the_page_has_what_the_gpu_does_and_one_sentence_for_all_series_without_
 
 
 def test_on_one_device_there_is_nothing_to_draw(tmp_path):
-    assert "scaling sweep devices" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "devices")
+    assert "set both in device of a study" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "devices")
