@@ -165,7 +165,7 @@ def _kinds_figure(kinds: Sequence[CapKinds]) -> Figure:
                 _mark(axes, effect.time_ratio.value, effect.energy_ratio, style, valid=effect.summary.valid)
         number_axis(axes)
         grid.title(index, names[index])
-    grid.labels("time over that without the cap", "energy over that without")
+    grid.labels("time over that without the cap", "energy over that without the cap")
     grid.legend([mark_key(name, colour(style), marker(style)) for style, name in enumerate(("power", "clock"))])
     return grid.figure
 

@@ -175,7 +175,7 @@ class LocalEngine:
                 )
                 for spec, start, sharing in zip(specs, starters, by_process, strict=True)
             ]
-            sizes = self.sizes[_sized_alike(runs[0].point)]
+            sizes = self.sizes[_size_key(runs[0].point)]
             launched = take_turns(members, self._turns(runs[0]), order, _Around(self), sizes)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
@@ -429,7 +429,7 @@ def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
     return PowerMeter(replace(meters, problems=(*meters.problems, *problems)), package_cpus(root), shared)
 
 
-def _sized_alike(point: Point) -> Hashable:
+def _size_key(point: Point) -> Hashable:
     """What decides how much memory a process takes, as far as cohorts differ in it."""
     return (point.workload, point.framework, point.mode, point.size, point.items, point.jit, point.data)
 
