@@ -12,6 +12,9 @@ search knows nothing of the grid's launches, so that these say what its winner i
 (Fisher, The Design of Experiments, 1935) whose blocks are cohorts, with the residual variance of all settings and
 Student's distribution. The best of many noisy settings looks better than it is, which is held against the search: its
 winner is within noise where the interval of its time over that of the grid's best setting has no more than that.
+
+The gain over the default is that of the search's own confirmation or, where it had no time for one, of its model of the
+race. Below 1 it says by how much the best of the other settings is behind the default.
 """
 
 import argparse
@@ -35,8 +38,9 @@ from scaling.running.tuning_schedule import GRID_LAUNCHES, TuningSchedule
 
 TUNE, GRID = "tune", "grid"
 COLUMNS = (
-    *("workload", "tune's winner", "grid's best", "winner over grid's best", "within noise"),
-    *("gain over the default", "vendor recipe over the default", "launches of tune", "of a grid with five each"),
+    *("workload", "tune's winner", "sure", "grid's best", "winner over grid's best", "within noise"),
+    *("best other than the default", "its gain by tune", "vendor recipe over the default"),
+    *("launches of tune", "of a grid with five each", "launches of the grid"),
 )
 
 
@@ -107,6 +111,15 @@ def selected(outcome: Outcome) -> int:
     return best
 
 
+def best_other(outcome: Outcome) -> tuple[int, Estimate]:
+    """The best setting but the default by the search, and the time of the default over its."""
+    if outcome.challenger is not None and outcome.gain is not None and outcome.gain.low is not None:
+        return outcome.challenger, outcome.gain
+    best = next(one for one in outcome.competitors if one.setting != 0 and one.ratio is not None)
+    assert best.ratio is not None
+    return best.setting, best.ratio.map(lambda ratio: 1 / ratio)
+
+
 def table_row(folder: Path) -> tuple[str, ...]:
     """What a folder shows."""
     search = read_search(folder / GRID)
@@ -119,18 +132,22 @@ def table_row(folder: Path) -> tuple[str, ...]:
     over_best = blocks.ratio(winner, best)
     within = winner == best or over_best.contains(1.0)
     confirmed = outcome.gain is not None and outcome.gain.low is not None
+    other, gain = best_other(outcome)
     recipe = next(iter(search.grid.named), None)
     point = search.grid.points[0]
     return (
         f"{point.subject}, {point.size}, {point.cores} cores",
         setting_words(search.grid, winner) + ("" if confirmed else ", not confirmed"),
+        "" if outcome.sure is None else f"{100 * outcome.sure:.0f} %",
         setting_words(search.grid, best),
         _words(over_best),
         {True: "yes", False: "no", None: "one launch"}[within],
-        "" if winner == 0 else _words(blocks.ratio(0, winner)),
+        setting_words(search.grid, other),
+        _words(gain) + ("" if confirmed else ", race"),
         "" if recipe is None or recipe not in blocks.means else _words(blocks.ratio(recipe, 0)),
         str(len(rows)),
         f"{100 * len(rows) / (GRID_LAUNCHES * len(search.grid.points)):.0f} %",
+        str(len(blocks.logs)),
     )
 
 

@@ -1,6 +1,7 @@
 """A search held against its grid: all settings in every cohort, and intervals of a randomised block design."""
 
 from math import exp, log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from scaling.study.planning import block
 from scaling.study.tuning import cpus_of, grid
 
 HOST = machine(4)
+SIXTEEN = Path(__file__).parents[2] / "docs" / "examples" / "tunes-sixteen"
 STUDY = study('design = "turns"\nrounds = 1\ncores = [4]\nintra = ["auto", 1, 2, 4]\ninter = ["auto", 1, 2]\n')
 SECONDS = {1: 4.0, 2: 1.0, 4: 1.5, 0: 2.0}
 
@@ -39,12 +41,21 @@ def test_a_folder_is_a_row_of_the_table(tmp_path):
     search = Search(settings, tuple(cpus_of(STUDY, HOST, point) for point in settings.points))
     write(tmp_path / TUNE, search, TuningSchedule)
     write(tmp_path / GRID, search, GridSchedule, 3)
-    workload, winner, best, ratio, within, gain, recipe, *_ = table_row(tmp_path)
+    workload, winner, sure, best, ratio, within, other, gain, recipe, *launches = table_row(tmp_path)
     assert workload == "calibrated train, published, 4 cores"
     assert (winner, best, ratio, within) == ("intra 2, inter 1", "intra 2, inter 1", "1.000", "yes")
+    assert (other, sure, launches[-1]) == (winner, "100 %", "3")
     low, high = map(float, gain.split("(")[1].rstrip(")").split(" to "))
     assert 1.9 < low < 2.0 < high < 2.1
     assert recipe.startswith("0.7")
+
+
+@pytest.mark.parametrize("folder", sorted(SIXTEEN.iterdir()), ids=lambda folder: folder.name)
+def test_searches_on_sixteen_cores_end_within_noise_of_their_grids(folder):
+    _, winner, _, _, _, within, other, gain, *_ = table_row(folder)
+    assert (winner.startswith("intra auto, inter auto (default)"), within) == (True, "yes")
+    assert "default" not in other
+    assert " to " in gain
 
 
 def test_the_interval_pools_the_residuals_of_all_settings():
