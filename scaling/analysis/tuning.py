@@ -11,6 +11,8 @@ Settings of a cohort take turns, the default among them, so that only their diff
   race may take are used up, the winner is fixed, and it, the default and the named ones are launched anew. Its gain
   comes from these launches alone: whatever luck has chosen it is not in them. Where they show more noise than the race
   did, so that another setting may well be better, the race goes on as long as a confirmation of its own can follow.
+  Where launches are few, nothing measured looks better than the default and settings are left that were not measured,
+  there is nothing to confirm, and the race has all of them.
 
 The default is beaten where the interval of the gain, that of `scaling compare` for results made in turns with each
 other, excludes none.
@@ -175,9 +177,11 @@ def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) ->
     waiting = [] if confirmed else _missing_at_start(space, made, total)
     if waiting and (not made or launches_left - 2 >= reserve):
         return _cohort(space, waiting[: room - 1], failed)
-    if launches_left - 2 < reserve or (not confirmed and spent + 2 > RACE_SHARE * total):
-        return None if just_confirmed else _next_confirmation(space, made, launches_left)
     known = _posterior(space, made)
+    if launches_left - 2 < reserve or (not confirmed and spent + 2 > RACE_SHARE * total):
+        if confirmed or reserve == _reserve(space, failed, None) or not _may_hide_the_best(space, known, made):
+            return None if just_confirmed else _next_confirmation(space, made, launches_left)
+        room = min(COHORT, launches_left)
     if just_confirmed and _how_sure(space, known, made, challenger) >= SURE_AFTERWARDS:
         return None
     best = _best(known, made)
@@ -311,6 +315,13 @@ def _challenger(space: Space, known: Posterior, made: Sequence[CohortLogs]) -> i
     """The best setting but the default of those measured; the default itself where there is no other."""
     others = sorted(_measured(made) - {space.default})
     return min(others, key=lambda setting: float(known.mean[setting]), default=space.default)
+
+
+def _may_hide_the_best(space: Space, known: Posterior, made: Sequence[CohortLogs]) -> bool:
+    """Whether nothing measured looks better than the default, and something was not measured."""
+    best_looks = float(known.mean[_challenger(space, known, made)])
+    tried = {one for cohort in made for one in cohort.logs}
+    return best_looks >= float(known.mean[space.default]) and len(tried) < space.size
 
 
 def _confirmed(made: Sequence[CohortLogs]) -> int | None:

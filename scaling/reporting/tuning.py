@@ -154,6 +154,10 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
         gain = f": {_times_the_default(outcome.gain, objective)}" if outcome.gain else "; the default failed"
         return [f"best for {objective}: {challenger}{gain}"]
     if outcome.gain is None or outcome.gain.low is None:
+        raced = next((one.ratio for one in outcome.competitors if one.setting == outcome.challenger), None)
+        if raced is not None and raced.value >= 1:
+            found = _times_the_default(raced.map(lambda ratio: 1 / ratio), objective)
+            return [f"nothing measured beats the default for {objective}: the best other, {challenger}: {found}"]
         seen = f", {_times_the_default(outcome.gain, objective)}" if outcome.gain else ""
         return [
             f"the best so far for {objective}: {challenger}{seen}; too few launches to confirm it, so the default "

@@ -87,6 +87,26 @@ def test_nothing_beats_the_default_is_an_answer():
     assert all(ended.challenger != 0 and ended.gain.low < 1 for ended in kept)
 
 
+def test_a_short_search_whose_default_leads_measures_what_is_left_instead_of_confirming_a_slower_setting():
+    """The default is second to the one setting that lies far from all that the start has."""
+    grid = [{"intra": 16, "inter": 16}, *({"intra": a, "inter": b} for a in (4, 8, 16) for b in (1, 2, 4))]
+    small, best = space(grid, 0, [grid.index({"intra": 16, "inter": 1})]), grid.index({"intra": 16, "inter": 4})
+
+    def seconds(one: int) -> float:
+        return 0.0 if one == best else 0.04 if one == 0 else 0.5 / grid[one]["inter"]
+
+    for seed in range(5):
+        chance = np.random.default_rng(seed)
+        made: list[CohortLogs] = []
+        while cohort := next_cohort(small, made, 20 - sum(len(one.logs) for one in made)):
+            logs = {one: seconds(one) + chance.normal(0, 0.005) for one in cohort.settings}
+            made.append(CohortLogs(logs, cohort.confirms))
+        assert best not in made[0].logs
+        assert any(best in one.logs for one in made)
+        ended = outcome(small, made)
+        assert ended.competitors[0].setting == best
+
+
 def test_every_cohort_has_the_default_and_the_confirmation_those_with_names_and_one_winner():
     made = search(valley)
     assert all(0 in one.logs and 2 <= len(one.logs) <= COHORT for one in made)

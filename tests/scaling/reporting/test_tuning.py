@@ -47,6 +47,17 @@ def outcome_of(search: Search, gain: Estimate | None, challenger: int = 2) -> Ou
     return Outcome(winner, challenger, beaten, gain, {1: Estimate(1.2, 1.1, 1.3)}, 0.987, 8, competitors)
 
 
+def test_where_nothing_that_raced_looks_better_than_the_default_there_is_nothing_to_confirm():
+    search = search_of()
+    ended = outcome_of(search, None)
+    slower = replace(ended.competitors[0], ratio=Estimate(1.25, 1.2, 1.3))
+    ended = replace(ended, competitors=(*ended.competitors[1:], slower))
+    assert tuning_answer(ended, search.grid, search.objective)[0] == (
+        "nothing measured beats the default for latency: the best other, intra 2, inter 1: 0.800 times as fast as the "
+        "default (0.769 to 0.833)"
+    )
+
+
 def test_a_winner_is_named_with_its_gain_and_how_sure_it_is():
     search = search_of()
     first, sure, recipe = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, search.objective)
@@ -134,4 +145,8 @@ def test_the_page_of_a_folder_that_a_search_has_made_has_its_section_escaped():
     assert '<h2 id="tuning-title">Best settings</h2>' in html
     assert "&lt;b&gt;&amp;1" in html
     assert "<b>&" not in html
-    assert "tuning-title" not in page(evaluate(replace(folder, search=None)), [])
+    assert html.index("tuning-title") < html.index("answers-title")  # only one number of cores was measured
+    assert "planner-title" not in html
+    without = page(evaluate(replace(folder, search=None)), [])
+    assert "tuning-title" not in without
+    assert "planner-title" in without
