@@ -183,6 +183,7 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
                 chain.from_iterable(outcome.step_seconds[ends[at] - outcome.turns[at].steps : ends[at]] for at in own)
             ),
             sections=replace(sections, run=seconds, wall=wall),
+            device_profile=None,  # its steps came after all turns, under whichever cap was the last
         ),
         witness=replace(result.witness, **totals),
         spans=tuple(result.spans[at] for at in own),

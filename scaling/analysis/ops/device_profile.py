@@ -1,7 +1,8 @@
 """What a step has its GPU do, from the events of a profiler (CUPTI): kernels, copies, and calls of the driver. Pure.
 
-Events are those of a Chrome trace, as torch and JAX both write it. torch says what each event is; in JAX's trace the
-streams of the device are threads of a process of its own, and calls are known by their names. Kernels and copies that
+Events are those of a Chrome trace, as torch and JAX both write it. torch says what each event is. In JAX's trace the
+streams of the device are threads of a process of its own, and calls are events of the host that name what they
+correlate with on the device: a launch by its kernel, a copy by its kind, others by themselves. Kernels and copies that
 overlap count once: it is the time in which the device is busy that is asked for, as in the first table of the Minsky
 study. So do calls within calls, thread by thread.
 """
@@ -19,7 +20,8 @@ KERNELS = frozenset(("kernel",))
 COPIES = frozenset(("gpu_memcpy", "gpu_memset"))
 CALLS = frozenset(("cuda_runtime", "cuda_driver"))
 DEVICE_PROCESS, STREAM = "/device:GPU", "Stream"
-CALL_NAME = re.compile(r"cu(da)?[A-Z]\w*")
+CALL_NAME = re.compile(r"(cu(?:da)?[A-Z]\w*)(?: \(CudaGraph:\d+\))?")
+CORRELATION, LAUNCH = "correlation_id", "cuLaunchKernel"
 COPY_NAME = re.compile(r"mem(cpy|set)", re.IGNORECASE)
 WAITING = re.compile("Synchronize|Query")
 
@@ -69,6 +71,7 @@ def device_profile(events: Iterable[Mapping[str, Any]], steps: int, seconds: flo
     """The profile of so many steps that took so many seconds; None where the trace shows no kernel."""
     events = [event for event in events if event]
     streams = _device_threads(events)
+    devices = frozenset(process for process, _ in streams)
     kernels: list[Interval] = []
     copies: list[Interval] = []
     calls: dict[object, list[Interval]] = defaultdict(list)
@@ -76,14 +79,14 @@ def device_profile(events: Iterable[Mapping[str, Any]], steps: int, seconds: flo
     for event in events:
         if event.get("ph") != "X" or "dur" not in event:
             continue
-        kind, interval = _kind(event, streams), (event["ts"], event["ts"] + event["dur"])
+        kind, interval = _kind(event, streams, devices), (event["ts"], event["ts"] + event["dur"])
         if kind == "kernel":
             kernels.append(interval)
         elif kind == "copy":
             copies.append(interval)
         elif kind == "call":
             calls[event["pid"], event["tid"]].append(interval)
-            named[event["name"]].append(event["dur"])
+            named[_call_name(event["name"])].append(event["dur"])
     if not kernels:
         return None
     longest = sorted(named, key=lambda name: -sum(named[name]))
@@ -123,7 +126,7 @@ def _is_name(event: Mapping[str, Any]) -> bool:
     return event.get("ph") == "M" and event.get("name") in ("process_name", "thread_name")
 
 
-def _kind(event: Mapping[str, Any], streams: frozenset[tuple[Any, Any]]) -> str | None:
+def _kind(event: Mapping[str, Any], streams: frozenset[tuple[Any, Any]], devices: frozenset[Any]) -> str | None:
     category = event.get("cat")
     if category is not None:
         return next(
@@ -136,7 +139,15 @@ def _kind(event: Mapping[str, Any], streams: frozenset[tuple[Any, Any]]) -> str 
         )
     if (event["pid"], event["tid"]) in streams:
         return "copy" if COPY_NAME.search(event["name"]) else "kernel"
-    return "call" if CALL_NAME.fullmatch(event["name"]) else None
+    correlates = event["pid"] not in devices and CORRELATION in event.get("args", ())
+    return "call" if correlates or CALL_NAME.fullmatch(event["name"]) else None
+
+
+def _call_name(name: str) -> str:
+    """The call of an event: what it is called without the graph it launches; a kernel's name is that of its launch."""
+    if call := CALL_NAME.fullmatch(name):
+        return call[1]
+    return name if COPY_NAME.search(name) else LAUNCH
 
 
 def _covered(intervals: Iterable[Interval]) -> float:

@@ -38,7 +38,7 @@ JAX = [
     name("process_name", "/host:CPU", process=701),
     event("gemm_fusion", 0, 300, process=3),
     event("loop_fusion", 300, 100, process=3),
-    event("gemm_fusion", 0, 400, thread=9, process=3),  # the same again, by the operation of XLA
+    event("gemm_fusion", 0, 400, thread=9, process=3, args={"correlation_id": "5"}),  # the same, by operation
     event("MemcpyH2D", 420, 40, thread=2, process=3),
     event("cuLaunchKernelEx", 0, 20, thread=7, process=701),
     event("cuMemcpyHtoDAsync_v2", 30, 10, thread=7, process=701),
@@ -60,6 +60,22 @@ def test_kernels_copies_and_calls_are_told_apart_and_overlaps_count_once(trace):
     assert (profile.kernels, profile.copies) == (1, 0.5)
     assert profile.calls[0].name.endswith("Synchronize")
     assert (profile.calls[0].calls, profile.calls[0].seconds) == (0.5, pytest.approx(250e-6))
+
+
+def test_calls_of_jax_are_known_by_what_they_correlate_with():
+    calls = [
+        event("loop_fusion_3", 0, 20, thread=7, process=701, args={"correlation_id": "1"}),
+        event("gemm_fusion", 20, 20, thread=7, process=701, args={"correlation_id": "2"}),
+        event("MemcpyD2D", 40, 10, thread=7, process=701, args={"correlation_id": "3"}),
+        event("cuGraphLaunch (CudaGraph:12)", 60, 30, thread=7, process=701, args={"correlation_id": "4"}),
+        event("cuGraphLaunch (CudaGraph:7)", 90, 30, thread=7, process=701, args={"correlation_id": "6"}),
+        event("PjitFunction(train)", 0, 200, thread=7, process=701, args={"run_id": "4"}),
+    ]
+    profile = device_profile([*JAX[:9], *calls], steps=1, seconds=1000e-6)
+    assert profile.api_seconds == pytest.approx(110e-6)
+    assert [(one.name, one.calls) for one in profile.calls] == [
+        *(("cuGraphLaunch", 2), ("cuLaunchKernel", 2), ("MemcpyD2D", 1)),
+    ]
 
 
 def test_a_trace_without_kernels_is_no_profile():
