@@ -111,7 +111,7 @@ def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
     if not apart:
         return []
     mean, widest = fmean(apart), max(apart, key=abs)
-    launches = f"over {count(len(apart), 'run')}, and by {100 * widest:+.1f} % in the run where most"
+    launches = f"over {count(len(apart), 'run')}, and by {100 * widest:+.1f} % in the one furthest off"
     return [f"the integral of sampled power differs from the energy counted by {100 * mean:+.1f} % {launches}"]
 
 
@@ -184,13 +184,14 @@ def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLI
     by_caps: dict[str, list[CapEffect]] = {}
     for one in effects:
         by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
-    return [_cap_sentence(caps, members, rooflines) for caps, members in by_caps.items()]
+    untold = [caps for caps, members in by_caps.items() if all(one.slows is None for one in members)]
+    sentences = [_cap_sentence(caps, by_caps[caps], rooflines) for caps in by_caps if caps not in untold]
+    too_few = f"too few launches to tell which workloads these slow: {'; '.join(untold)}"
+    return [*sentences, too_few] if untold else sentences
 
 
 def _cap_sentence(caps: str, members: Sequence[CapEffect], rooflines: Rooflines) -> str:
     told = [one for one in members if one.slows is not None]
-    if not told:
-        return f"{caps}: too few launches to tell which workloads it slows"
     slowed = [one.summary.point.subject for one in told if one.slows]
     unslowed = [_bounded_subject(one, rooflines) for one in told if one.summary.point.subject not in slowed]
     names = f"; no slowdown shown: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
