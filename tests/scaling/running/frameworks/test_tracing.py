@@ -143,7 +143,7 @@ def test_the_scopes_of_the_graph_tell_what_ops_are_for(name, purposes):
 @pytest.mark.parametrize("onednn", ["0", "1"])
 def test_fused_kernels_and_those_of_onednn_go_by_their_op(monkeypatch, onednn):
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", onednn)
-    counts = executions(traced_of("alexnet", steps=3, items=1))[0]
+    counts = executions(traced_of("alexnet kernels=composed", steps=3, items=1))[0]
     assert counts.keys() >= {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "MatMul"}
     assert not [name for name in counts if name.startswith(("_Mkl", "_Fused"))]
     assert counts["Conv2D"] == 8
