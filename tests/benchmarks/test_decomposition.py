@@ -56,9 +56,10 @@ def test_threads_that_sleep_leave_cores_idle_and_those_that_spin_do_not():
     workloads = [f"{losses.__file__}:{name}" for name in ("serial", "spin")]
     rows = [row for _ in range(3) for row in rows_of(workloads, True, cores=2, size="small", max_seconds=0.5)]
     assert {row.outcome.reason for row in rows} == {None}
-    # What a host keeps from its guests without telling them looks like sleep: the most of three launches counts.
-    serial, spin = (max(awake(row) for row in rows if row.run.point.workload == name) for name in workloads)
-    assert serial < 0.85 < spin
+    # What a host keeps from its guests looks like sleep where it does not tell them, and like work where it does: of
+    # three launches the least disturbed one counts, the least awake that may sleep and the most awake that may not.
+    serial, spin = ([awake(row) for row in rows if row.run.point.workload == name] for name in workloads)
+    assert min(serial) < 0.85 < max(spin)
 
 
 def test_the_table_has_what_was_expected_of_every_program_beside_what_was_found(capsys):
