@@ -41,7 +41,7 @@ DEVICES = "sweep devices --no-report --set max_seconds=3"
 CORES = "sweep minsky --no-report --set size=small --set cores=[1,2,4,8,16] --set rounds=3 --set turn_seconds=0.3"
 PAIR = "compare devices --between framework=jax framework=torch --set device=gpu --set modes=train --set max_seconds=3"
 PARTS = (
-    Part("pair", f"{PAIR} --set workloads=residual --set launches=3", "pair", 0.08),
+    Part("pair", f"{PAIR} --set workloads=residual --set launches=6", "pair", 0.12),
     Part("gpu-training", f"{DEVICES} --set device=gpu --set modes=train --set launches=1", "devices", 0.18),
     Part("gpu", f"{DEVICES} --set device=gpu --set launches=1", "devices", 0.12),
     Part("cpu", f"{DEVICES} --set launches=1", "devices", 0.18),
@@ -55,7 +55,7 @@ PARTS = (
     Part(
         "cores-tensorflow", f'{CORES} --set \'framework=["torch","jax","tensorflow"]\' --set launches=1', "minsky", 0.07
     ),
-    Part("cores-again", f'{CORES} --set \'framework=["torch","jax","tensorflow"]\' --set launches=2', "minsky", 0.15),
+    Part("cores-again", f'{CORES} --set \'framework=["torch","jax","tensorflow"]\' --set launches=2', "minsky", 0.11),
 )
 
 
