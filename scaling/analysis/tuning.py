@@ -179,7 +179,8 @@ def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) ->
         return _cohort(space, waiting[: room - 1], failed)
     known = _posterior(space, made)
     if launches_left - 2 < reserve or (not confirmed and spent + 2 > RACE_SHARE * total):
-        if confirmed or reserve == _reserve(space, failed, None) or not _may_hide_the_best(space, known, made):
+        is_short = not confirmed and reserve < _reserve(space, failed, None)
+        if not is_short or not _best_may_be_unmeasured(space, known, made):
             return None if just_confirmed else _next_confirmation(space, made, launches_left)
         room = min(COHORT, launches_left)
     if just_confirmed and _how_sure(space, known, made, challenger) >= SURE_AFTERWARDS:
@@ -317,11 +318,11 @@ def _challenger(space: Space, known: Posterior, made: Sequence[CohortLogs]) -> i
     return min(others, key=lambda setting: float(known.mean[setting]), default=space.default)
 
 
-def _may_hide_the_best(space: Space, known: Posterior, made: Sequence[CohortLogs]) -> bool:
+def _best_may_be_unmeasured(space: Space, known: Posterior, made: Sequence[CohortLogs]) -> bool:
     """Whether nothing measured looks better than the default, and something was not measured."""
-    best_looks = float(known.mean[_challenger(space, known, made)])
+    challenger = _challenger(space, known, made)
     tried = {one for cohort in made for one in cohort.logs}
-    return best_looks >= float(known.mean[space.default]) and len(tried) < space.size
+    return bool(known.mean[challenger] >= known.mean[space.default]) and len(tried) < space.size
 
 
 def _confirmed(made: Sequence[CohortLogs]) -> int | None:
