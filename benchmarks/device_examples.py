@@ -1,10 +1,10 @@
 """What docs/frameworks.md shows of a machine with a GPU, measured anew as far as a time allows.
 
-    python -m benchmarks.device_examples FOLDER [--seconds 1500] [--only PART]… [--list]
+    python -m benchmarks.device_examples FOLDER [--seconds 1500] [--launches 1] [--only PART]… [--list]
 
 Every part is a command of `scaling` with a share of the time, in the order of what they are worth. One that its share
 ends is interrupted, which keeps its rows, and goes on when it is given again; what a part leaves, the later ones have.
-Then `python -m benchmarks.devices FOLDER/devices FOLDER/gpu_cores FOLDER/minsky` prints the tables.
+Then `python -m benchmarks.devices FOLDER/*` prints the tables.
 """
 
 import argparse
@@ -37,26 +37,37 @@ class Part:
         return [SCALING, *shlex.split(self.words), "-o", str(folder / self.folder)]
 
 
-DEVICES = "sweep devices --no-report --set max_seconds=3"
-CORES = "sweep minsky --no-report --set size=small --set cores=[1,2,4,8,16] --set rounds=3 --set turn_seconds=0.3"
+DEVICES = "sweep devices --no-report --set max_seconds=2"
+CORES = "sweep minsky --no-report --set rounds=3 --set turn_seconds=0.3"
+# On one core a step of the heavy ones takes up to half a minute at published size, and JAX as long to build them.
+LIGHT = '--set \'workloads=["autoenc","deepq","memnet","seq2seq"]\''
+HEAVY = '--set \'workloads=["alexnet","residual","speech","vgg"]\' --set size=small'
 PAIR = "compare devices --between framework=jax framework=torch --set device=gpu --set modes=train --set max_seconds=3"
-PARTS = (
-    Part("pair", f"{PAIR} --set workloads=residual --set launches=6", "pair", 0.12),
-    Part("gpu-training", f"{DEVICES} --set device=gpu --set modes=train --set launches=1", "devices", 0.18),
-    Part("gpu", f"{DEVICES} --set device=gpu --set launches=1", "devices", 0.12),
-    Part("cpu", f"{DEVICES} --set launches=1", "devices", 0.18),
-    Part("cores", f'{CORES} --set \'framework=["torch","jax"]\' --set launches=1', "minsky", 0.14),
-    Part(
-        "gpu-cores",
-        "sweep gpu_cores --no-report --set workloads=alexnet --set launches=1 --set max_seconds=2",
-        "gpu_cores",
-        0.08,
-    ),
-    Part(
-        "cores-tensorflow", f'{CORES} --set \'framework=["torch","jax","tensorflow"]\' --set launches=1', "minsky", 0.07
-    ),
-    Part("cores-again", f'{CORES} --set \'framework=["torch","jax","tensorflow"]\' --set launches=2', "minsky", 0.11),
-)
+
+
+def parts(launches: int) -> tuple[Part, ...]:
+    """All parts, with so many launches of every point."""
+    of = f"--set launches={launches} --set framework"
+    every, three = "--set cores=[1,2,4,8,16]", "--set cores=[1,4,16]"
+    return (
+        Part("torch-gpu", f"{DEVICES} {of}=torch --set device=gpu", "torch_gpu", 0.08),
+        Part("jax-gpu-train", f"{DEVICES} {of}=jax --set device=gpu --set modes=train", "jax_gpu", 0.1),
+        Part("jax-gpu", f"{DEVICES} {of}=jax --set device=gpu", "jax_gpu", 0.08),
+        Part("torch-light", f"{CORES} {of}=torch {LIGHT} {every}", "torch_cores", 0.05),
+        Part("torch-heavy", f"{CORES} {of}=torch {HEAVY} {every}", "torch_cores_small", 0.05),
+        Part("torch-cpu", f"{DEVICES} {of}=torch --set device=cpu", "torch_cpu", 0.08),
+        Part("jax-light", f"{CORES} {of}=jax {LIGHT} {every}", "jax_cores", 0.15),
+        Part("jax-cpu-train", f"{DEVICES} {of}=jax --set device=cpu --set modes=train", "jax_cpu", 0.1),
+        Part("jax-cpu", f"{DEVICES} {of}=jax --set device=cpu", "jax_cpu", 0.08),
+        Part("jax-heavy", f"{CORES} {of}=jax {HEAVY} {three}", "jax_cores_small", 0.15),
+        Part(
+            "gpu-cores",
+            f"sweep gpu_cores --no-report --set workloads=alexnet --set max_seconds=2 {of}=torch",
+            "gpu_cores",
+            0.06,
+        ),
+        Part("pair", f"{PAIR} --set workloads=residual --set launches=6", "pair", 0.09),
+    )
 
 
 def carry_out(command: Sequence[str], seconds: float) -> int | None:
@@ -78,14 +89,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--seconds", type=float, default=1500.0)
-    parser.add_argument("--only", action="append", choices=[part.name for part in PARTS], metavar="PART")
+    parser.add_argument("--launches", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=[part.name for part in parts(1)], metavar="PART")
     parser.add_argument("--list", action="store_true", help="print the commands and measure nothing")
     given = parser.parse_args()
-    parts = [part for part in PARTS if given.only is None or part.name in given.only]
+    chosen = [part for part in parts(given.launches) if given.only is None or part.name in given.only]
     end = time.monotonic() + given.seconds
-    for number, part in enumerate(parts):
+    for number, part in enumerate(chosen):
         began = time.monotonic()
-        left = given.seconds if given.list else (end - began) / sum(one.share for one in parts[number:])
+        left = given.seconds if given.list else (end - began) / sum(one.share for one in chosen[number:])
         seconds = left * part.share
         print(f"{part.name}, {seconds:.0f} s: scaling {part.words} -o {given.folder / part.folder}", flush=True)
         if not given.list and seconds > 0:

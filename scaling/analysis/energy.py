@@ -33,6 +33,9 @@ LEAST_SECONDS_APART = 0.04
 # A counter is brought up to date at least so often; longer stretches are those in which nobody reads it.
 LONGEST_TICK_SECONDS = 0.15
 
+# A GPU's counter and its power are behind by a tick or two: of fewer counted seconds they tell what was before as well.
+LEAST_GPU_SECONDS = 1.0
+
 # Meters of parts of the machine, which add up; that of the board covers them all.
 PARTS: tuple[Domain, ...] = ("package", "dram", "gpu")
 
@@ -236,7 +239,9 @@ def meter_energy(
     seconds = fsum(end - start for start, end in windows)
     counted, integrated = counted_joules(series, windows), integrated_joules(series, windows)
     joules = integrated if counted is None else counted
-    if problem is None and joules is None:
+    if problem is None and domain == "gpu" and seconds < LEAST_GPU_SECONDS:
+        problem = f"the counted steps take {seconds:.2g} s, too short for {meter}; give steps that take 1 s or more"
+    elif problem is None and joules is None:
         problem = f"{meter} could not be read often enough"
     elif problem is None and joules is not None and joules <= 0:
         problem = f"the counter of {meter} stood still for {seconds:.1f} s"

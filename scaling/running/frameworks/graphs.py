@@ -6,6 +6,7 @@ step, made once. What else stands in the way is looked for while the step is sti
 half-way can leave the device unusable. Such a step stays as it is, and its row says why.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,6 +63,10 @@ class GraphedFunction:
 
     def _warm_up(self, batch: Any) -> Any:
         """Call the function on the stream of its capture, and the last time see what a graph could not repeat."""
+        if self._calls == 1:
+            # A loop of Keras holds itself, and with it the gradients' graph of the call that built the network: nodes
+            # that add up gradients, which are of the stream of that call and would be used in the capture.
+            gc.collect()
         watch = Obstacles() if self._calls == WARMUP_STEPS else None
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream), self._constants:
@@ -83,6 +88,7 @@ class GraphedFunction:
                 self._result = self._function(*batch)
         except Exception as error:
             self.how = f"op by op: {' '.join(str(error).split())[:200]}"
+            _end_drawing_for_a_graph()
             return
         self.how = "one CUDA graph"
         self._graph, self._inputs = graph, list(leaves(batch))
@@ -146,6 +152,14 @@ def leaves(nest: Any) -> Iterator[Any]:
     elif isinstance(nest, list | tuple):
         for part in nest:
             yield from leaves(part)
+
+
+def _end_drawing_for_a_graph() -> None:
+    """Give the device's generator a state of its own: after a capture that failed it has that of the capture still."""
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    fresh = torch.Generator(generator.device)
+    fresh.manual_seed(generator.initial_seed())
+    generator.graphsafe_set_state(fresh.graphsafe_get_state())
 
 
 def _value_key(value: Any) -> Any:

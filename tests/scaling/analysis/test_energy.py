@@ -77,6 +77,13 @@ def test_where_energy_is_counted_and_power_sampled_both_are_told():
     assert (energy.joules, energy.sampled_joules, energy.peak_watts) == pytest.approx((200.0, 198.0, 99.0))
 
 
+def test_steps_that_are_over_before_a_gpu_s_counter_has_ticked_often_have_no_energy():
+    series = PowerSeries([0.0, 1.0], [0.0, 100.0], [100.0, 100.0])
+    energy = meter_energy("gpu 0", "gpu", series, [(0.2, 0.3)], 13)
+    assert energy.joules is None
+    assert energy.problem == "the counted steps take 0.1 s, too short for gpu 0; give steps that take 1 s or more"
+
+
 # Milliseconds of a GPU: another turn before, one under a cap whose steps draw power in bursts, and then none.
 BEFORE, TURN, AFTER = 2000, 4000, 1500
 COUNTED = ((BEFORE + 1000) / 1e3, (BEFORE + TURN) / 1e3)

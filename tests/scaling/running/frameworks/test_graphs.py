@@ -1,6 +1,8 @@
 """What becomes of a step as a CUDA graph, on tensors that only claim to be on a GPU: no device is needed."""
 
+import weakref
 from contextlib import contextmanager, nullcontext, suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -54,11 +56,29 @@ def test_a_step_that_cannot_be_captured_goes_on_op_by_op_and_says_why(captures, 
         yield
         raise RuntimeError("operation not permitted\nwhen stream is capturing")
 
+    states = []
+    used = SimpleNamespace(device="cpu", initial_seed=lambda: 5, graphsafe_set_state=states.append)
+    fresh = SimpleNamespace(manual_seed=states.append, graphsafe_get_state=lambda: "a state of its own")
     monkeypatch.setattr(torch.cuda, "graph", fails)
+    monkeypatch.setattr(torch.cuda, "default_generators", [used])
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch, "Generator", lambda device: fresh)
     graphed = GraphedFunction(lambda x: x + 1)
     results = [graphed(torch.ones(1)).item() for _ in range(WARMUP_STEPS + 3)]
     assert results == [2.0] * (WARMUP_STEPS + 3)
     assert graphed.how == "op by op: operation not permitted when stream is capturing"
+    assert states == [5, "a state of its own"]
+
+
+def test_what_the_building_of_a_network_left_is_gone_before_the_first_step(captures):
+    class Loop:
+        pass
+
+    loop = Loop()
+    loop.itself, left = loop, weakref.ref(loop)
+    del loop
+    graphed = GraphedFunction(lambda x: x + (left() is not None))
+    assert [graphed(torch.zeros(1)).item() for _ in range(WARMUP_STEPS)] == [0.0] * WARMUP_STEPS
 
 
 def test_a_step_that_changes_its_constants_is_not_captured(captures):
