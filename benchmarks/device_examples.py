@@ -66,6 +66,8 @@ def parts(launches: int) -> tuple[Part, ...]:
             "gpu_cores",
             0.06,
         ),
+        Part("tensorflow-light", f"{CORES} {of}=tensorflow {LIGHT} {every}", "tensorflow_cores", 0.05),
+        Part("tensorflow-heavy", f"{CORES} {of}=tensorflow {HEAVY} {every}", "tensorflow_cores_small", 0.05),
         Part("pair", f"{PAIR} --set workloads=residual --set launches=6", "pair", 0.09),
     )
 

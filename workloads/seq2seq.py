@@ -138,7 +138,8 @@ class Translator(keras.Model):
             after = (carried, ops.argmax(scores, axis=-1))
             return after, after
 
-        go = ops.full_like(source[:, 0], GO)
+        # Not `full_like`, for which Keras has torch read the number back from the device.
+        go = ops.zeros_like(source[:, 0]) + GO
         scan = scan_unrolled if self.unroll else ops.scan
         _, (_, words) = scan(step, (start, go), length=previous.shape[1])
         return ops.transpose(words)

@@ -15,70 +15,83 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Steps taken op by op before a capture: memory, slots and the choice of kernels have settled then. The last is watched.
-WARMUP_STEPS = 3
+# Calls before the one that is watched and the capture: memory, slots and the choice of kernels have settled then.
+WARMUP_CALLS = 2
 
-# Operations whose result the host waits for, or whose result's shape it must know.
+# Operations whose result the host waits for, or whose result's shape it must know; without gradients `item` and `to`
+# are seen where others are otherwise.
 WAITING_OPS = frozenset(
     (
-        *("_local_scalar_dense", "nonzero", "masked_select", "equal", "bincount", "is_nonzero", "repeat_interleave"),
+        *(
+            "item",
+            "_local_scalar_dense",
+            "nonzero",
+            "masked_select",
+            "equal",
+            "bincount",
+            "is_nonzero",
+            "repeat_interleave",
+        ),
         *("_unique2", "unique_dim", "unique_consecutive", "_ctc_loss", "_use_cudnn_ctc_loss", "_cudnn_ctc_loss"),
     )
 )
 # Those that may copy between host and device, and those that must count what a mask selects.
-COPIES = frozenset(("_to_copy", "copy_"))
+COPIES = frozenset(("to", "_to_copy", "copy_"))
 INDEXING = frozenset(("index", "index_put", "index_put_", "_index_put_impl_"))
 
 
 class GraphedFunction:
-    """A function of tensors on the device, in nests, that becomes a graph if it can; `how` it is executed is words."""
+    """A function of tensors on the device, in nests, that becomes a graph if it can; `how` it is executed is words.
+
+    Its first call is several: those that warm up, on the same batch, and the capture. It is to a CUDA graph what a call
+    that compiles is to a function that is compiled, so that every later call is like the others.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.how = "op by op"
+        self.how = ""
         self._function = function
         self._constants = Constants()
         self._stream = torch.cuda.Stream()
-        self._calls = 0
         self._graph: Any = None
         self._inputs: list[Any] = []
         self._result: Any = None
 
     def __call__(self, *batch: Any) -> Any:
         """The function's result, in the same memory at every call once it is a graph."""
-        if self._graph is not None:
-            for target, source in zip(self._inputs, leaves(batch), strict=True):
-                if target is not source:
-                    target.copy_(source)
-            self._graph.replay()
-            return self._result
-        self._calls += 1
-        if self._calls <= WARMUP_STEPS:
-            return self._warm_up(batch)
-        if self._calls == WARMUP_STEPS + 1 and self.how == "op by op":
+        if not self.how:
+            return self._begin(batch)
+        if self._graph is None:
+            return self._function(*batch)
+        for target, source in zip(self._inputs, leaves(batch), strict=True):
+            if target is not source:
+                target.copy_(source)
+        self._graph.replay()
+        return self._result
+
+    def _begin(self, batch: Any) -> Any:
+        """Warm up and capture; the result is that of the first call."""
+        # A loop of Keras holds itself, and with it the gradients' graph of the call that built the network: nodes that
+        # add up gradients, which are of the stream of that call and would be used in the capture.
+        gc.collect()
+        result = self._warm_up(batch)
+        for _ in range(WARMUP_CALLS - 1):
+            self._warm_up(batch)
+        obstacles = Obstacles()
+        with obstacles:
+            self._warm_up(batch)
+        if obstacles.seen or self._constants.changed:
+            what = ", ".join(obstacles.seen) or "a constant that it changes"
+            self.how = f"op by op: a CUDA graph cannot hold {what}"
+        else:
             self._capture(batch)
-            if self._graph is not None:
-                self._graph.replay()
-                return self._result
-        return self._function(*batch)
+        return result
 
     def _warm_up(self, batch: Any) -> Any:
-        """Call the function on the stream of its capture, and the last time see what a graph could not repeat."""
-        if self._calls == 1:
-            # A loop of Keras holds itself, and with it the gradients' graph of the call that built the network: nodes
-            # that add up gradients, which are of the stream of that call and would be used in the capture.
-            gc.collect()
-        watch = Obstacles() if self._calls == WARMUP_STEPS else None
+        """Call the function on the stream of its capture."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream), self._constants:
-            if watch is None:
-                result = self._function(*batch)
-            else:
-                with watch:
-                    result = self._function(*batch)
+            result = self._function(*batch)
         torch.cuda.current_stream().wait_stream(self._stream)
-        if watch is not None and (watch.seen or self._constants.changed):
-            what = ", ".join(watch.seen) or "a constant that it changes"
-            self.how = f"op by op: a CUDA graph cannot hold {what}"
         return result
 
     def _capture(self, batch: Any) -> None:
@@ -87,7 +100,7 @@ class GraphedFunction:
             with self._constants, torch.cuda.graph(graph, stream=self._stream):
                 self._result = self._function(*batch)
         except Exception as error:
-            self.how = f"op by op: {' '.join(str(error).split())[:200]}"
+            self.how = f"op by op: {' '.join(str(_first_of(error)).split())[:200]}"
             _end_drawing_for_a_graph()
             return
         self.how = "one CUDA graph"
@@ -134,7 +147,7 @@ class Obstacles(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         name = function.overloadpacket.__name__
         devices = {tensor.device.type for tensor in leaves((args, kwargs))}
-        devices |= {torch.device(kwargs["device"]).type} if kwargs.get("device") is not None else set()
+        devices |= {value.type for value in (*args, kwargs.get("device")) if isinstance(value, torch.device)}
         copies = name in COPIES and len(devices) > 1
         selects = name in INDEXING and any(tensor.dtype == torch.bool for tensor in leaves(args[1]))
         if copies or (devices != {"cpu"} and (selects or name in WAITING_OPS)):
@@ -152,6 +165,13 @@ def leaves(nest: Any) -> Iterator[Any]:
     elif isinstance(nest, list | tuple):
         for part in nest:
             yield from leaves(part)
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """The error that others followed: the end of a capture says no more than that it failed."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
 
 
 def _end_drawing_for_a_graph() -> None:
