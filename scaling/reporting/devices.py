@@ -9,7 +9,7 @@ from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.summary import table_order
 from scaling.reporting.points import setting_cells, unusual_settings
 from scaling.reporting.words import Table, duration, figure, share, with_interval
-from scaling.results.rows import Row
+from scaling.results.rows import Row, launch_seconds
 from scaling.study.planning import Point
 
 # The longest calls of the driver that are named.
@@ -40,10 +40,10 @@ def profiles_table(rows: Iterable[Row]) -> Table:
 
     Of several numbers of host cores, the most: what the device does is the same on fewer.
     """
-    by_point: dict[Point, list[DeviceProfile]] = {}
+    by_point: dict[Point, list[tuple[DeviceProfile, float]]] = {}
     for row in rows:
-        if row.outcome.device_profile is not None:
-            by_point.setdefault(row.run.point, []).append(row.outcome.device_profile)
+        if (profile := row.outcome.device_profile) is not None:
+            by_point.setdefault(row.run.point, []).append((profile, launch_seconds(row) or profile.step_seconds))
     most = {replace(point, cores=1): point for point in sorted(by_point, key=lambda point: point.cores)}
     points = sorted(most.values(), key=table_order)
     unusual = [name for name in unusual_settings(points) if name != "device"]
@@ -53,12 +53,14 @@ def profiles_table(rows: Iterable[Row]) -> Table:
     return Table(headers, lines)
 
 
-def _profile_cells(profiles: Sequence[DeviceProfile]) -> tuple[str, ...]:
+def _profile_cells(launches: Sequence[tuple[DeviceProfile, float]]) -> tuple[str, ...]:
+    """What is told of profiles, each beside the time of a step that was not profiled."""
+    profiles = [profile for profile, _ in launches]
     return (
         duration(fmean(one.kernel_seconds for one in profiles)),
         duration(fmean(one.copy_seconds for one in profiles)),
         share(fmean(one.copy_share for one in profiles)),
-        share(fmean(one.idle_share for one in profiles)),
+        share(fmean(profile.idle_share(step_seconds) for profile, step_seconds in launches)),
         f"{fmean(one.kernels for one in profiles):.0f}",
         duration(fmean(one.api_seconds for one in profiles)),
         duration(fmean(one.waiting_seconds for one in profiles)),

@@ -44,7 +44,7 @@ def test_every_table_has_a_line_per_network_and_efficient_ones_gain_more():
     assert len(relative) == 2 + len(NETWORKS)
     assert relative[2].startswith("| alexnet | jax | 901.8 ms on 4 | 100.2 ms on 4 | 11.1 %")
     assert devices.table_lines(profiles_table(made))[2] == (
-        "| alexnet | jax | 4 | 6 ms | 2 ms | 25.0 % | 0.0 % | 300 | 8 ms | 7 ms | cudaGraphLaunch (1 ×, 20 µs) |"
+        "| alexnet | jax | 4 | 6 ms | 2 ms | 25.0 % | 92.0 % | 300 | 8 ms | 7 ms | cudaGraphLaunch (1 ×, 20 µs) |"
     )
     assert devices.correlation(points, pairs)[2].startswith("| jax | train | 5 | published, 4 cores | 1.00")
     assert len(devices.sections(made)) == 2 + 2 * len(NETWORKS)

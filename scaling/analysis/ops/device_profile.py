@@ -41,8 +41,9 @@ class DriverCall:
 class DeviceProfile:
     """A step as its device saw it, means over some profiled steps.
 
-    `step_seconds` is by the host's clock. The device is busy with kernels and copies; `api_seconds` is what the host
-    spends in calls of the driver, of which it waits for `waiting_seconds`. `calls` are the longest of them.
+    `step_seconds` is by the host's clock, and longer than that of a step that is not profiled. The device is busy with
+    kernels and copies; `api_seconds` is what the host spends in calls of the driver, of which it waits for
+    `waiting_seconds`. `calls` are the longest of them.
     """
 
     steps: int
@@ -61,10 +62,9 @@ class DeviceProfile:
         busy = self.kernel_seconds + self.copy_seconds
         return self.copy_seconds / busy if busy else 0.0
 
-    @property
-    def idle_share(self) -> float:
-        """The share of a step in which the device has nothing to do."""
-        return max(0.0, 1.0 - (self.kernel_seconds + self.copy_seconds) / self.step_seconds)
+    def idle_share(self, step_seconds: float) -> float:
+        """The share of a step in which the device has nothing to do; one that is not profiled takes less time."""
+        return max(0.0, 1.0 - (self.kernel_seconds + self.copy_seconds) / step_seconds)
 
 
 def device_profile(events: Iterable[Mapping[str, Any]], steps: int, seconds: float) -> DeviceProfile | None:

@@ -54,7 +54,7 @@ def test_kernels_copies_and_calls_are_told_apart_and_overlaps_count_once(trace):
     assert profile.kernel_seconds == pytest.approx(200e-6)
     assert profile.copy_seconds == pytest.approx(20e-6)
     assert profile.copy_share == pytest.approx(40 / 440)
-    assert profile.idle_share == pytest.approx(1 - 440 / 1000)
+    assert profile.idle_share(500e-6) == pytest.approx(1 - 440 / 1000)
     assert profile.api_seconds == pytest.approx(265e-6)
     assert profile.waiting_seconds == pytest.approx(250e-6)
     assert (profile.kernels, profile.copies) == (1, 0.5)
