@@ -4,7 +4,7 @@
 
 Every part is a command of `scaling` with a share of the time, in the order of what they are worth. One that its share
 ends is interrupted, which keeps its rows, and goes on when it is given again; what a part leaves, the later ones have.
-Then `python -m benchmarks.devices FOLDER/*` prints the tables.
+Then `python -m benchmarks.devices FOLDER/*_*` prints the tables, and with `FOLDER/pair/*` that of the pair.
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Part:
 
 DEVICES = "sweep devices --no-report --set max_seconds=2"
 CORES = "sweep minsky --no-report --set rounds=3 --set turn_seconds=0.3"
-# On one core a step of the heavy ones takes up to half a minute at published size, and JAX as long to build them.
+# On one core a step of the heavy ones takes up to half a minute at published size; JAX builds a small one for 20 s.
 LIGHT = '--set \'workloads=["autoenc","deepq","memnet","seq2seq"]\''
 HEAVY = '--set \'workloads=["alexnet","residual","speech","vgg"]\' --set size=small'
 PAIR = "compare devices --between framework=jax framework=torch --set device=gpu --set modes=train --set max_seconds=3"

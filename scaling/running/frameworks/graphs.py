@@ -18,20 +18,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # Calls before the one that is watched and the capture: memory, slots and the choice of kernels have settled then.
 WARMUP_CALLS = 2
 
-# Operations whose result the host waits for, or whose result's shape it must know; without gradients `item` and `to`
-# are seen where others are otherwise.
+# Operations whose result the host waits for, or whose result's shape it must know. In inference mode torch shows `item`
+# and `to` in place of `_local_scalar_dense` and `_to_copy`.
 WAITING_OPS = frozenset(
     (
-        *(
-            "item",
-            "_local_scalar_dense",
-            "nonzero",
-            "masked_select",
-            "equal",
-            "bincount",
-            "is_nonzero",
-            "repeat_interleave",
-        ),
+        *("item", "_local_scalar_dense", "is_nonzero", "equal"),
+        *("nonzero", "masked_select", "bincount", "repeat_interleave"),
         *("_unique2", "unique_dim", "unique_consecutive", "_ctc_loss", "_use_cudnn_ctc_loss", "_cudnn_ctc_loss"),
     )
 )
@@ -43,8 +35,8 @@ INDEXING = frozenset(("index", "index_put", "index_put_", "_index_put_impl_"))
 class GraphedFunction:
     """A function of tensors on the device, in nests, that becomes a graph if it can; `how` it is executed is words.
 
-    Its first call is several: those that warm up, on the same batch, and the capture. It is to a CUDA graph what a call
-    that compiles is to a function that is compiled, so that every later call is like the others.
+    The first call warms up with several calls on the same batch, then captures, as the first call of a compiled
+    function compiles; every later call replays.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -70,8 +62,8 @@ class GraphedFunction:
 
     def _begin(self, batch: Any) -> Any:
         """Warm up and capture; the result is that of the first call."""
-        # A loop of Keras holds itself, and with it the gradients' graph of the call that built the network: nodes that
-        # add up gradients, which are of the stream of that call and would be used in the capture.
+        # Loops of Keras are reference cycles that keep the autograd graph of the call that built the network. Its nodes
+        # that accumulate gradients belong to that call's stream, and a capture on another would fail on them.
         gc.collect()
         result = self._warm_up(batch)
         for _ in range(WARMUP_CALLS - 1):
@@ -100,8 +92,8 @@ class GraphedFunction:
             with self._constants, torch.cuda.graph(graph, stream=self._stream):
                 self._result = self._function(*batch)
         except Exception as error:
-            self.how = f"op by op: {' '.join(str(_first_of(error)).split())[:200]}"
-            _end_drawing_for_a_graph()
+            self.how = f"op by op: {' '.join(str(_root_cause(error)).split())[:200]}"
+            _reset_generator()
             return
         self.how = "one CUDA graph"
         self._graph, self._inputs = graph, list(leaves(batch))
@@ -167,15 +159,15 @@ def leaves(nest: Any) -> Iterator[Any]:
             yield from leaves(part)
 
 
-def _first_of(error: BaseException) -> BaseException:
-    """The error that others followed: the end of a capture says no more than that it failed."""
+def _root_cause(error: BaseException) -> BaseException:
+    """The first of a chain of errors: the last, from the end of a capture, says only that it failed."""
     while error.__context__ is not None:
         error = error.__context__
     return error
 
 
-def _end_drawing_for_a_graph() -> None:
-    """Give the device's generator a state of its own: after a capture that failed it has that of the capture still."""
+def _reset_generator() -> None:
+    """Give the device's random generator a new state: after a failed capture it still draws for the graph."""
     generator = torch.cuda.default_generators[torch.cuda.current_device()]
     fresh = torch.Generator(generator.device)
     fresh.manual_seed(generator.initial_seed())
