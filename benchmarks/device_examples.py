@@ -1,6 +1,6 @@
 """What docs/frameworks.md shows of a machine with a GPU, measured anew as far as a time allows.
 
-    python -m benchmarks.device_examples FOLDER [--seconds 1500] [--launches 1] [--only PART]… [--list]
+    python -m benchmarks.device_examples FOLDER [--seconds 3000] [--launches 1] [--only PART]… [--list]
 
 Every part is a command of `scaling` with a share of the time, in the order of what they are worth. One that its share
 ends is interrupted, which keeps its rows, and goes on when it is given again; what a part leaves, the later ones have.
@@ -38,36 +38,35 @@ class Part:
 
 
 DEVICES = "sweep devices --no-report --set max_seconds=2"
-CORES = "sweep minsky --no-report --set rounds=3 --set turn_seconds=0.3"
-# On one core a step of the heavy ones takes up to half a minute at published size; JAX builds a small one for 20 s.
-LIGHT = '--set \'workloads=["autoenc","deepq","memnet","seq2seq"]\''
-HEAVY = '--set \'workloads=["alexnet","residual","speech","vgg"]\' --set size=small'
+CORES = "sweep minsky --no-report --set cores=[1,2,4,8,16] --set turn_seconds=0.3"
+LIGHT = '--set \'workloads=["autoenc","deepq","memnet","seq2seq"]\' --set rounds=3'
+# On one core a step of these takes up to half a minute.
+HEAVY = '--set \'workloads=["alexnet","residual","speech","vgg"]\' --set rounds=2'
 PAIR = "compare devices --between framework=jax framework=torch --set device=gpu --set modes=train --set max_seconds=3"
 
 
 def parts(launches: int) -> tuple[Part, ...]:
     """All parts, with so many launches of every point."""
     of = f"--set launches={launches} --set framework"
-    every, three = "--set cores=[1,2,4,8,16]", "--set cores=[1,4,16]"
     return (
         Part("torch-gpu", f"{DEVICES} {of}=torch --set device=gpu", "torch_gpu", 0.08),
         Part("jax-gpu-train", f"{DEVICES} {of}=jax --set device=gpu --set modes=train", "jax_gpu", 0.1),
         Part("jax-gpu", f"{DEVICES} {of}=jax --set device=gpu", "jax_gpu", 0.08),
-        Part("torch-light", f"{CORES} {of}=torch {LIGHT} {every}", "torch_cores", 0.05),
-        Part("torch-heavy", f"{CORES} {of}=torch {HEAVY} {every}", "torch_cores_small", 0.05),
+        Part("torch-light", f"{CORES} {of}=torch {LIGHT}", "torch_light", 0.05),
+        Part("torch-heavy", f"{CORES} {of}=torch {HEAVY}", "torch_heavy", 0.25),
         Part("torch-cpu", f"{DEVICES} {of}=torch --set device=cpu", "torch_cpu", 0.08),
-        Part("jax-light", f"{CORES} {of}=jax {LIGHT} {every}", "jax_cores", 0.15),
+        Part("jax-light", f"{CORES} {of}=jax {LIGHT}", "jax_light", 0.1),
         Part("jax-cpu-train", f"{DEVICES} {of}=jax --set device=cpu --set modes=train", "jax_cpu", 0.1),
         Part("jax-cpu", f"{DEVICES} {of}=jax --set device=cpu", "jax_cpu", 0.08),
-        Part("jax-heavy", f"{CORES} {of}=jax {HEAVY} {three}", "jax_cores_small", 0.15),
+        Part("jax-heavy", f"{CORES} {of}=jax {HEAVY}", "jax_heavy", 0.4),
         Part(
             "gpu-cores",
             f"sweep gpu_cores --no-report --set workloads=alexnet --set max_seconds=2 {of}=torch",
             "gpu_cores",
             0.06,
         ),
-        Part("tensorflow-light", f"{CORES} {of}=tensorflow {LIGHT} {every}", "tensorflow_cores", 0.05),
-        Part("tensorflow-heavy", f"{CORES} {of}=tensorflow {HEAVY} {every}", "tensorflow_cores_small", 0.05),
+        Part("tensorflow-light", f"{CORES} {of}=tensorflow {LIGHT}", "tensorflow_light", 0.05),
+        Part("tensorflow-heavy", f"{CORES} {of}=tensorflow {HEAVY}", "tensorflow_heavy", 0.2),
         Part("pair", f"{PAIR} --set workloads=residual --set launches=6", "pair", 0.09),
     )
 
@@ -90,7 +89,7 @@ def main() -> None:
     """Carry out the parts, or list their commands."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--seconds", type=float, default=1500.0)
+    parser.add_argument("--seconds", type=float, default=3000.0)
     parser.add_argument("--launches", type=int, default=1)
     parser.add_argument("--only", action="append", choices=[part.name for part in parts(1)], metavar="PART")
     parser.add_argument("--list", action="store_true", help="print the commands and measure nothing")
