@@ -19,6 +19,7 @@ from scaling.api.results import Results, load
 from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
+from scaling.machine.gpus import DEVICES, has_gpu
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.reporting.machine import spoiler_sentences
@@ -64,7 +65,7 @@ from scaling.study.planning import (
     traced_plan,
 )
 from scaling.study.programs import THREAD_VARIABLES
-from scaling.study.spec import Study, study_from_toml, study_to_toml
+from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 from scaling.study.workload import check_workload
 
 T = TypeVar("T")
@@ -170,22 +171,23 @@ def prepare(
     budget: str | float | None = None,
     full: bool = False,
 ) -> Job:
-    """A study checked and planned for this machine; workloads whose extra is not installed are left out with a note."""
+    """A study checked and planned for this machine; what it lacks (extras, a GPU) is left out with a note."""
     requested, toml = _with_interpreter(*_read_study(study, settings))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
-    possible, notes = _without_missing(requested)
+    with_devices, lacking = _without_missing_gpu(requested)
+    possible, notes = _without_missing(with_devices)
     topology = read_topology()
     planned = plan(possible, topology)
     return Job(
         study=possible,
-        toml=toml if possible == requested else study_to_toml(possible, "without what needs an extra"),
+        toml=toml if possible == requested else study_to_toml(possible, "without what is missing here"),
         plan=planned,
         topology=topology,
         machine=read_machine(topology),
         folder=folder or DEFAULT_FOLDER / possible.name,
         budget_seconds=None if budget is None else budget_seconds(budget),
-        notes=(*notes, *planned.notes, *_environment_notes(possible)),
+        notes=(*lacking, *notes, *planned.notes, *_environment_notes(possible)),
         full=full,
     )
 
@@ -513,6 +515,17 @@ def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
         return study, toml
     runnable = replace(study, python=find_interpreter(study.python))
     return runnable, study_to_toml(runnable, f"{study.name}, with the path of its interpreter")
+
+
+def _without_missing_gpu(study: Study) -> tuple[Study, list[str]]:
+    """A study without the GPU where there is none, and a sentence that says so; refused where it asks for it alone."""
+    if GPU not in study.device or has_gpu():
+        return study, []
+    none = f"no driver shows a GPU here (there is no /{', /'.join(DEVICES[:-1])} or /{DEVICES[-1]})"
+    others = tuple(one for one in study.device if one != GPU)
+    if not others:
+        raise StudyError(f"device = 'gpu' needs a GPU, and {none}; use a machine with one, or set device = 'cpu'")
+    return replace(study, device=others), [f"left out: device 'gpu', as {none}"]
 
 
 def _without_missing(study: Study) -> tuple[Study, list[str]]:

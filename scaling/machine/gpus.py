@@ -6,6 +6,7 @@ All that is known of NVML is in `Gpu`; what a device does not report is None.
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -16,6 +17,9 @@ T = TypeVar("T")
 # Which of the GPUs programs see, as numbers or by their identity.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
+# What drivers of GPUs make: NVIDIA's, on its boards with a GPU of their own too, AMD's, and that of a Windows host.
+NVIDIA_DEVICE = "dev/nvidiactl"
+DEVICES = (NVIDIA_DEVICE, "dev/nvmap", "dev/kfd", "dev/dxg")
 
 # Mean power is that over the last second.
 AVERAGED_SECONDS = 1.0
@@ -99,6 +103,11 @@ class Gpu:
             raise PermissionError("not permitted") from error
         except self._nvml.NVMLError as error:
             raise OSError(str(error)) from error
+
+
+def has_gpu(root: Path = Path("/")) -> bool:
+    """Whether a driver shows a GPU."""
+    return any((root / device).exists() for device in DEVICES)
 
 
 def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:

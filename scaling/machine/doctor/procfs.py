@@ -30,7 +30,7 @@ from scaling.machine.doctor.readings import (
     span,
 )
 from scaling.machine.files import numbered_folders, read_text
-from scaling.machine.gpus import Gpu, find_gpu
+from scaling.machine.gpus import NVIDIA_DEVICE, Gpu, find_gpu
 from scaling.machine.power import find_meters, zones
 from scaling.machine.power_limits import Range, common_range, limit_files
 from scaling.machine.sysfs import HERE
@@ -43,9 +43,6 @@ CPU_FOLDER = "sys/devices/system/cpu"
 
 # Names that firmware gives to machines which are none; only asked where the processor itself cannot say.
 VIRTUAL_PRODUCTS = ("kvm", "qemu", "vmware", "virtual", "xen", "bochs", "openstack")
-
-# What the driver of NVIDIA's GPUs makes.
-GPU_DEVICE = "dev/nvidiactl"
 
 # Thermometers that sit in the processor, by words in a zone's type, and by the name of their driver.
 PROCESSOR_ZONES = ("cpu", "pkg", "core", "soc")
@@ -79,7 +76,7 @@ def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals
 def _power_access(root: Path) -> PowerAccess:
     """Which meters may be read and which caps be set; nothing is set to find out."""
     gpu, unreadable = None, [*_unreadable_zones(root)]
-    if root == HERE and (root / GPU_DEVICE).exists():
+    if root == HERE and (root / NVIDIA_DEVICE).exists():
         try:
             gpu = find_gpu()
         except MachineError as error:

@@ -1,7 +1,10 @@
 import pytest
 
-from scaling.api.measuring import budget_seconds, interruptible
-from scaling.errors import Interrupted
+from scaling.api import measuring
+from scaling.api.measuring import budget_seconds, interruptible, prepare
+from scaling.errors import Interrupted, StudyError
+from scaling.machine.gpus import DEVICES, has_gpu
+from scaling.study.spec import study_from_toml
 
 
 def progress() -> str:
@@ -30,3 +33,31 @@ def test_an_error_that_no_interrupt_began_is_left_alone():
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("45s", 45), ("10m", 600), ("1h30m", 5400), ("1.5 h", 5400)])
 def test_a_budget_is_written_as_people_do(text, seconds):
     assert budget_seconds(text) == seconds
+
+
+def fcn_on(*devices):
+    return study_from_toml(f'workloads = ["fcn"]\nsize = "small"\ndevice = {[*devices]}', "fcn")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_gpu_that_no_driver_shows_is_left_out_of_the_plan(there, monkeypatch):
+    monkeypatch.setattr(measuring, "has_gpu", lambda: there)
+    job = prepare(fcn_on("cpu", "gpu"))
+    assert job.study.device == (("cpu", "gpu") if there else ("cpu",))
+    assert {run.point.device for run in job.plan.runs} == {*job.study.device}
+    named = [note.partition(",")[0] for note in job.notes if "GPU" in note]
+    assert named == ([] if there else ["left out: device 'gpu'"])
+
+
+def test_a_study_of_the_gpu_alone_is_refused_without_one(monkeypatch):
+    monkeypatch.setattr(measuring, "has_gpu", lambda: False)
+    with pytest.raises(StudyError, match=r"needs a GPU, and no driver shows a GPU here .*; use a machine with one"):
+        prepare(fcn_on("gpu"))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_gpu_is_where_its_driver_has_made_a_device(device, tmp_path):
+    assert not has_gpu(tmp_path)
+    (tmp_path / device).parent.mkdir()
+    (tmp_path / device).touch()
+    assert has_gpu(tmp_path)

@@ -12,7 +12,7 @@ from scaling.machine.doctor import procfs
 from scaling.machine.doctor.checks import caps, energy_meters
 from scaling.machine.doctor.procfs import examine, read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Settings
-from scaling.machine.gpus import find_gpu
+from scaling.machine.gpus import NVIDIA_DEVICE, find_gpu
 from scaling.machine.sysfs import HERE, read_topology
 from tests.scaling.machine.doctor.examined import HEALTHY
 from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, files, write
@@ -189,7 +189,7 @@ def test_meters_and_caps_for_root_alone_have_a_remedy():
 def driver_of_a_gpu(tmp_path, monkeypatch):
     """A machine of its own with the driver of a GPU, which is taken for this one."""
     monkeypatch.setattr(procfs, "HERE", tmp_path)
-    write(tmp_path, {procfs.GPU_DEVICE: ""})
+    write(tmp_path, {NVIDIA_DEVICE: ""})
     return tmp_path
 
 
