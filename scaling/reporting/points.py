@@ -125,7 +125,7 @@ def points_table(points: Sequence[ScalingPoint]) -> Table:
 
 def backends_table(found: Sequence[BackendComparison]) -> Table:
     """The step time of every point by backend, and beside those that are slower how many times the fastest's it is."""
-    backends = list(dict.fromkeys(backend for one in found for backend in one.summaries))
+    backends = sorted({backend for one in found for backend in one.summaries})
     several = [len({backend[part] for backend in backends}) > 1 for part in range(len(BACKEND))]
     names = [" ".join(part for part, varies in zip(one, several, strict=True) if varies) for one in backends]
     unusual = [name for name in unusual_settings([one.point for one in found]) if name not in BACKEND]
