@@ -98,8 +98,8 @@ def main() -> None:
     end = time.monotonic() + given.seconds
     for number, part in enumerate(chosen):
         began = time.monotonic()
-        left = given.seconds if given.list else (end - began) / sum(one.share for one in chosen[number:])
-        seconds = left * part.share
+        left_over = chosen if given.list else chosen[number:]
+        seconds = (end - began) * part.share / sum(one.share for one in left_over)
         print(f"{part.name}, {seconds:.0f} s: scaling {part.words} -o {given.folder / part.folder}", flush=True)
         if not given.list and seconds > 0:
             status = carry_out(part.command(given.folder), seconds)

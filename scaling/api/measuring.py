@@ -175,8 +175,7 @@ def prepare(
     requested, toml = _with_interpreter(*_read_study(study, settings))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
-    with_devices, lacking = _without_missing_gpu(requested)
-    possible, notes = _without_missing(with_devices)
+    possible, notes = _without_missing(requested)
     topology = read_topology()
     planned = plan(possible, topology)
     return Job(
@@ -187,7 +186,7 @@ def prepare(
         machine=read_machine(topology),
         folder=folder or DEFAULT_FOLDER / possible.name,
         budget_seconds=None if budget is None else budget_seconds(budget),
-        notes=(*lacking, *notes, *planned.notes, *_environment_notes(possible)),
+        notes=(*notes, *planned.notes, *_environment_notes(possible)),
         full=full,
     )
 
@@ -517,26 +516,17 @@ def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
     return runnable, study_to_toml(runnable, f"{study.name}, with the path of its interpreter")
 
 
-def _without_missing_gpu(study: Study) -> tuple[Study, list[str]]:
-    """A study without the GPU where there is none, and a sentence that says so; refused where it asks for it alone."""
-    if GPU not in study.device or has_gpu():
-        return study, []
-    none = f"no driver shows a GPU here (there is no /{', /'.join(DEVICES[:-1])} or /{DEVICES[-1]})"
-    others = tuple(one for one in study.device if one != GPU)
-    if not others:
-        raise StudyError(f"device = 'gpu' needs a GPU, and {none}; use a machine with one, or set device = 'cpu'")
-    return replace(study, device=others), [f"left out: device 'gpu', as {none}"]
-
-
 def _without_missing(study: Study) -> tuple[Study, list[str]]:
-    """A study without frameworks or workloads that are not installed, and what to install; refused where all are.
+    """A study without what is missing here (a GPU, frameworks, workloads), and why; refused where nothing is left.
 
     What another interpreter has is for its runs to say.
     """
+    study, notes = _without_missing_gpu(study)
     if study.python is not None:
-        return study, []
+        return study, notes
     catalogue = read_catalogue()
-    study, notes = _without_missing_frameworks(study)
+    study, uninstalled = _without_missing_frameworks(study)
+    notes += uninstalled
     missing = missing_extras(study, catalogue)
     possible = tuple(text for text in study.workloads if text not in missing)
     if not possible and not study.programs:
@@ -546,6 +536,17 @@ def _without_missing(study: Study) -> tuple[Study, list[str]]:
         for extra in dict.fromkeys(missing.values())
     ]
     return replace(study, workloads=possible) if missing else study, notes
+
+
+def _without_missing_gpu(study: Study) -> tuple[Study, list[str]]:
+    """A study without the GPU where there is none, and a sentence that says so; refused where it asks for it alone."""
+    if GPU not in study.device or has_gpu():
+        return study, []
+    none = f"no driver shows a GPU here (there is no /{', /'.join(DEVICES[:-1])} or /{DEVICES[-1]})"
+    others = tuple(one for one in study.device if one != GPU)
+    if not others:
+        raise StudyError(f"device = 'gpu' needs a GPU, and {none}; use a machine with one, or set device = 'cpu'")
+    return replace(study, device=others), [f"left out: device 'gpu', as {none}"]
 
 
 def _without_missing_frameworks(study: Study) -> tuple[Study, list[str]]:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 # Which of the GPUs programs see, as numbers or by their identity.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
-# What drivers of GPUs make: NVIDIA's, on its boards with a GPU of their own too, AMD's, and that of a Windows host.
+# Device files that drivers of GPUs make: NVIDIA's for cards and for Jetson boards, AMD's, and that of Linux on Windows.
 NVIDIA_DEVICE = "dev/nvidiactl"
 DEVICES = (NVIDIA_DEVICE, "dev/nvmap", "dev/kfd", "dev/dxg")
 
@@ -106,7 +106,7 @@ class Gpu:
 
 
 def has_gpu(root: Path = Path("/")) -> bool:
-    """Whether a driver shows a GPU."""
+    """Whether there is a driver of a GPU, by its device file."""
     return any((root / device).exists() for device in DEVICES)
 
 

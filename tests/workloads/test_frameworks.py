@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scaling.machine.gpus import has_gpu
 from scaling.machine.sysfs import read_topology
 from scaling.running.environment import FRAMEWORK_VARIABLES, QUIET_CPU
 from tests.conftest import need
@@ -101,7 +102,7 @@ def test_a_step_compiled_by_torch_learns_too():
 
 
 @pytest.mark.parametrize("framework", ["tensorflow", *OTHERS])
-@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU")
+@pytest.mark.skipif(has_gpu(), reason="there is a GPU")
 def test_a_run_on_a_gpu_that_is_not_there_says_so(framework):
     row = row_of("fcn", size="small", framework=framework, device="gpu", start="fork", in_company=True)
     assert row.outcome.reason == (
