@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,7 +17,13 @@ from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.power import PowerStore, PowerTrace, read_power
-from scaling.results.rows import Row, public_row, row_from_json, row_identity, row_to_json
+from scaling.results.rows import (
+    Row,
+    public_row,
+    row_from_json,
+    row_identity,
+    row_to_json,
+)
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.results.tuning import Search, read_search
 from scaling.study.privacy import without_secrets
@@ -32,6 +39,23 @@ _FINDINGS = TypeAdapter(tuple[Finding, ...])
 def read_rows(folder: Path, on_repeat: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
     """The rows of a folder, each once; a torn last line is passed over, any other bad line is refused."""
     return read_lines(folder, ROWS, on_repeat)
+
+
+def period(rows: Sequence[Row]) -> str:
+    """When the first run began, and the last, in UTC; nothing where another tool's file does not say."""
+    if not rows:
+        return ""
+    first, last = (_moment(extreme(row.started_at for row in rows)) for extreme in (min, max))
+    if first[:10] == last[:10]:
+        last = last[11:]
+    return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
+
+
+def _moment(text: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M}"
+    except ValueError:
+        return text
 
 
 def read_study_toml(folder: Path) -> str | None:

@@ -23,6 +23,7 @@ from scaling.results.node_types import (
     same_work,
     series_labels,
 )
+from scaling.results.store import period
 
 UNKNOWN = Words("–")
 
@@ -75,7 +76,7 @@ def node_types_page(
         title=study.name if study else name,
         question=study.question if study else "",
         folder=name,
-        meta=[count(len(node_types), "node type"), count(len(machines), "machine"), provenance.period(rows)],
+        meta=[count(len(node_types), "node type"), count(len(machines), "machine"), period(rows)],
         pages=pages,
         notes=_notes(node_types, unmeasured),
         cost=cost_words(node_types),

@@ -51,7 +51,7 @@ from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
-from scaling.results.store import Folder
+from scaling.results.store import Folder, period
 from scaling.study.spec import Study
 
 SCRIPTS = (
@@ -163,7 +163,7 @@ def _meta(result: Evaluation) -> list[str]:
     rows = result.folder.rows
     hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
     processors = " · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in rows))
-    return [*filter(None, [hosts, processors, provenance.period(rows)]), totals(result)]
+    return [*filter(None, [hosts, processors, period(rows)]), totals(result)]
 
 
 def totals(result: Evaluation) -> str:

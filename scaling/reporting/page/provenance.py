@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from scaling.errors import ScalingError
 from scaling.machine.cpulist import format_list
@@ -56,23 +55,6 @@ def study_of(toml: str | None, name: str) -> Study | None:
         return study_from_toml(toml, f"{name}.toml")
     except ScalingError:
         return None
-
-
-def period(rows: Sequence[Row]) -> str:
-    """When the first run began, and the last, in UTC; nothing where another tool's file does not say."""
-    if not rows:
-        return ""
-    first, last = (_moment(extreme(row.started_at for row in rows)) for extreme in (min, max))
-    if first[:10] == last[:10]:
-        last = last[11:]
-    return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
-
-
-def _moment(text: str) -> str:
-    try:
-        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M}"
-    except ValueError:
-        return text
 
 
 def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:

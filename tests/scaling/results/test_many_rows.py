@@ -20,7 +20,7 @@ from scaling.results import many_rows
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome, Sections, row_to_json
 from scaling.results.sections import has_sections
-from scaling.results.store import RowCensus, read_folder
+from scaling.results.store import RowCensus, period, read_folder
 from scaling.study.planning import plan
 
 
@@ -151,13 +151,21 @@ def odd_rows():
 def stated(folder):
     """All that a page says of the rows of a folder, and what its figures are drawn from."""
     result = evaluate(folder)
-    names = ("failures", "period", "identity", "versions", "environment", "left_out")
+    names = ("failures", "identity", "versions", "environment", "left_out")
     said = {name: getattr(provenance, name)(folder.rows) for name in names}
     known = [row for row in folder.rows if has_sections(row)]
     lines = series_lines(result)
     cores = {line.name: (line.points[0].summary.point, line.points[-1].summary.point) for line in lines}
     ends = [row.outcome.sections for pair in cores.values() for row in known if row.run.point in pair]
-    return said, totals(result), used_of(result), ends, points_table(result.points), evaluation_notes(result)
+    return (
+        said,
+        period(folder.rows),
+        totals(result),
+        used_of(result),
+        ends,
+        points_table(result.points),
+        evaluation_notes(result),
+    )
 
 
 @pytest.mark.usefixtures("by_processes")
