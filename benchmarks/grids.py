@@ -168,11 +168,11 @@ def measure(
 ) -> None:
     """Tune a workload, then measure the grid of the same settings."""
     job = prepare_tuning(workload, folder / TUNE, cores, "latency", budget, {}, settings)
-    carry_out_tuning(job, False, True, Progress())
+    carry_out_tuning(job, None, True, Progress())
     planned = {field.name: getattr(job, field.name) for field in fields(job)}
     planned |= {"folder": folder / GRID, "launches": launches}
     planned |= {"budget_seconds": None if grid_budget is None else budget_seconds(grid_budget)}
-    carry_out_tuning(GridJob(**planned), False, True, Progress())
+    carry_out_tuning(GridJob(**planned), None, True, Progress())
 
 
 def main() -> None:

@@ -26,9 +26,10 @@ from scaling.api.measuring import (
 from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.reporting.words import count
+from scaling.results.jsonl import Redo
 from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
-from scaling.results.store import ROWS, Store, read_rows
+from scaling.results.store import ROWS, Store, made_before, read_rows
 from scaling.running.paired_schedule import PairedSchedule, Side
 from scaling.study.planning import block
 from scaling.study.spec import CAPS
@@ -105,13 +106,13 @@ def variant_setting(text: str) -> str:
 
 
 def carry_out_comparison(
-    job: PairedJob, retry_failed: bool, wait: bool, monitor: Monitor, margin: float | None = None
+    job: PairedJob, redo: Redo | None, wait: bool, monitor: Monitor, margin: float | None = None
 ) -> Comparison:
     """Make the cohorts that the folders lack, and compare; whatever ends this early leaves whole rows."""
     for one in job.jobs:
         refuse_another_study(one)
     with hold_lock(f"comparison of study '{job.first.study.name}'", wait, monitor) as lock_fd, ExitStack() as opened:
-        stores = [opened.enter_context(open_store(one, retry_failed, monitor))[0] for one in job.jobs]
+        stores = [opened.enter_context(open_store(one, redo, monitor))[0] for one in job.jobs]
         _measure(job, stores, lock_fd, monitor)
     return load(job.first.folder).compare(load(job.second.folder), margin=margin)
 
@@ -119,7 +120,7 @@ def carry_out_comparison(
 def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Monitor) -> None:
     schedule = job.schedule()
     if not schedule.pending and job.budget_seconds is None:
-        monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
+        monitor.note(made_before(row for one in job.jobs for row in read_rows(one.folder)))
         return
 
     def stored_runs() -> str:

@@ -25,11 +25,11 @@ from scaling.machine.topology import Machine, Topology
 from scaling.reporting.machine import spoiler_sentences
 from scaling.reporting.words import count, point_words
 from scaling.results.cluster_folder import is_cluster_folder
-from scaling.results.jsonl import Lines
+from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
-from scaling.results.store import Store, read_rows, read_study_toml
+from scaling.results.store import STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import loop
 from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
@@ -146,6 +146,7 @@ def run(
     budget: str | float | None = None,
     cluster: str | Path | None = None,
     retry_failed: bool = False,
+    again: bool = False,
     wait: bool = True,
     full: bool = False,
     on_row: Callable[[Row], object] | None = None,
@@ -155,13 +156,19 @@ def run(
 
     `study` is a `Study`, the name of a ready-made one, or a TOML file; `settings` are "key=value" laid over it. With a
     `budget` such as "10m" runs are made as long as it lasts. `on_row` is called with every row once it is stored.
+    With `retry_failed` runs that did not end well are made again, with `again` all; their rows are kept aside.
     With `full`, rows keep the user's variables and folders.
     """
     watch = monitor or (_OnRow(on_row) if on_row else Monitor())
     where = None if folder is None else Path(folder)
     if cluster is not None:
-        return run_on_cluster(study, where, Path(cluster), settings, retry_failed, watch, full)[0]
-    return carry_out_job(prepare(study, where, settings, budget, full), retry_failed, wait, watch)
+        return run_on_cluster(study, where, Path(cluster), settings, redo_of(retry_failed, again), watch, full)[0]
+    return carry_out_job(prepare(study, where, settings, budget, full), redo_of(retry_failed, again), wait, watch)
+
+
+def redo_of(retry_failed: bool, again: bool) -> Redo | None:
+    """Which runs are made again; None where none is."""
+    return Redo.ALL if again else Redo.FAILED if retry_failed else None
 
 
 def prepare(
@@ -207,24 +214,24 @@ def _environment_notes(study: Study) -> list[str]:
     ]
 
 
-def carry_out_job(job: Job, retry_failed: bool, wait: bool, monitor: Monitor) -> Results:
+def carry_out_job(job: Job, redo: Redo | None, wait: bool, monitor: Monitor) -> Results:
     """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
     with (
         hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd,
-        open_store(job, retry_failed, monitor) as (store, findings),
+        open_store(job, redo, monitor) as (store, findings),
     ):
         _measure(job, store, lock_fd, monitor, findings)
     return load(job.folder)
 
 
 @contextmanager
-def open_store(job: Job, retry_failed: bool, monitor: Monitor) -> Iterator[tuple[Store, list[Finding]]]:
+def open_store(job: Job, redo: Redo | None, monitor: Monitor) -> Iterator[tuple[Store, list[Finding]]]:
     """The results folder of a job, with its study, its machine and what the doctor finds written into it."""
     store = Store(job.folder)
     try:
         refuse_another_study(job)
-        set_aside(store, retry_failed, monitor)
+        set_aside(store, redo, monitor)
         store.write_study(job.toml)
         store.write_machine(job.machine, job.topology)
         findings = examine(job.topology)
@@ -238,7 +245,7 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
     """Make the runs that are missing; before the first of them, say what the doctor finds."""
     schedule = job.schedule()
     if not schedule.pending and job.budget_seconds is None:
-        monitor.note(f"all {schedule.completed} runs are there already; choose another folder with -o to measure anew")
+        monitor.note(made_before(read_rows(job.folder)))
         return
     for sentence in spoiler_sentences(findings):
         monitor.note(sentence)
@@ -313,7 +320,7 @@ def run_on_cluster(
     folder: Path | None,
     cluster: Path,
     settings: Sequence[str],
-    retry_failed: bool,
+    redo: Redo | None,
     monitor: Monitor,
     full: bool = False,
 ) -> tuple[Results, list[str]]:
@@ -333,9 +340,7 @@ def run_on_cluster(
     where = folder or DEFAULT_FOLDER / requested.name
     cluster_toml = _read_cluster_file(cluster)
     study_text = StudyText(toml, requested.name if isinstance(study, Study) else str(study), full)
-    job = ClusterJob(
-        requested, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, retry_failed
-    )
+    job = ClusterJob(requested, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, redo)
     incomplete: list[str] = []
 
     def tell(event: Event) -> None:
@@ -416,7 +421,7 @@ def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: 
         store = TraceStore(job.folder)
         try:
             _refuse_another_machine(job)
-            set_aside(store, retry_failed, monitor)
+            set_aside(store, redo_of(retry_failed, again=False), monitor)
             _refuse_other_steps(job)
             store.write_profile(job.toml)
             store.write_machine(job.machine, job.topology)
@@ -578,7 +583,7 @@ def refuse_another_study(job: Job) -> None:
     if is_cluster_folder(job.folder):
         raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
-        begun = study_from_toml(toml, str(job.folder / "study.toml"))
+        begun = study_from_toml(toml, str(job.folder / STUDY))
         why = incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
@@ -608,14 +613,15 @@ def _refuse_other_steps(job: ProfileJob) -> None:
             )
 
 
-def set_aside(lines: Lines[T], retry_failed: bool, monitor: Monitor) -> None:
-    """Set failed runs aside if asked to; note which runs are made again although the folder has something of them."""
+def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
+    """Set runs aside that are asked for again; note which are made again although the folder has something of them."""
     if not lines.locked:
         monitor.note(f"the file system of {lines.folder} has no locks; see to it that nothing else writes there")
     if lines.set_aside:
         monitor.note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")
-    if retry_failed:
-        monitor.note(f"{count(lines.set_failures_aside(), 'failed run')} set aside to be made again")
+    if redo:
+        runs = count(lines.set_runs_aside(redo), "failed run" if redo is Redo.FAILED else "run")
+        monitor.note(f"{runs} set aside in {lines.folder / lines.format.retried} to be made again")
 
 
 def _profile_study(names: Sequence[str], studies: Collection[str], settings: Mapping[str, object]) -> Study:

@@ -59,7 +59,7 @@ def pack(
     """
     check_limit(latency, quantile)
     job = prepare_packs(workloads, folder, cores, budget, **settings)
-    return choose_packs(carry_out_job(job, False, True, monitor or Monitor()), latency, quantile)
+    return choose_packs(carry_out_job(job, None, True, monitor or Monitor()), latency, quantile)
 
 
 def prepare_packs(

@@ -24,6 +24,7 @@ from scaling.api.measuring import (
     make_runs,
     open_store,
     prepare,
+    redo_of,
     refuse_another_study,
 )
 from scaling.api.results import Results, load
@@ -32,8 +33,9 @@ from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.reporting.machine import spoiler_sentences
 from scaling.reporting.tuning import TunedSettings, outcome_rows, paste_python, settings_of
+from scaling.results.jsonl import Redo
 from scaling.results.rows import Row
-from scaling.results.store import ROWS, read_rows
+from scaling.results.store import ROWS, made_before, read_rows
 from scaling.results.tuning import Search, cohort_launch, write_search
 from scaling.running.environment import ONEDNN
 from scaling.running.tuning_schedule import TuningSchedule
@@ -185,6 +187,7 @@ def tune(
     settings: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     retry_failed: bool = False,
+    again: bool = False,
     wait: bool = True,
     full: bool = False,
     on_row: Callable[[Row], object] | None = None,
@@ -198,7 +201,8 @@ def tune(
     values = {name: tuple(map(str, listed)) for name, listed in (parameters or {}).items()}
     variables = tuple((env or {}).items())
     job = prepare_tuning(subject, _path(folder), cores, objective, budget, values, settings, full, variables)
-    return carry_out_tuning(job, retry_failed, wait, monitor or (_OnRow(on_row) if on_row else Monitor()))
+    watch = monitor or (_OnRow(on_row) if on_row else Monitor())
+    return carry_out_tuning(job, redo_of(retry_failed, again), wait, watch)
 
 
 def prepare_tuning(
@@ -231,19 +235,17 @@ def prepare_tuning(
     return TuningJob(**planned, search=Search(settings_grid, cpus, Objective(objective)))
 
 
-def carry_out_tuning(job: TuningJob, retry_failed: bool, wait: bool, monitor: Monitor) -> Tuned:
+def carry_out_tuning(job: TuningJob, redo: Redo | None, wait: bool, monitor: Monitor) -> Tuned:
     """Make the cohorts that a search still needs; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
     with (
         hold_lock(f"tuning of {job.study.name}", wait, monitor) as lock_fd,
-        open_store(job, retry_failed, monitor) as (store, findings),
+        open_store(job, redo, monitor) as (store, findings),
     ):
         write_search(job.folder, job.search)
         schedule = job.schedule()
         if schedule.next_cohort() is None:
-            monitor.note(
-                f"the search has ended with {schedule.completed} runs; choose another folder with -o to search anew"
-            )
+            monitor.note(f"the search has ended: {made_before(read_rows(job.folder))}")
         else:
             for sentence in spoiler_sentences(findings):
                 monitor.note(sentence)

@@ -7,8 +7,9 @@ import typer
 
 from scaling.analysis.comparison import Comparison, Gate
 from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
+from scaling.api.measuring import redo_of
 from scaling.api.results import load
-from scaling.cli.options import Columns, CoresFrom, Full, Json, NoWait, RetryFailed, parse_columns
+from scaling.cli.options import Again, Columns, CoresFrom, Full, Json, NoWait, RetryFailed, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.errors import StudyError
@@ -21,6 +22,7 @@ from scaling.reporting.points import (
     too_few_sentence,
 )
 from scaling.reporting.words import count, point_words
+from scaling.results.jsonl import Redo
 
 SIDES = ("first", "second")
 
@@ -70,6 +72,7 @@ def compare(
     ] = None,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
+    again: Again = False,
     full: Full = False,
     across_machines: Annotated[
         bool, typer.Option("--across-machines", help="Compare although the machines are not alike.")
@@ -92,7 +95,7 @@ def compare(
         if second is not None:
             raise StudyError(f"--between measures two variants of {first}; leave {second} out")
         job = prepare_comparison(str(first), between, output, settings or [], budget, full)
-        comparison, folders = _measure_variants(job, between, retry_failed, not no_wait, margin)
+        comparison, folders = _measure_variants(job, between, redo_of(retry_failed, again), not no_wait, margin)
     else:
         if second is None:
             raise StudyError("give two results folders, or one study with --between A B")
@@ -127,11 +130,11 @@ def _status(comparison: Comparison) -> int:
 
 
 def _measure_variants(
-    job: PairedJob, variants: tuple[str, str], retry_failed: bool, wait: bool, margin: float | None
+    job: PairedJob, variants: tuple[str, str], redo: Redo | None, wait: bool, margin: float | None
 ) -> tuple[Comparison, tuple[Path, ...]]:
     """Measure two variants in turns with each other, and say where the rows of each are."""
     print_notes(job.notes)
-    comparison = carry_out_comparison(job, retry_failed, wait, Progress(), margin)
+    comparison = carry_out_comparison(job, redo, wait, Progress(), margin)
     folders = tuple(one.folder for one in job.jobs)
     print_notes(f"{side} is {text}, in {folder}" for side, text, folder in zip(SIDES, variants, folders, strict=True))
     return comparison, folders

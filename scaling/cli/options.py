@@ -83,6 +83,7 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while anoth
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
 ]
+Again = Annotated[bool, typer.Option("--again", help="Make all runs again; the rows that are there are kept aside.")]
 
 
 def is_workload(text: str) -> bool:

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.interference import USUAL_QUANTILE
-from scaling.api.measuring import carry_out_job
+from scaling.api.measuring import carry_out_job, redo_of
 from scaling.api.packing import Packs, check_limit, choose_packs, prepare_packs
 from scaling.cli.options import (
+    Again,
     Env,
     Full,
     Json,
@@ -69,6 +70,7 @@ def pack(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run and its CPUs; make none.")] = False,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
+    again: Again = False,
     full: Full = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
 ) -> None:
@@ -86,7 +88,7 @@ def pack(
     if dry_run:
         print_plan(job)
         return
-    results = carry_out_job(job, retry_failed, not no_wait, Progress())
+    results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
     packs = choose_packs(results, latency, quantile)
     if as_json:
         print_json({"packs": packs_facts(packs), "slowdowns": slowdown_facts(packs.slowdowns)})

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from scaling.api.measuring import carry_out_job, prepare
-from scaling.cli.options import Env, Full, NoWait, RetryFailed, program_variables
+from scaling.api.measuring import carry_out_job, prepare, redo_of
+from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, program_variables
 from scaling.cli.printing import print_lines, print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import finish, print_plan
@@ -68,6 +68,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run and its CPUs; make none.")] = False,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
+    again: Again = False,
     full: Full = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
 ) -> None:
@@ -111,7 +112,7 @@ def run(
     if dry_run:
         print_plan(job)
         return
-    results = carry_out_job(job, retry_failed, not no_wait, Progress())
+    results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
     finish(results, no_report, [])
     points = results.sources[0].points
     print_lines("", *answers(points))

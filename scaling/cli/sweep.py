@@ -10,9 +10,9 @@ import typer
 
 from scaling.analysis.fits.verdict import LEAST_COUNTS
 from scaling.analysis.rules import Verdict
-from scaling.api.measuring import Job, carry_out_job, prepare, run_on_cluster
+from scaling.api.measuring import Job, carry_out_job, prepare, redo_of, run_on_cluster
 from scaling.api.results import Results
-from scaling.cli.options import Full, NoWait, RetryFailed
+from scaling.cli.options import Again, Full, NoWait, RetryFailed
 from scaling.cli.printing import print_lines, print_note, print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.show import print_points
@@ -45,6 +45,7 @@ def sweep(
         ),
     ] = None,
     retry_failed: RetryFailed = False,
+    again: Again = False,
     cluster: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Run it on every node type this TOML file describes, through Parsl."),
@@ -56,12 +57,13 @@ def sweep(
 
     Example: scaling sweep quick --set cores=1-4 -o results/four
     """
+    redo = redo_of(retry_failed, again)
     if cluster is not None:
         if dry_run or budget is not None:
             raise StudyError(
                 "--cluster goes with neither --dry-run nor --budget: only the nodes know what a study means"
             )
-        results, incomplete = run_on_cluster(study, output, cluster, settings or [], retry_failed, Progress(), full)
+        results, incomplete = run_on_cluster(study, output, cluster, settings or [], redo, Progress(), full)
         finish(results, no_report, incomplete)
         return
     job = prepare(study, output, settings or [], budget, full)
@@ -69,7 +71,7 @@ def sweep(
     if dry_run:
         print_plan(job)
         return
-    results = carry_out_job(job, retry_failed, not no_wait, Progress())
+    results = carry_out_job(job, redo, not no_wait, Progress())
     finish(results, no_report, [])
     print_notes(_next_steps(results, _more_launches(study, output, settings or [], job)))
     if not any(point.summary.step for point in results.sources[0].points):

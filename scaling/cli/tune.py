@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from scaling.api.measuring import redo_of
 from scaling.api.tuning import Tuned, carry_out_tuning, prepare_tuning
 from scaling.cli.options import (
+    Again,
     Env,
     Full,
     Json,
@@ -72,6 +74,7 @@ def tune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the settings of the grid; measure none.")] = False,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
+    again: Again = False,
     full: Full = False,
     as_json: Json = False,
 ) -> None:
@@ -94,7 +97,7 @@ def tune(
         most = most_launches(settings_count, budget is not None)
         print_lines(f"{count(settings_count, 'setting')}, at most {most} launches")
         return
-    tuned = carry_out_tuning(job, retry_failed, not no_wait, Progress())
+    tuned = carry_out_tuning(job, redo_of(retry_failed, again), not no_wait, Progress())
     _print(tuned, as_json)
     if tuned.winner is None:
         raise typer.Exit(1)

@@ -6,9 +6,10 @@ full disk is set aside in a file of its own, and its run is made again.
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
@@ -16,6 +17,13 @@ from scaling.errors import OtherSchemaError, StoreError
 from scaling.results.files import NOT_SUPPORTED, open_own, open_regular, replace_file, sync_file, sync_folder
 
 T = TypeVar("T")
+
+
+class Redo(StrEnum):
+    """Which of the runs that a folder has are made again: those that did not end well, or all."""
+
+    FAILED = "failed"
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +157,23 @@ class Lines(Generic[T]):
                 "same command"
             ) from error
 
-    def set_failures_aside(self) -> int:
-        """Move every line that did not end well out of the way, so that its run is made again; how many there were."""
-        items = list(read_lines(self.folder, self.format))
-        failed = [item for item in items if not self.format.ended_well(item)]
-        if failed:
+    def set_runs_aside(self, redo: Redo) -> int:
+        """Move the lines of runs that are to be made again out of the way; how many there were."""
+        remaining: list[T] = []
+        redone: list[T] = []
+        for item in read_lines(self.folder, self.format):
+            (redone if redo is Redo.ALL or not self.format.ended_well(item) else remaining).append(item)
+        if redone:
             with self._refuse_unwritable():
-                self._append_to(self.format.retried, "".join(self.format.to_json(item) + "\n" for item in failed))
-            remaining = "".join(self.format.to_json(item) + "\n" for item in items if self.format.ended_well(item))
-            replace_file(self.folder / self.format.file, remaining)
+                self._append_to(self.format.retried, self._text(redone))
+            replace_file(self.folder / self.format.file, self._text(remaining))
             os.close(self._fd)
             self._fd = open_own(self.folder / self.format.file, os.O_RDWR)
             self._lock()
-        return len(failed)
+        return len(redone)
+
+    def _text(self, items: Iterable[T]) -> str:
+        return "".join(self.format.to_json(item) + "\n" for item in items)
 
     def _append_to(self, name: str, text: str | bytes) -> None:
         """Add what is set aside to a file of its own."""

@@ -51,6 +51,12 @@ def period(rows: Sequence[Row]) -> str:
     return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
 
 
+def made_before(rows: Iterable[Row]) -> str:
+    """From when the results of a finished study are, and how to measure anew."""
+    made = [*rows]
+    return f"all {len(made)} runs are there already, from {period(made)}; --again measures anew"
+
+
 def _moment(text: str) -> str:
     try:
         return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M}"

@@ -10,7 +10,8 @@ from pathlib import Path
 from scaling.errors import StoreError
 from scaling.results.cluster_folder import CLUSTER, PARSL, SPOOL, Journal
 from scaling.results.files import replace_file
-from scaling.results.store import ROWS, STUDY
+from scaling.results.jsonl import Redo
+from scaling.results.store import ROWS, STUDY, made_before, read_rows
 from scaling.running.engines.cluster_sweep import NodeTypeSweep
 from scaling.running.engines.parsl import ParslEngine, StudyText
 from scaling.running.engines.pilots import ParslPilots, check_parsl, start_log
@@ -43,7 +44,7 @@ class ClusterJob:
     cluster: Cluster
     cluster_toml: str
     folder: Path
-    retry_failed: bool
+    redo: Redo | None = None
 
 
 @contextmanager
@@ -69,10 +70,10 @@ def set_up_cluster(job: ClusterJob, notify: Notify, check: Check) -> Iterator[li
         for node_type in job.cluster.node_types:
             sweep = _node_type_sweep(job, node_type, journal, partial(notify, node_type.name))
             undo.callback(sweep.close)
-            if sweep.prepare(job.retry_failed):
+            if sweep.prepare(job.redo):
                 sweeps.append(sweep)
             else:
-                notify(node_type.name, "all runs are there already")
+                notify(node_type.name, made_before(read_rows(sweep.folder)))
         # Every port is open before the first job is submitted: a port that is taken then costs no queue time.
         for sweep in sweeps:
             check()

@@ -13,6 +13,7 @@ from queue import SimpleQueue
 
 from scaling.errors import ScalingError
 from scaling.results.cluster_folder import Journal
+from scaling.results.jsonl import Redo
 from scaling.results.ledger import run_key
 from scaling.results.machine_file import read_machine_facts, write_machine_facts
 from scaling.results.rows import Row, planned_launch
@@ -74,16 +75,14 @@ class NodeTypeSweep:
         self._cleanup.callback(self.store.close)
         self._cleanup.callback(engine.close)
 
-    def prepare(self, retry_failed: bool) -> bool:
+    def prepare(self, redo: Redo | None = None) -> bool:
         """Store the rows that nodes have left for an earlier driver; whether runs are missing, as far as is known."""
-        if retry_failed:
-            self.store.set_failures_aside()
-        completed = {run_key(row.run) for row in read_rows(self.folder)}
-        for row in self.engine.recover(completed):
+        for row in self.engine.recover({run_key(row.run) for row in read_rows(self.folder)}):
             self.store.append(row)
-            completed.add(run_key(row.run))
+        if redo:
+            self.store.set_runs_aside(redo)
         runs, study = self.journal.ledger.plans.get(self.name, (0, None))
-        return study != _digest(self.engine.study_text) or len(completed) < runs
+        return study != _digest(self.engine.study_text) or sum(1 for _ in read_rows(self.folder)) < runs
 
     def run(self, on_event: OnEvent) -> None:
         """Make the runs that are missing."""

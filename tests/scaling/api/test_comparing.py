@@ -48,14 +48,14 @@ def test_variants_that_cannot_take_turns_are_refused(variants, message, tmp_path
 def test_rows_of_both_have_the_users_variables_only_in_full(tmp_path, full, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     job = prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path / "out", (*TINY, "launches=1"), full=full)
-    carry_out_comparison(job, False, True, Monitor())
+    carry_out_comparison(job, None, True, Monitor())
     rows = [row for one in job.jobs for row in read_rows(one.folder)]
     assert [("HOME" in dict(row.environment), "HOME" in row.left_out) for row in rows] == [(full, not full)] * 2
 
 
 def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
     job = prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, (*TINY, "launches=1"))
-    (difference,) = carry_out_comparison(job, False, True, Monitor()).differences
+    (difference,) = carry_out_comparison(job, None, True, Monitor()).differences
     assert difference.pairs == 1
     rows = [list(read_rows(one.folder)) for one in job.jobs]
     assert [len(side) for side in rows] == [1, 1]
@@ -63,8 +63,9 @@ def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
     notes = []
     monitor = Monitor()
     monitor.note = notes.append
-    carry_out_comparison(job, False, True, monitor)
-    assert notes == ["all 2 runs are there already; choose another folder with -o to measure anew"]
+    carry_out_comparison(job, None, True, monitor)
+    (note,) = notes
+    assert note.startswith("all 2 runs are there already, from 2")
 
 
 def test_each_program_is_run_with_its_secrets_and_stored_without(tmp_path):
@@ -74,7 +75,7 @@ def test_each_program_is_run_with_its_secrets_and_stored_without(tmp_path):
     ]
     same_but_for_space = (programs[0], programs[1].replace(" --token", "  --token"))
     job = prepare_comparison("quick", same_but_for_space, tmp_path, (*TINY[:3], "launches=1"))
-    carry_out_comparison(job, False, True, Monitor())
+    carry_out_comparison(job, None, True, Monitor())
     rows = [row for one in job.jobs for row in read_rows(one.folder)]
     assert [(row.outcome.status, "--token=***" in row.run.point.workload) for row in rows] == [("ok", True)] * 2
 
@@ -84,7 +85,7 @@ def test_two_virtual_environments_are_measured_each_by_its_interpreter(tmp_path,
     one, other = (virtual_environment(tmp_path / name) for name in ("old", "new"))
     variants = (f"python={one}", f"python={other / 'bin' / 'python'}")
     job = prepare_comparison("quick", variants, tmp_path / "out", (*TINY, "launches=1", "start=spawn"))
-    (difference,) = carry_out_comparison(job, False, True, Monitor()).differences
+    (difference,) = carry_out_comparison(job, None, True, Monitor()).differences
     assert difference.pairs == 1
     rows = [row for side in job.jobs for row in read_rows(side.folder)]
     assert [row.outcome.reason for row in rows] == [None, None]
@@ -97,13 +98,13 @@ def test_a_budget_says_what_it_has_bought(tmp_path):
     notes = []
     monitor = Monitor()
     monitor.note = notes.append
-    carry_out_comparison(job, False, True, monitor)
+    carry_out_comparison(job, None, True, monitor)
     assert notes[-1].startswith("2 runs; the budget ended it: 0 of 1 ratios are known to ± ")
 
 
 def test_a_folder_of_other_variants_is_refused(tmp_path):
     settings = (*TINY, "launches=1")
-    carry_out_comparison(prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, settings), False, True, Monitor())
+    carry_out_comparison(prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, settings), None, True, Monitor())
     other = prepare_comparison("quick", ("jit=true", "jit=false"), tmp_path, settings)
     with pytest.raises(StoreError, match="holds another study"):
-        carry_out_comparison(other, False, True, Monitor())
+        carry_out_comparison(other, None, True, Monitor())

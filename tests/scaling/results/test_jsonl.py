@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.errors import StoreError
-from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.jsonl import Lines, RecordFormat, Redo, read_lines
 
 
 def number_from_json(line):
@@ -64,7 +64,7 @@ def test_what_is_set_aside_goes_through_no_link(tmp_path, name):
     (folder / name).symlink_to(keys)
     (folder / NUMBERS.file).write_text("1\n2" if name == NUMBERS.torn else "1\n")
     with pytest.raises(StoreError, match="cannot be written"):
-        Lines(folder, replace(NUMBERS, ended_well=lambda number: False)).set_failures_aside()
+        Lines(folder, replace(NUMBERS, ended_well=lambda number: False)).set_runs_aside(Redo.FAILED)
     assert keys.read_text() == "mine\n"
     assert (folder / NUMBERS.file).read_text().startswith("1\n")
 

@@ -9,8 +9,9 @@ import pytest
 from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
-from scaling.results.rows import row_to_json
-from scaling.results.store import FINDINGS, Store, read_folder, read_rows
+from scaling.results.jsonl import Redo
+from scaling.results.rows import row_from_json, row_to_json
+from scaling.results.store import FINDINGS, Store, made_before, period, read_folder, read_rows
 from scaling.study.planning import plan
 from tests.conftest import need
 
@@ -136,10 +137,26 @@ def test_failures_set_aside_are_kept_beside_the_rows(store):
     failed = row(ROWS[1].run, status="failed", reason="no", step_seconds=())
     for one in (ROWS[0], failed, ROWS[2]):
         store.append(one)
-    assert store.set_failures_aside() == 1
+    assert store.set_runs_aside(Redo.FAILED) == 1
     store.append(ROWS[1])
     assert stored_rows(store) == [ROWS[0], ROWS[2], ROWS[1]]
     assert (store.folder / "rows.retried.jsonl").read_text() == row_to_json(failed) + "\n"
+
+
+def test_rows_of_runs_that_are_all_made_again_are_kept_beside_the_new_ones(store):
+    for number in range(2):
+        store.append(replace(ROWS[0], started_at=str(number)))
+        assert store.set_runs_aside(Redo.ALL) == 1
+    store.append(ROWS[1])
+    assert stored_rows(store) == [ROWS[1]]
+    kept = (store.folder / "rows.retried.jsonl").read_text().splitlines()
+    assert [row_from_json(line).started_at for line in kept] == ["0", "1"]
+
+
+def test_a_finished_study_says_from_when_its_results_are():
+    later = replace(ROWS[1], started_at="2026-01-01T02:30:00+01:00")
+    assert period(ROWS) == "2026-01-01 00:00 UTC"
+    assert "all 2 runs are there already, from 2026-01-01 00:00 to 01:30 UTC" in made_before([ROWS[0], later])
 
 
 def test_a_folder_without_rows_is_refused(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from benchmarks.shared.machines import HOST, first_run, machine, row
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
+from scaling.results.jsonl import Redo
 from scaling.results.store import Store, read_rows
 from scaling.results.traces import (
     TracedRow,
@@ -132,7 +133,7 @@ def test_lists_of_different_lengths_are_refused(key):
 
 def test_failures_set_aside_are_made_again(store):
     store.append(FAILED)
-    assert store.set_failures_aside() == 1
+    assert store.set_runs_aside(Redo.FAILED) == 1
     assert list(read_traced_rows(store.folder)) == []
     assert (store.folder / "traces.retried.jsonl").read_text() == traced_row_to_json(FAILED) + "\n"
 

@@ -56,7 +56,7 @@ def happened(monkeypatch) -> list[str]:
         def __init__(self, job, node_type, journal, notify):
             self.engine, self.name = self, node_type.name
 
-        def prepare(self, retry_failed):
+        def prepare(self, redo):
             return True
 
         def open(self):

@@ -63,7 +63,7 @@ def node_type_sweep(journal, folder, name, verdict=willing, toml="workloads = ['
 
 def swept(*sweeps: NodeTypeSweep) -> list:
     for sweep in sweeps:
-        assert sweep.prepare(retry_failed=False)
+        assert sweep.prepare()
         sweep.engine.submit_pilots()
     events: list = []
     run_cluster_sweep(sweeps, StopRequests(at_once=False), events.append)
@@ -84,10 +84,10 @@ def test_every_node_type_makes_every_run_and_says_so(journal, tmp_path):
 def test_a_node_type_that_has_every_run_is_not_asked_again(journal, tmp_path):
     swept(node_type_sweep(journal, tmp_path, "epyc"))
     again = node_type_sweep(journal, tmp_path, "epyc")
-    assert not again.prepare(retry_failed=False)
+    assert not again.prepare()
     again.close()
     longer = node_type_sweep(journal, tmp_path, "epyc", toml="another text")
-    assert longer.prepare(retry_failed=False)
+    assert longer.prepare()
     longer.close()
 
 
@@ -172,7 +172,7 @@ def test_a_journal_that_cannot_be_written_ends_the_sweep_instead_of_letting_it_w
     refusing = node_type_sweep(
         journal, tmp_path, "arm", lambda request, number: refusal("study 'x': there are only 2 cores")
     )
-    refusing.prepare(retry_failed=False)
+    refusing.prepare()
     refusing.engine.submit_pilots()
     requests = StopRequests(at_once=False)
 
@@ -190,7 +190,7 @@ def silent(journal, tmp_path) -> NodeTypeSweep:
     sweep = node_type_sweep(
         journal, tmp_path, "arm", lambda request, number: described() if isinstance(request, DescribeRequest) else None
     )
-    sweep.prepare(retry_failed=False)
+    sweep.prepare()
     sweep.engine.submit_pilots()
     return sweep
 
