@@ -39,6 +39,7 @@ from scaling.running.engines.parsl import StudyText
 from scaling.running.environment import variables_not_passed
 from scaling.running.interpreter import find_interpreter
 from scaling.running.lock import MachineLock
+from scaling.running.program_files import program_files, refuse_changed_files
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
 from scaling.study.catalogue import (
@@ -227,16 +228,22 @@ def carry_out_job(job: Job, redo: Redo | None, wait: bool, monitor: Monitor) -> 
 
 @contextmanager
 def open_store(job: Job, redo: Redo | None, monitor: Monitor) -> Iterator[tuple[Store, list[Finding]]]:
-    """The results folder of a job, with its study, its machine and what the doctor finds written into it."""
-    store = Store(job.folder)
+    """The results folder of a job, with its study, its machine and what the doctor finds written into it.
+
+    What is measured must not have changed since the folder was begun, nor at the end.
+    """
+    files = program_files(job.study)
+    store = Store(job.folder, files)
     try:
         refuse_another_study(job)
         set_aside(store, redo, monitor)
+        refuse_changed_files(job.folder, read_rows(job.folder), files)
         store.write_study(job.toml)
         store.write_machine(job.machine, job.topology)
         findings = examine(job.topology)
         store.write_findings(findings)
         yield store, findings
+        refuse_changed_files(job.folder, read_rows(job.folder), program_files(job.study))
     finally:
         store.close()
 

@@ -130,6 +130,20 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramFile:
+    """A file that was measured, by its name without folders; `digest` tells it from another of that name."""
+
+    name: str
+    size: Annotated[int, Field(ge=0)]
+    mtime: FiniteFloat
+    digest: str
+
+
+# By the names that points have.
+ProgramFiles = Mapping[str, tuple[ProgramFile, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A run as stored."""
 
@@ -142,6 +156,7 @@ class Row:
     environment: Pairs
     left_out: tuple[str, ...] = ()
     energy: tuple[MeterEnergy, ...] = ()
+    program_files: tuple[ProgramFile, ...] = ()
 
 
 def row_to_json(row: Row) -> str:
@@ -166,7 +181,15 @@ def row_facts(row: Row) -> dict[str, object]:
         "environment": dict(row.environment),
         "left_out": row.left_out,
         "energy": [asdict(meter) for meter in row.energy],
+        "program_files": [asdict(file) for file in row.program_files],
     }
+
+
+def with_program_files(row: Row, files: ProgramFiles) -> Row:
+    """A row that says which files were measured, of a pack of two workloads those of both."""
+    measured = filter(None, (row.run.point.workload, row.run.point.beside))
+    listed = chain.from_iterable(files.get(name, ()) for name in measured)
+    return replace(row, program_files=tuple(dict.fromkeys(listed)))
 
 
 def storable(row: Row) -> Row:
@@ -341,6 +364,7 @@ class RowLine(TypedDict):
     environment: dict[str, str]
     left_out: NotRequired[tuple[str, ...]]
     energy: NotRequired[tuple[MeterEnergy, ...]]
+    program_files: NotRequired[tuple[ProgramFile, ...]]
 
 
 _LINE = TypeAdapter(RowLine)
@@ -451,6 +475,7 @@ class _LineParts(_Part):
     environment: msgspec.Raw
     left_out: tuple[str, ...] = ()
     energy: tuple[MeterEnergy, ...] = ()
+    program_files: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class _SubjectRequested(msgspec.Struct):
@@ -491,6 +516,7 @@ def _read_once(part_type: Any) -> Callable[[bytes], Any]:
 _decode_line = msgspec.json.Decoder(_LineParts).decode
 _read_cpus, _read_cohort, _read_machine = _read_once(RunCpus), _read_once(Cohort | None), _read_once(Machine)
 _read_pairs = _read_once(Annotated[dict[str, str], AfterValidator(lambda pairs: tuple(pairs.items()))])
+_read_program_files = _read_once(tuple[ProgramFile, ...])
 
 
 class DecodedRun(msgspec.Struct, gc=False):
@@ -524,6 +550,7 @@ class DecodedRow(msgspec.Struct, gc=False):
     environment: Pairs
     left_out: tuple[str, ...] = ()
     energy: tuple[MeterEnergy, ...] = ()
+    program_files: tuple[ProgramFile, ...] = ()
 
 
 AnyRow = Row | DecodedRow
@@ -542,6 +569,7 @@ def _row_of_parts(line: _LineParts) -> DecodedRow:
         _read_pairs(bytes(line.environment)),
         line.left_out,
         line.energy,
+        _read_program_files(bytes(line.program_files)),
     )
 
 
@@ -594,6 +622,7 @@ def whole_row(row: AnyRow) -> Row:
         environment=row.environment,
         left_out=row.left_out,
         energy=row.energy,
+        program_files=row.program_files,
     )
 
 
@@ -672,6 +701,7 @@ def _row(parsed: RowLine) -> Row:
         environment=_shared(tuple(parsed["environment"].items())),
         left_out=parsed.get("left_out", ()),
         energy=parsed.get("energy", ()),
+        program_files=_shared(parsed.get("program_files", ())),
     )
 
 

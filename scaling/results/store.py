@@ -18,11 +18,13 @@ from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.power import PowerStore, PowerTrace, read_power
 from scaling.results.rows import (
+    ProgramFiles,
     Row,
     public_row,
     row_from_json,
     row_identity,
     row_to_json,
+    with_program_files,
 )
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.results.tuning import Search, read_search
@@ -82,11 +84,16 @@ def read_findings(folder: Path) -> tuple[Finding, ...] | None:
 
 
 class Store(Lines[Row]):
-    """A results folder open for appending, by one sweep at a time."""
+    """A results folder open for appending, by one sweep at a time; its rows get the files that are measured."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program_files: ProgramFiles | None = None) -> None:
         super().__init__(folder, ROWS)
         self._power = PowerStore(folder)
+        self._program_files = program_files or {}
+
+    def append(self, item: Row) -> None:
+        """Put a row on the disk, whole or not at all."""
+        super().append(with_program_files(item, self._program_files) if self._program_files else item)
 
     def append_power(self, trace: PowerTrace) -> None:
         """Store the power of a run before its row."""

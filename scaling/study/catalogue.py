@@ -3,6 +3,7 @@
 The one part of `study` that touches the disk.
 """
 
+import os
 import shutil
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -117,7 +118,7 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             _refuse_to_compile(study, catalogue[parsed.name])
         if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
             raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
-        if isinstance(parsed, Command) and shutil.which(parsed.argv[0]) is None:
+        if isinstance(parsed, Command) and find_executable(parsed.argv[0]) is None:
             raise StudyError(
                 f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
             )
@@ -133,13 +134,14 @@ def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
         raise StudyError(f"{where}: there is no file {program.stdin} to read from")
     for line in (program.command, program.setup, program.prepare, program.cleanup):
         name = program.argv(line)[0] if line is not None else None
-        if name and not program.shell and "{" not in name and shutil.which(_below(program.cwd, name)) is None:
+        if name and not program.shell and "{" not in name and find_executable(name, program.cwd) is None:
             raise StudyError(f"{where}: no program '{name}' is found or it may not be run; give its path")
 
 
-def _below(folder: str | None, name: str) -> str:
-    """A program's path as its folder sees it; a bare name is looked for on PATH."""
-    return str(Path(folder) / name) if folder is not None and "/" in name else name
+def find_executable(name: str, folder: str | None = None, python: str | None = None) -> str | None:
+    """A program as it is found from a folder, a bare name beside the interpreter of a study or on PATH; None if not."""
+    path = python and os.pathsep.join((str(Path(python).parent), os.environ.get("PATH", os.defpath)))
+    return shutil.which(str(Path(folder or "", name).absolute()) if "/" in name else name, path=path)
 
 
 def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:

@@ -28,7 +28,7 @@ THREAD_VARIABLES = (
 )
 
 # What executes the file that is named first after it.
-_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|Rscript|bash|dash|zsh|sh)[\d.]*")
+INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|Rscript|java|bash|dash|zsh|sh|env|mpirun|mpiexec)[\d.]*")
 
 Variables = tuple[tuple[str, str], ...]
 # A line that is split as a shell would, or its words.
@@ -48,7 +48,7 @@ def program_name(words: Sequence[str]) -> str:
     """What to call a program that has no name: its file, or the file that an interpreter is given."""
     first, *others = " ".join(words).split() or [""]
     name = PurePath(first).name
-    script = PurePath(others[0]).name if others and _INTERPRETER.fullmatch(name) else ""
+    script = PurePath(others[0]).name if others and INTERPRETER.fullmatch(name) else ""
     return script if re.fullmatch(r"[\w+][\w.+-]*", script) else name
 
 

@@ -21,6 +21,7 @@ from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.running.engines.parsl import ParslEngine, StoppedError, StudyText
 from scaling.running.engines.watch import NodeTypeError
 from scaling.running.loop import measure
+from scaling.running.program_files import program_files, refuse_changed_files
 from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
 from scaling.study.spec import Study
@@ -70,7 +71,8 @@ class NodeTypeSweep:
         self.study = study
         self.folder = folder
         self.journal = journal
-        self.store = Store(folder)
+        self.program_files = program_files(study)
+        self.store = Store(folder, self.program_files)
         self._cleanup = ExitStack()
         self._cleanup.callback(self.store.close)
         self._cleanup.callback(engine.close)
@@ -81,6 +83,7 @@ class NodeTypeSweep:
             self.store.append(row)
         if redo:
             self.store.set_runs_aside(redo)
+        refuse_changed_files(self.folder, read_rows(self.folder), self.program_files)
         runs, study = self.journal.ledger.plans.get(self.name, (0, None))
         return study != _digest(self.engine.study_text) or sum(1 for _ in read_rows(self.folder)) < runs
 

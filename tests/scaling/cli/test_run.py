@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from scaling.machine.sysfs import read_topology
+from scaling.results.rows import row_to_json
 from scaling.results.store import read_rows
 from tests.scaling.cli.scaling import BARE, complaint, scaling
 
@@ -57,6 +58,41 @@ def test_what_a_program_gets_of_the_shell_is_said(folder):
         "run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder.with_name("kept"), "--", *check, **shell
     )
     assert kept.returncode == 0, kept.stderr
+
+
+@pytest.fixture
+def script(tmp_path):
+    script = tmp_path / "prog.sh"
+    script.write_text("true\n")
+    return script
+
+
+def test_an_edited_program_is_not_continued_and_measured_again_its_old_rows_are_kept(folder, script):
+    def run(launches, *options):
+        return scaling(
+            *("run", "--no-report", "--cores", "1", "--launches", launches, *options, "-o", folder, "--", "sh", script)
+        )
+
+    run(2)
+    before = list(read_rows(folder))
+    os.utime(script, (1, 1))
+    assert "all 2 runs are there already, from 2" in run(2).stderr
+    script.write_text("true again\n")
+    refused = run(3)
+    assert (refused.returncode, list(read_rows(folder))) == (2, before)
+    assert f"{folder} holds 2 runs made before prog.sh changed" in refused.stderr
+    run(3, "--again")
+    rows = list(read_rows(folder))
+    assert (len(rows), len({row.program_files for row in (*rows, *before)})) == (3, 2)
+    assert (folder / "rows.retried.jsonl").read_text().splitlines() == [row_to_json(row) for row in before]
+    assert str(script.parent) not in (folder / "rows.jsonl").read_text()
+
+
+def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, script):
+    script.write_text('echo : >> "$0"\n')
+    done = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", "sh", script)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "made before prog.sh changed" in done.stderr
 
 
 @pytest.mark.parametrize(

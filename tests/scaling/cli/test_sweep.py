@@ -142,6 +142,25 @@ def test_failed_runs_are_made_again_only_when_asked_for(folder, tmp_path):
     assert {row.outcome.status for row in read_rows(folder)} == {"ok"}
 
 
+def test_an_edited_module_is_not_continued_nor_is_one_that_it_imports(folder, tmp_path):
+    mine, helper = tmp_path / "mine.py", tmp_path / "helper.py"
+    mine.write_text("from helper import build\n")
+    helper.write_text(
+        "class Nothing:\n    items_per_step = 1\n    def prepare(self): pass\n    def step(self): sum(range(10**5))\n"
+        "def build(setting): return Nothing()\n"
+    )
+    sweep = ["sweep", *SMALL, "--set", f"workloads={mine}:build", "--set", "cores=1", "-o", folder]
+    scaling(*sweep)
+    first, *others = read_rows(folder)
+    assert (first.outcome.status, {file.name for file in first.program_files}) == ("ok", {"mine.py", "helper.py"})
+    for edited in (helper, mine):
+        edited.write_text(edited.read_text() + "# edited\n")
+        assert f"made before {edited.name} changed" in scaling(*sweep).stderr
+        scaling(*sweep, "--again")
+        assert len(list(read_rows(folder))) == 1 + len(others)
+    assert len((folder / "rows.retried.jsonl").read_text().splitlines()) == 2 * (1 + len(others))
+
+
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, request_to_stop):
     command = [SCALING, "sweep", *SMALL, "--set", "launches=50", "-o", folder]

@@ -17,6 +17,7 @@ from scaling.results import rows
 from scaling.results.export import csv_line
 from scaling.results.rows import (
     DecodedRow,
+    ProgramFile,
     Sections,
     decode_row,
     launch_of,
@@ -28,6 +29,7 @@ from scaling.results.rows import (
     run_to_json,
     storable,
     whole_row,
+    with_program_files,
 )
 from scaling.study.planning import Cohort
 
@@ -63,6 +65,7 @@ def test_a_row_has_the_keys_of_the_contract():
             "environment",
             "left_out",
             "energy",
+            "program_files",
         ),
     }
     assert {"workload", "mode", "size", "items", "framework", "device", "jit", "cores", "smt", "placement"} <= set(
@@ -95,6 +98,24 @@ def test_a_row_keeps_what_its_workload_states_of_itself():
     assert json.loads(row_to_json(stated))["outcome"]["truth"] == {"serial_fraction": 0.1, "overhead_seconds": 2e-6}
     assert row_from_json(row_to_json(stated)) == stated
     assert launch_of(stated).truth == stated.outcome.truth
+
+
+def test_a_row_keeps_the_files_that_were_measured_and_one_from_before_has_none():
+    measured = replace(row(), program_files=(ProgramFile("prog.py", 12, 1.5, "0123456789abcdef"),))
+    facts = json.loads(row_to_json(measured))
+    assert facts["program_files"] == [{"name": "prog.py", "size": 12, "mtime": 1.5, "digest": "0123456789abcdef"}]
+    assert row_from_json(json.dumps(facts)) == rows.row_from_any_json(json.dumps(facts)) == measured
+    del facts["program_files"]
+    assert row_from_json(json.dumps(facts)) == rows.row_from_any_json(json.dumps(facts)) == row()
+
+
+def test_a_row_of_two_workloads_has_the_files_of_both():
+    made = row()
+    beside = replace(made, run=replace(made.run, point=replace(made.run.point, beside="other")))
+    one, other = ProgramFile("one", 1, 1.0, "1"), ProgramFile("other", 1, 1.0, "2")
+    files = {made.run.point.workload: (one,), "other": (one, other), "third": ()}
+    assert with_program_files(made, files).program_files == (one,)
+    assert with_program_files(beside, files).program_files == (one, other)
 
 
 def test_no_row_can_hold_a_nan():

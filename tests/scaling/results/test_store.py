@@ -10,7 +10,7 @@ from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.results.jsonl import Redo
-from scaling.results.rows import row_from_json, row_to_json
+from scaling.results.rows import ProgramFile, row_from_json, row_to_json
 from scaling.results.store import FINDINGS, Store, made_before, period, read_folder, read_rows
 from scaling.study.planning import plan
 from tests.conftest import need
@@ -151,6 +151,14 @@ def test_rows_of_runs_that_are_all_made_again_are_kept_beside_the_new_ones(store
     assert stored_rows(store) == [ROWS[1]]
     kept = (store.folder / "rows.retried.jsonl").read_text().splitlines()
     assert [row_from_json(line).started_at for line in kept] == ["0", "1"]
+
+
+def test_rows_get_the_files_that_are_measured(tmp_path):
+    file = ProgramFile("prog", 1, 1.0, "0123456789abcdef")
+    store = Store(tmp_path, {ROWS[0].run.point.workload: (file,)})
+    store.append(ROWS[0])
+    assert stored_rows(store) == [replace(ROWS[0], program_files=(file,))]
+    store.close()
 
 
 def test_a_finished_study_says_from_when_its_results_are():

@@ -9,6 +9,7 @@ from scaling.study.catalogue import (
     check_extras,
     check_traceable,
     check_workloads,
+    find_executable,
     missing_extra_sentence,
     missing_extras,
     read_catalogue,
@@ -106,6 +107,19 @@ def test_every_workload_that_imports_keras_names_its_extra():
     for name, entry in read_catalogue().items():
         source = files("scaling.workloads").joinpath(f"{name}.py").read_text()
         assert (entry.needs == "framework") == ("import keras" in source), name
+
+
+def test_a_program_is_found_from_its_folder_and_a_bare_name_beside_an_interpreter(tmp_path, monkeypatch):
+    (tmp_path / "prog").touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert find_executable("prog") is None
+    found = {
+        find_executable("./prog"),
+        find_executable("./prog", "."),
+        find_executable("prog", python=f"{tmp_path}/py"),
+    }
+    assert found == {str(tmp_path / "prog")}
+    assert find_executable("./prog", "/") is None
 
 
 def test_a_workload_without_its_extra_is_refused_in_one_sentence(monkeypatch):

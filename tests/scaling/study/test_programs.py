@@ -42,6 +42,8 @@ def test_a_table_describes_a_program_and_is_written_as_it_was_read():
         ("/opt/bin/prog -t 2", "prog"),
         ("python3.11 src/train.py --fast", "train.py"),
         ("python -c pass", "python"),
+        ("mpirun ./solve", "solve"),
+        ("mpirun -n 4 ./solve", "mpirun"),
         ("sh {script}", "sh"),
         ("zstd data.tar", "zstd"),
         ("", ""),

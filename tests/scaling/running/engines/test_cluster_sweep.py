@@ -8,9 +8,11 @@ import pytest
 from benchmarks.shared.machines import HOST, machine, study
 from scaling.errors import ClusterError, StoreError
 from scaling.results.cluster_folder import Journal
+from scaling.results.jsonl import Redo
 from scaling.results.machine_file import read_machine_facts
-from scaling.results.rows import run_to_json
+from scaling.results.rows import ProgramFile, run_to_json
 from scaling.results.store import read_rows
+from scaling.running.engines import cluster_sweep
 from scaling.running.engines.cluster_sweep import (
     NodeTypeEnded,
     NodeTypePlanned,
@@ -99,6 +101,30 @@ def test_a_node_type_that_is_given_up_says_why_and_the_other_goes_on(journal, tm
     assert NodeTypeEnded("epyc", None) in events
     assert NodeTypeEnded("arm", "node n1 refuses: study 'x': there are only 2 cores") in events
     assert len(list(read_rows(tmp_path / "epyc"))) == len(RUNS)
+
+
+def test_a_program_that_changed_is_refused_before_a_pilot_is_submitted_and_measured_again_where_asked_for(
+    journal, tmp_path, monkeypatch
+):
+    digests = iter("122")
+
+    def files(study):
+        return {RUNS[0].point.workload: (ProgramFile("prog", 1, 1.0, next(digests)),)}
+
+    monkeypatch.setattr(cluster_sweep, "program_files", files)
+    swept(node_type_sweep(journal, tmp_path, "epyc"))
+    (digest,) = {file.digest for row in read_rows(tmp_path / "epyc") for file in row.program_files}
+    assert digest == "1"
+    edited = node_type_sweep(journal, tmp_path, "epyc")
+    with pytest.raises(StoreError, match="made before prog changed"):
+        edited.prepare()
+    edited.close()
+    again = node_type_sweep(journal, tmp_path, "epyc")
+    assert again.prepare(Redo.ALL)
+    again.engine.submit_pilots()
+    run_cluster_sweep([again], StopRequests(at_once=False), lambda event: None)
+    assert {file.digest for row in read_rows(tmp_path / "epyc") for file in row.program_files} == {"2"}
+    assert len((tmp_path / "epyc" / "rows.retried.jsonl").read_text().splitlines()) == len(RUNS)
 
 
 def test_another_study_and_other_nodes_are_refused_in_a_node_types_folder(journal, tmp_path):
