@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import count as numbers
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -61,6 +62,7 @@ from scaling.study.planning import (
     Point,
     block,
     incompatibility,
+    measures_other_programs,
     plan,
     programs_of,
     traced_plan,
@@ -192,11 +194,22 @@ def prepare(
         plan=planned,
         topology=topology,
         machine=read_machine(topology),
-        folder=folder or DEFAULT_FOLDER / possible.name,
+        folder=folder or default_folder(possible),
         budget_seconds=None if budget is None else budget_seconds(budget),
         notes=(*notes, *planned.notes, *_environment_notes(possible)),
         full=full,
     )
+
+
+def default_folder(study: Study) -> Path:
+    """results/NAME or, where that has other programs, as the same one with other arguments is, the next of NAME-2, …"""
+    names = (study.name if number == 1 else f"{study.name}-{number}" for number in numbers(1))
+    return next(folder for name in names if not _has_other_programs(folder := DEFAULT_FOLDER / name, study))
+
+
+def _has_other_programs(folder: Path, study: Study) -> bool:
+    toml = read_study_toml(folder)
+    return toml is not None and measures_other_programs(study_from_toml(toml, str(folder / STUDY)), study)
 
 
 def _environment_notes(study: Study) -> list[str]:
@@ -344,7 +357,7 @@ def run_on_cluster(
         toml = study_to_toml(requested, f"{requested.name}, with processes that run apart")
     for text in requested.workloads:
         check_workload(text, read_catalogue())
-    where = folder or DEFAULT_FOLDER / requested.name
+    where = folder or default_folder(requested)
     cluster_toml = _read_cluster_file(cluster)
     study_text = StudyText(toml, requested.name if isinstance(study, Study) else str(study), full)
     job = ClusterJob(requested, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, redo)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.tuning import Outcome
 from scaling.api.measuring import (
-    DEFAULT_FOLDER,
     Job,
     Monitor,
     _OnRow,
@@ -224,7 +223,7 @@ def prepare_tuning(
     topology = read_topology()
     study, variants = _study(subject, parameters or {}, topology, cores, Objective(objective), settings, variables)
     settings_grid = grid(study, topology, variants)
-    job = prepare(study, folder or DEFAULT_FOLDER / study.name, (), budget, full)
+    job = prepare(study, folder, (), budget, full)
     if len(settings_grid.points) < 2:
         raise StudyError(
             f"there is only one setting of {study.name.removesuffix('-tune')} to choose from here; give more cores, or "

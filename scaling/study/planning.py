@@ -620,6 +620,11 @@ def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: I
     return None
 
 
+def measures_other_programs(old: Study, new: Study) -> bool:
+    """Whether a study has programs that another has not, or describes otherwise."""
+    return not set(old.programs) <= set(new.programs)
+
+
 def incompatibility_anywhere(old: Study, new: Study) -> str | None:
     """What stands in the way on every machine; what words such as "doubling" come to is known only on one."""
     axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]

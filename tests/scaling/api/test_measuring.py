@@ -1,10 +1,14 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from scaling.api import measuring
 from scaling.api.measuring import budget_seconds, interruptible, prepare
 from scaling.errors import Interrupted, StudyError
 from scaling.machine.gpus import DEVICES, has_gpu
-from scaling.study.spec import study_from_toml
+from scaling.study.programs import Program
+from scaling.study.spec import Study, study_from_toml
 
 
 def progress() -> str:
@@ -53,6 +57,24 @@ def test_a_study_of_the_gpu_alone_is_refused_without_one(monkeypatch):
     monkeypatch.setattr(measuring, "has_gpu", lambda: False)
     with pytest.raises(StudyError, match=r"needs a GPU, and no driver shows a GPU here .*; use a machine with one"):
         prepare(fcn_on("gpu"))
+
+
+def prog(*arguments: str, **keys: object) -> Study:
+    return Study(name="true", programs=(Program(name="true", command=("true", *arguments)),), **keys)
+
+
+def test_other_arguments_of_a_program_go_to_the_next_folder_and_the_same_find_theirs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for arguments, name in ((["1"], "true"), (["2"], "true-2"), (["3"], "true-3"), (["2"], "true-2"), (["1"], "true")):
+        job = prepare(prog(*arguments))
+        assert job.folder == Path("results", name)
+        job.folder.mkdir(parents=True, exist_ok=True)
+        (job.folder / "study.toml").write_text(job.toml)
+    more = prog("1", launches=20)
+    assert prepare(more).folder == Path("results/true")
+    further = replace(more, programs=(*more.programs, Program(name="false", command="false")))
+    assert prepare(further).folder == Path("results/true")
+    assert prepare(prog("4"), tmp_path / "mine").folder == tmp_path / "mine"
 
 
 @pytest.mark.parametrize("device", DEVICES)
