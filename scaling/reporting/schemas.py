@@ -253,7 +253,7 @@ PACKS = _record(
     SETTINGS,
     {"divided_cores": int, "latency_limit": NUMBER, "quantile": float},
     {"best": DIVISION | None, "promised_best": DIVISION | None, "rivals": TEXTS, "divisions": ARRAY[DIVISION]},
-    {"coefficients": ARRAY[_record("Coefficient", smt=int, value=NUMBER, low=NUMBER, high=NUMBER)]},
+    {"unknown": TEXTS, "is_answer": bool},
     sentences=TEXTS,
 )
 
