@@ -291,7 +291,8 @@ OUTPUTS: Mapping[str, Any] = {
     "tune": _output(
         "Tune",
         {"objective": str, "answer": str, "winner": str | None, "challenger": str | None, "default_beaten": bool},
-        {"gain": ESTIMATE, "gains": MAP[str, ESTIMATE], "sure": NUMBER, "confirmations": int, "grid_settings": int},
+        {"gain": ESTIMATE, "gains": MAP[str, ESTIMATE], "confirmations": int, "disturbed_confirmations": int},
+        {"is_answer": bool, "grid_settings": int},
         {"environment": dict[str, str], "cpus": str | None, "jit": bool | None, "command": TEXTS | None},
         python=str | None,
         settings=ARRAY[TUNED_SETTING],
