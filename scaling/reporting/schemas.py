@@ -92,6 +92,7 @@ SETTINGS: Fields = {
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
+QUIETNESS = _record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
 ON_THIS_HOST: Fields = {"host": HOST | None, "on_this_host": str | None}
 ESTIMATE = _record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
 PARAMETER = _record("Parameter", value=NUMBER, low=NUMBER, high=NUMBER, stderr=NUMBER, on_bound=bool)
@@ -301,7 +302,7 @@ OUTPUTS: Mapping[str, Any] = {
     | _output(
         "DoctorOfResults",
         sentence=str,
-        points=ARRAY[_record("PointOnHost", SETTINGS, ON_THIS_HOST, verdict_code=Verdict)],
+        points=ARRAY[_record("PointOnHost", SETTINGS, host=QUIETNESS | None, verdict_code=Verdict)],
     ),
     "topology": _output(
         "Topology",
