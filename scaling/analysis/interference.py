@@ -257,7 +257,8 @@ def slowdowns(summaries: Iterable[Summary]) -> list[Slowdown]:
 def choose(series: PackedSeries, limit: float | None = None, quantile: float = USUAL_QUANTILE) -> Choice:
     """The division of all cores with the highest throughput among those that keep a latency limit, if there is one."""
     unknown = tuple(one for one in series.filling if not one.is_answer)
-    hoped = [one for one in series.filling if one.promised and _keeps(one.promised_latency(quantile), limit)]
+    promising = [one for one in series.filling if one.promised and one.promised.is_answer]
+    hoped = [one for one in promising if _keeps(one.promised_latency(quantile), limit)]
     promised = max(hoped, key=lambda one: one.promised.value if one.promised else 0.0, default=None)
     choice = Choice(series, limit, quantile, None, promised, (), unknown)
     known = [one for one in series.filling if one not in unknown] if choice.is_answer else []

@@ -181,8 +181,8 @@ def _serial_words(scaling: Scaling, fraction: Estimate) -> str:
 def op_loss_sentences(scaling: Scaling) -> list[str]:
     """What limits a subject at every number of threads; no answer where some of them were disturbed."""
     if scaling.disturbed:
-        at = ", ".join(map(str, scaling.disturbed))
-        return [f"{scaling.name}: no answer yet to what limits it: disturbed on {at} threads; {TRACE_AGAIN}"]
+        threads = ",".join(map(str, scaling.disturbed))
+        return [f"{scaling.name}: no answer yet to what limits it: disturbed with --threads {threads}; {TRACE_AGAIN}"]
     return [loss_sentence(scaling.name, loss, scaling.laws.times.freedom) for loss in scaling.losses]
 
 

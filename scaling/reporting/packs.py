@@ -89,9 +89,9 @@ def choice_sentences(choice: Choice) -> list[str]:
     limit = "" if choice.limit is None else f"{_quantile_words(choice.quantile)} within {duration(choice.limit)}"
     if best is None:
         return [f"{name}: no division of {cores} keeps {limit}; {_nearest(choice)}", *_others(choice)]
-    latency = best.latency(choice.quantile)
+    latency, most = best.latency(choice.quantile), "does most of those compared" if choice.unknown else "does most"
     first = (
-        f"{name}: of {cores}{f' with {limit}' if limit else ''}, {division_words(best)} does most: "
+        f"{name}: of {cores}{f' with {limit}' if limit else ''}, {division_words(best)} {most}: "
         f"{with_interval(best.throughput, figure)} items/s"
         + (f", {_quantile_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
         + (f"; not to be told from it: {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")

@@ -125,7 +125,7 @@ def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
     result = evaluate_ops(traces)
     (scaling,) = result.scalings
     assert op_loss_sentences(scaling) == [
-        "alexnet: no answer yet to what limits it: disturbed on 2 threads; trace it again on a quiet machine "
+        "alexnet: no answer yet to what limits it: disturbed with --threads 2; trace it again on a quiet machine "
         "(`scaling doctor`)"
     ]
     assert {row[-1] for row in laws_table(scaling).rows} <= {"no answer, disturbed", "slower with threads"}
