@@ -10,7 +10,7 @@ from scaling.analysis.ops.machines import ElsewherePrediction, MeasuredStep, Oth
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.purposes import PURPOSES
 from scaling.analysis.ops.similarity import LINKAGES, Merge
-from scaling.analysis.rules import Verdict
+from scaling.analysis.rules import WIDEST_ANSWER, Verdict
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import (
     Table,
@@ -196,7 +196,8 @@ def loss_sentence(name: str, loss: Loss, freedom: int) -> str:
         return f"{about}; the loss is too small, or too imprecise, to name the ops it is in"
     known = [part for part in loss.parts if part.share.is_answer and part.share.value >= LEAST_LOSS_SHARE]
     if not known:
-        return f"{about}; no answer yet to which ops it is lost in, no share is known to a factor of 3; {TRACE_MORE}"
+        vague = f"no share is known to a factor of {WIDEST_ANSWER:g}"
+        return f"{about}; no answer yet to which ops it is lost in, {vague}; {TRACE_MORE}"
     shares = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in known[:NAMED_LOSSES])
     rest = 1.0 - sum(part.share.value for part in known[:NAMED_LOSSES])
     others = f", {percent(rest)} all others" if rest >= LEAST_LOSS_SHARE else ""
@@ -215,14 +216,22 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
             rows.append(
                 (
                     *(scaling.name, ", ".join(map(str, scaling.laws.times.threads)), str(by_ops.threads)),
-                    *(duration(by_ops.seconds.value), _interval_words(by_ops.seconds)),
+                    *(duration(by_ops.seconds.value), _predicted_words(scaling, by_ops.seconds)),
                     "-" if by_ops.plain_seconds is None else duration(by_ops.plain_seconds),
                     _speedup(scaling, by_ops),
-                    *(duration(by_step.seconds.value), _interval_words(by_step.seconds)),
+                    *(duration(by_step.seconds.value), _predicted_words(scaling, by_step.seconds)),
                 )
             )
     headers = ("predicted", "from threads", ">threads", ">traced step", "95 %", ">plain step", ">speedup")
     return Table((*headers, ">by the whole step", "95 %"), rows)
+
+
+def _predicted_words(scaling: Scaling, predicted: Estimate) -> str:
+    """The interval of a prediction, or why there is no answer."""
+    if scaling.disturbed:
+        return "no answer, disturbed"
+    is_wide = predicted.high is not None and not predicted.is_answer
+    return f"no answer, wider than a factor of {WIDEST_ANSWER:g}" if is_wide else _interval_words(predicted)
 
 
 def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:

@@ -122,12 +122,13 @@ def test_one_launch_of_each_names_no_ops_and_says_what_to_do():
 
 def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
     traces = [replace(one, quiet=one.threads == 1) for one in amdahl_traces(threads=(1, 2), noise=0.002)]
-    result = evaluate_ops(traces)
+    result = evaluate_ops(traces, predict=(4,))
     (scaling,) = result.scalings
     assert op_loss_sentences(scaling) == [
         "alexnet: no answer yet to what limits it: disturbed with --threads 2; trace it again on a quiet machine "
         "(`scaling doctor`)"
     ]
+    assert predictions_table(result.scalings).rows[0][4] == "no answer, disturbed"
     assert {row[-1] for row in laws_table(scaling).rows} <= {"no answer, disturbed", "slower with threads"}
     assert [row[-3:] for row in profiles_table(result).rows] == [("3", "3", "ok"), ("3", "0", "disturbed")]
     assert any("0 of 3 launches were quiet" in remark for remark in op_remarks(result))
