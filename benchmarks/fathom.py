@@ -13,7 +13,7 @@ from scaling.analysis.ops.classes import CLASSES, op_class
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.purposes import PURPOSES
 from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
-from scaling.reporting.operations import loss_sentence
+from scaling.reporting.operations import op_loss_sentences
 from scaling.reporting.words import duration, share
 from scaling.results.evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
@@ -135,7 +135,7 @@ def _whole_percent(ratio: float) -> str:
 
 def limits(result: OpEvaluation) -> list[str]:
     """What limits each network on the most threads."""
-    return [f"- {loss_sentence(scaling.name, scaling.losses[-1])}" for scaling in result.scalings]
+    return [f"- {op_loss_sentences(scaling)[-1]}" for scaling in result.scalings]
 
 
 def predictions(result: OpEvaluation) -> list[str]:

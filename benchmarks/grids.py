@@ -38,7 +38,7 @@ from scaling.running.tuning_schedule import GRID_LAUNCHES, TuningSchedule
 
 TUNE, GRID = "tune", "grid"
 COLUMNS = (
-    *("workload", "tune's winner", "sure", "grid's best", "winner over grid's best", "within noise"),
+    *("workload", "tune's winner", "grid's best", "winner over grid's best", "within noise"),
     *("best other than the default", "its gain by tune", "vendor recipe over the default"),
     *("launches of tune", "of a grid with five each", "launches of the grid"),
 )
@@ -138,7 +138,6 @@ def table_row(folder: Path) -> tuple[str, ...]:
     return (
         f"{point.subject}, {point.size}, {point.cores} cores",
         setting_words(search.grid, winner) + ("" if confirmed else ", not confirmed"),
-        "" if outcome.sure is None else f"{100 * outcome.sure:.0f} %",
         setting_words(search.grid, best),
         _words(over_best),
         {True: "yes", False: "no", None: "one launch"}[within],

@@ -1,7 +1,7 @@
 """Replicas on a pretend machine: how each scales is known, and how much they disturb each other."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import exp
 from typing import Any
@@ -26,19 +26,42 @@ def pack_study(toml: str = "", cores: int = 8, **keys: str) -> Study:
     return study(f"cores = {counts}\nreplicas = 'fill'\ndesign = 'turns'\n{toml}", **keys)
 
 
+# How many times as long a step takes in so many replicas, each of which does so much of what one core does alone.
+SlowdownLaw = Callable[[int, float], float]
+
+
+def model(interference: float) -> SlowdownLaw:
+    """Every other replica adds as much, whatever its cores."""
+    return lambda replicas, _: 1 + interference * (replicas - 1)
+
+
+def bandwidth(cores: float) -> SlowdownLaw:
+    """They share what so many cores alone take of memory, and wait for it beyond that; a lone one has enough."""
+    return lambda replicas, each: max(1.0, replicas * each / max(cores, each))
+
+
+def quadratic(interference: float) -> SlowdownLaw:
+    """Every pair of them adds as much."""
+    return lambda replicas, _: 1 + interference * (replicas - 1) * replicas / 2
+
+
 @dataclass(frozen=True, slots=True)
 class PackedMachine:
-    """Runs nothing: a replica takes as long as Amdahl's law says, times 1 + s (r - 1) beside others, 2 s for another
-    workload.
+    """Runs nothing: a replica takes as long as Amdahl's law says, times what its `slowdown` beside others is, which
+    for another workload is twice as much.
 
-    Rounds are slow or fast for all processes of a cohort alike (`drift`), and every turn by itself (`noise`).
+    Rounds are slow or fast for all processes of a cohort alike (`drift`), and every turn by itself (`noise`), launches
+    as well (`launch_noise`).
     """
 
     serial: float = 0.1
-    interference: float = 0.03
+    slowdown: SlowdownLaw = field(default_factory=lambda: model(0.03))
     noise: float = 0.01
     drift: float = 0.1
+    launch_noise: float = 0.0
     rounds: int = 6
+    one_core_seconds: float = 0.1
+    seed: int = 0
     topology: Topology = field(default_factory=lambda: machine(8))
 
     def rows(self, question: Study) -> list[Row]:
@@ -51,10 +74,12 @@ class PackedMachine:
             yield self._row(run)
 
     def _row(self, run: Run) -> Row:
-        weather = random.Random(f"{run.point.workload} {run.point.smt} {run.launch}")
+        weather = random.Random(f"{self.seed} {run.point.workload} {run.point.smt} {run.launch}")
         rounds = [weather.gauss(0, self.drift) for _ in range(self.rounds)]
         settings = f"{run.point.workload} {run.point.beside} {run.point.replicas} {run.point.cores} {run.point.smt}"
-        chance = random.Random(f"{settings} {run.launch}")
+        chance = random.Random(f"{self.seed} {settings} {run.launch}")
+        level = chance.gauss(0, self.launch_noise)
+        rounds = [level + one for one in rounds]
         own = [self._replica(run, one, rounds, chance) for one in run.replica_runs]
         if run.point.replicas == 1:
             facts: dict[str, Any] = {"step_seconds": tuple(own[0].step_seconds), "turns": tuple(own[0].turns)}
@@ -80,5 +105,13 @@ class PackedMachine:
         return ReplicaRun(cpus, cpus, cpus, shares, 1, steps, turns, spans)
 
     def _seconds(self, point: Point) -> float:
-        alone = 0.1 * float(relative_time(point.cores, self.serial))
-        return alone * (1 + self.interference * (point.replicas - 1) * (2 if point.beside else 1))
+        beside = self.slowdown_of(point.replicas, point.cores) - 1
+        return self.alone(point.cores) * (1 + beside * (2 if point.beside else 1))
+
+    def alone(self, cores: int) -> float:
+        """The seconds of a step on so many cores alone."""
+        return self.one_core_seconds * float(relative_time(cores, self.serial))
+
+    def slowdown_of(self, replicas: int, cores: int) -> float:
+        """How many times as long a step of each of so many replicas takes."""
+        return self.slowdown(replicas, self.one_core_seconds / self.alone(cores))

@@ -9,8 +9,9 @@ fits, or only what was measured can be known, no number is made up. Rates, effic
 machine undisturbed, against one core with one thread.
 
 For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
-runs that had it to themselves; where packs of them were measured, each takes longer by what was found there. Their
-launches are independent, so the mean of r of them has a noise √r times smaller than one.
+runs that had it to themselves; where packs of them were measured, each takes longer by what was found there, in that
+very division if it was measured. Their launches are independent, so the mean of r of them has a noise √r times smaller
+than one.
 """
 
 from collections.abc import Sequence
@@ -446,10 +447,14 @@ def _too_few_replicas(size: Size, seconds: float) -> int:
 
 
 def _fewest_replicas(size: Size, seconds: float, price: Price, assurance: float, most: int) -> Replicas | None:
-    """The fewest replicas of a size that are sure enough; `most` is a number that is too few."""
+    """The fewest replicas of a size that are sure enough; `most` is a number that is too few.
+
+    As long as they are on one machine, more of them may do less.
+    """
     step = 1
     while most + step <= MOST_REPLICAS and _chance(size, seconds, most + step) < assurance:
-        most, step = most + step, 2 * step
+        most += step
+        step = 1 if most < size.room else 2 * step
     if most + step > MOST_REPLICAS:
         return None
     enough = most + step

@@ -11,6 +11,8 @@ from functools import cache
 from math import exp, fsum, isinf, log, sqrt
 from statistics import fmean
 
+from scaling.analysis.rules import WIDEST_ANSWER
+
 LEVEL = 0.95
 
 
@@ -32,6 +34,11 @@ class Estimate:
     def half_width(self) -> float | None:
         """Half the interval as a ratio of the value: 0.01 is ± 1 %."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2 / self.value
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether its interval is known, and no wider than an answer may be."""
+        return self.low is not None and self.high is not None and 0 < self.high <= WIDEST_ANSWER * self.low
 
     def contains(self, value: float) -> bool | None:
         """Whether a value lies inside the interval; None where there is none."""

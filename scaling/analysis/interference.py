@@ -1,23 +1,18 @@
 """What replicas on one machine do to each other, and which division of its cores is best. Pure.
 
 A *division* is r replicas of n cores each. Its interference is the throughput of a replica in the pack over that of a
-lone replica on as many cores, the median ratio within the rounds that both took turns in, with Student's interval over
-launches. A lone replica's throughput times r is what is promised where nobody has measured a pack.
-
-    interference coefficient   s_r in r X(n) / (1 + s_r (r - 1)), X(n) the throughput of a lone replica
-
-s_r is fitted through all packs of a launch by least squares on the excess time, and its interval is Student's over
-launches; it may be below zero, by chance.
+lone replica on as many cores, the median ratio within the rounds that both took turns in and were quiet for both, with
+Student's interval over launches. A lone replica's throughput times r is what is promised where nobody has measured a
+pack. Points that others disturbed, or that are not valid, say nothing of either, nor which division is best.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum, sqrt
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from scaling.analysis import estimates
-from scaling.analysis.estimates import Estimate, student_t
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.packs import Pack
 from scaling.analysis.summary import Launch, Summary
 from scaling.machine.placement import Sharing
@@ -31,8 +26,8 @@ USUAL_QUANTILE = 0.5
 class Division:
     """Some cores divided among replicas: what they do together, and what a lone replica would have promised.
 
-    `interference` is how much of a lone replica's throughput each has in the pack; None of a single replica, or where
-    the lone one was not measured.
+    `interference` is how much of a lone replica's throughput each has in the pack; None of a single replica, and where
+    the pack or the lone one is not valid.
     """
 
     summary: Summary
@@ -51,13 +46,18 @@ class Division:
 
     @cached_property
     def throughput(self) -> Estimate | None:
-        """Items per second of all replicas together; None where nothing was measured."""
+        """Items per second of all replicas together, without an interval where they were disturbed: it is more."""
         return _throughput(self.summary)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether its throughput is one to rely on."""
+        return self.summary.valid and self.throughput is not None and self.throughput.is_answer
 
     @cached_property
     def promised(self) -> Estimate | None:
-        """The throughput of a lone replica times their number."""
-        alone = _throughput(self.lone) if self.lone else None
+        """The throughput of a lone replica times their number; None where that is not valid."""
+        alone = _throughput(self.lone) if self.lone and self.lone.valid else None
         return alone.map(lambda rate: self.point.replicas * rate) if alone else None
 
     def latency(self, quantile: float = USUAL_QUANTILE) -> Estimate | None:
@@ -67,6 +67,14 @@ class Division:
     def promised_latency(self, quantile: float = USUAL_QUANTILE) -> Estimate | None:
         """The same of a lone replica."""
         return _latency(self.lone, quantile) if self.lone else None
+
+    @property
+    def crowded(self) -> "CrowdedDivision | None":
+        """What sizing takes of it; None where its interference is no answer."""
+        kept, point = self.interference, self.point
+        if kept is None or kept.low is None or not kept.is_answer:
+            return None
+        return CrowdedDivision(point.replicas, point.cores, point.smt, max(1.0, 1.0 / kept.low))
 
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
@@ -101,14 +109,10 @@ class Division:
 
 @dataclass(frozen=True)
 class PackedSeries:
-    """Every division of one workload and its settings, fewest replicas first, and how replicas disturb each other.
-
-    `coefficients` has s_r by threads per core, of those levels that have a pack with a lone partner.
-    """
+    """Every division of one workload and its settings, fewest replicas first."""
 
     settings: Point
     divisions: tuple[Division, ...]
-    coefficients: dict[int, Estimate]
 
     @property
     def cores(self) -> int:
@@ -117,8 +121,9 @@ class PackedSeries:
 
     @property
     def crowding(self) -> "Crowding | None":
-        """How its replicas disturb each other, as sizing counts them; None where no pack has a lone partner."""
-        return Crowding(tuple(self.coefficients.items()), self.cores) if self.coefficients else None
+        """How its replicas disturb each other, as sizing counts them; None where no division tells."""
+        divisions = tuple(crowded for one in self.divisions if (crowded := one.crowded))
+        return Crowding(divisions, self.cores) if divisions else None
 
     @property
     def filling(self) -> tuple[Division, ...]:
@@ -127,32 +132,63 @@ class PackedSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowding:
-    """How replicas on one machine disturb each other, from packs that filled so many of its cores: s_r by threads per
-    core."""
+class CrowdedDivision:
+    """A division that was measured: how many times as long a step takes in it at most, the upper end of its interval.
 
-    coefficients: tuple[tuple[int, Estimate], ...]
+    `per_replica` is the part of a lone step that each of the other replicas adds.
+    """
+
+    replicas: int
+    cores: int
+    threads: int
+    slowdown: float
+
+    @property
+    def per_replica(self) -> float:
+        """The slowdown of every other replica, if all add the same."""
+        return (self.slowdown - 1.0) / (self.replicas - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowding:
+    """How replicas on one machine disturb each other, from divisions of at most so many of its cores."""
+
+    divisions: tuple[CrowdedDivision, ...]
     cores: int
 
-    def slowdown(self, replicas: int, cores: int, threads: int) -> float:
+    def room(self, cores: int) -> int:
+        """How many replicas of so many cores are on one machine at most."""
+        return max(1, self.cores // cores)
+
+    def slowdown(self, replicas: int, cores: int, threads: int) -> float | None:
         """How many times as long a step takes beside as many replicas of so many cores as a machine has room for.
 
-        It is that of the upper end of the coefficient's interval. From a coefficient of 1 on a single replica per
-        machine does as much, so that it is no worse than that.
+        A division that was measured answers for itself. In another one every replica adds as much as in the worst of
+        those with as many cores or, if there are none, with the next fewer and the next more. None where nothing was
+        measured with so many threads per core.
         """
-        coefficient = dict(self.coefficients).get(threads)
-        if coefficient is None:
-            return 1.0
-        high = coefficient.value if coefficient.high is None else coefficient.high
-        beside = min(replicas, max(1, self.cores // cores)) - 1
-        return 1.0 + min(1.0, max(0.0, high)) * beside
+        here = min(replicas, self.room(cores))
+        level = [one for one in self.divisions if one.threads == threads]
+        own = [one.slowdown for one in level if (one.replicas, one.cores) == (here, cores)]
+        if own or not level:
+            return own[0] if own else None
+        return 1.0 + (here - 1) * max(one.per_replica for one in _beside(level, cores))
+
+
+def _beside(divisions: Sequence[CrowdedDivision], cores: int) -> list[CrowdedDivision]:
+    """The divisions into as many cores or, if there are none, into the next fewer and the next more."""
+    sizes = {one.cores for one in divisions}
+    fewer, more = (one for one in sizes if one <= cores), (one for one in sizes if one >= cores)
+    nearest = {cores} & sizes or {max(fewer, default=0), min(more, default=0)}
+    return [one for one in divisions if one.cores in nearest]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The best division under a latency limit, by its throughput, and the one that lone replicas would have promised.
 
-    `best` is None where no division keeps the limit; `rivals` are those whose throughput cannot be told from the best.
+    `best` is None where no division keeps the limit; `rivals` are those whose throughput cannot be told from the best,
+    and nothing is known of those that are `unknown`. It is no answer where fewer than two could be compared.
     """
 
     series: PackedSeries
@@ -161,6 +197,13 @@ class Choice:
     best: Division | None
     promised: Division | None
     rivals: tuple[Division, ...]
+    unknown: tuple[Division, ...] = ()
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether divisions could be compared, or the only one is known."""
+        number = len(self.series.filling)
+        return number - len(self.unknown) >= min(2, number)
 
 
 def packed_series(summaries: Iterable[Summary]) -> list[PackedSeries]:
@@ -180,12 +223,17 @@ def packed_series(summaries: Iterable[Summary]) -> list[PackedSeries]:
 class Slowdown:
     """A workload beside another, or itself, on as many cores each: how many times as long it takes for the same work.
 
-    None where the lone one was not measured with it.
+    None where that or the lone one is not valid, or was not measured with it.
     """
 
     summary: Summary
     beside: str
     factor: Estimate | None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is known well enough."""
+        return self.factor is not None and self.factor.is_answer
 
     @property
     def workload(self) -> str:
@@ -200,30 +248,28 @@ def slowdowns(summaries: Iterable[Summary]) -> list[Slowdown]:
     found = []
     for point, summary in by_point.items():
         if point.replicas == 2 and point.lone in mixed:
-            lone = by_point.get(point.lone)
-            kept = list(launch_interference(summary, lone).values()) if lone else []
-            factor = estimates.mean([1.0 / ratio for ratio in kept]) if kept else None
+            kept = interference(summary, by_point.get(point.lone))
+            factor = kept.map(lambda ratio: 1.0 / ratio) if kept else None
             found.append(Slowdown(summary, point.beside or point.workload, factor))
     return found
 
 
 def choose(series: PackedSeries, limit: float | None = None, quantile: float = USUAL_QUANTILE) -> Choice:
     """The division of all cores with the highest throughput among those that keep a latency limit, if there is one."""
-    measured = [one for one in series.filling if one.throughput]
-    kept = [one for one in measured if limit is None or _within(one.latency(quantile), limit)]
-    best = max(kept, key=lambda one: one.throughput.value if one.throughput else 0.0, default=None)
-    hoped = [
-        one
-        for one in series.filling
-        if one.promised and (limit is None or _within(one.promised_latency(quantile), limit))
-    ]
+    unknown = tuple(one for one in series.filling if not one.is_answer)
+    promising = [one for one in series.filling if one.promised and one.promised.is_answer]
+    hoped = [one for one in promising if _keeps(one.promised_latency(quantile), limit)]
     promised = max(hoped, key=lambda one: one.promised.value if one.promised else 0.0, default=None)
+    choice = Choice(series, limit, quantile, None, promised, (), unknown)
+    known = [one for one in series.filling if one not in unknown] if choice.is_answer else []
+    kept = [one for one in known if _keeps(one.latency(quantile), limit)]
+    best = max(kept, key=lambda one: one.throughput.value if one.throughput else 0.0, default=None)
     rivals = tuple(one for one in kept if best is not None and one is not best and _overlap(one, best))
-    return Choice(series, limit, quantile, best, promised, rivals)
+    return replace(choice, best=best, rivals=rivals)
 
 
-def _within(latency: Estimate | None, limit: float) -> bool:
-    return latency is not None and latency.value <= limit
+def _keeps(latency: Estimate | None, limit: float | None) -> bool:
+    return limit is None or (latency is not None and latency.value <= limit)
 
 
 def _overlap(one: Division, best: Division) -> bool:
@@ -236,68 +282,45 @@ def _overlap(one: Division, best: Division) -> bool:
 
 def _series(settings: Point, summaries: Sequence[Summary]) -> PackedSeries:
     by_point = {summary.point: summary for summary in summaries}
-    ratios: dict[int, dict[str, list[tuple[int, float]]]] = {}
     divisions = []
     for summary in sorted(summaries, key=lambda one: (one.point.replicas, one.point.cores, one.point.smt)):
-        point, lone = summary.point, by_point.get(summary.point.lone)
-        pairs = launch_interference(summary, lone) if lone and point.replicas > 1 else {}
-        for group, ratio in pairs.items():
-            ratios.setdefault(point.smt, {}).setdefault(group, []).append((point.replicas, ratio))
-        interference = estimates.mean(list(pairs.values())) if pairs else None
-        divisions.append(Division(summary, lone, interference))
-    coefficients = {smt: coefficient(list(launches.values())) for smt, launches in ratios.items()}
-    return PackedSeries(settings, tuple(divisions), coefficients)
+        lone = by_point.get(summary.point.lone)
+        kept = interference(summary, lone) if summary.point.replicas > 1 else None
+        divisions.append(Division(summary, lone, kept))
+    return PackedSeries(settings, tuple(divisions))
 
 
-def coefficient(launches: Sequence[Sequence[tuple[int, float]]]) -> Estimate:
-    """The interference coefficient from the packs of every launch: how many replicas, and how much each is left."""
-    values = [_launch_coefficient(packs) for packs in launches]
-    centre = fmean(values)
-    spread = stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
-    if spread == 0.0:
-        return Estimate(centre)
-    reach = student_t(len(values) - 1) * spread
-    return Estimate(centre, centre - reach, centre + reach, spread)
-
-
-def _launch_coefficient(packs: Sequence[tuple[int, float]]) -> float:
-    """Least squares through the origin of the excess time 1/i - 1 over r - 1."""
-    others = [(replicas - 1, 1.0 / ratio - 1.0) for replicas, ratio in packs]
-    return fsum(beside * excess for beside, excess in others) / fsum(beside**2 for beside, _ in others)
-
-
-def launch_interference(pack: Summary, lone: Summary) -> dict[str, float]:
-    """How much of a lone replica's throughput one has in a pack, by the launch that both belong to."""
-    partners = {group: launch for launch in _launches(lone) if (group := _group(launch))}
-    ratios = {}
-    for launch in _launches(pack):
-        partner = partners.get(_group(launch))
-        ratio = _ratio(launch, partner) if partner else None
-        if ratio:
-            ratios[_group(launch)] = ratio
-    return ratios
+def interference(pack: Summary, lone: Summary | None) -> Estimate | None:
+    """How much of a lone replica's throughput one has in a pack, over launches; None where either is not valid."""
+    if lone is None or not (pack.valid and lone.valid):
+        return None
+    partners = {_group(launch): launch for launch in lone.used}
+    ratios = [_ratio(one, partner) for one in pack.used if (partner := partners.get(_group(one)))]
+    known = [ratio for ratio in ratios if ratio]
+    return estimates.mean(known) if known else None
 
 
 def _ratio(pack: Launch, lone: Launch) -> float | None:
-    """The median ratio within rounds, in which both were quiet if there are such; of launches without common rounds,
-    that of what they did in all."""
+    """The median ratio within rounds that were quiet for both; without such, that of what each did in its own."""
     replicas = pack.point.measured_replicas
-    together, alone = dict(pack.rates), dict(lone.rates)
-    common = [number for number in together if alone.get(number)]
-    quiet = {turn.round for turn in pack.turns if turn.quiet} & {turn.round for turn in lone.turns if turn.quiet}
-    rounds = [number for number in common if number in quiet] or common
-    if rounds:
-        return median(together[number] / replicas / alone[number] for number in rounds)
+    together, alone = _quiet_rates(pack), _quiet_rates(lone)
+    common = [together[number] / replicas / alone[number] for number in together if alone.get(number)]
+    if common:
+        return median(common)
     rates = _launch_rate(pack), _launch_rate(lone)
     return rates[0] / replicas / rates[1] if rates[0] and rates[1] else None
 
 
-def _launch_rate(launch: Launch) -> float | None:
-    """Items per second of a launch, over its quiet rounds; over all where none was quiet."""
+def _quiet_rates(launch: Launch) -> dict[int, float]:
+    """Items per second of a launch in its quiet rounds."""
     quiet = {turn.round for turn in launch.turns if turn.quiet}
-    rates = [rate for number, rate in launch.rates if number in quiet] or [rate for _, rate in launch.rates]
-    if rates:
-        return fmean(rates)
+    return {number: rate for number, rate in launch.rates if number in quiet}
+
+
+def _launch_rate(launch: Launch) -> float | None:
+    """Items per second of a launch in its quiet rounds; of one that had the machine to itself, in all its steps."""
+    if launch.rates:
+        return fmean(rates) if (rates := _quiet_rates(launch).values()) else None
     return (launch.items or 1) / launch.seconds if launch.seconds else None
 
 
@@ -312,8 +335,12 @@ def _launches(summary: Summary) -> tuple[Launch, ...]:
 
 
 def _throughput(summary: Summary) -> Estimate | None:
-    rates = [rate for launch in _launches(summary) if (rate := _launch_rate(launch))]
-    return estimates.mean(rates) if rates else summary.rate
+    """Items per second over the launches that count; of a point that is not valid that of its fastest launch."""
+    if summary.valid:
+        rates = [rate for launch in summary.used if (rate := _launch_rate(launch))]
+        return estimates.mean(rates) if rates else summary.rate
+    bounds = [fmean(rate for _, rate in one.rates) for one in (*summary.used, *summary.disturbed) if one.rates]
+    return Estimate(max(bounds)) if bounds else summary.rate
 
 
 def _latency(summary: Summary, quantile: float) -> Estimate | None:

@@ -23,6 +23,10 @@ class Verdict(StrEnum):
     NOT_VALID = "not-valid"
 
 
+# An interval whose ends are further apart than this factor answers nothing.
+WIDEST_ANSWER = 3.0
+
+
 class Effect(StrEnum):
     """What a rule does to the launch or point that breaks it."""
 

@@ -72,11 +72,13 @@ class CohortLaunch:
 class CohortLogs:
     """The log times of the settings of a cohort by index, None for one that failed.
 
-    Those of a cohort that `confirms` were made once the winner had been fixed.
+    Those of a cohort that `confirms` were made once the winner had been fixed. The `disturbed` ones had no round that
+    was quiet for them and for the first setting, against which all are held: they say nothing of a gain.
     """
 
     logs: Mapping[int, float | None]
     confirms: bool = False
+    disturbed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,9 @@ class Outcome:
     """What a search has ended with, or has come to by now.
 
     `winner` is the setting to use: the `challenger`, which is the best of all others, where the default is `beaten`,
-    and else the default. `gain` is the time of the default over that of the challenger from the cohorts of the
-    confirmation, None before they are made; `gains` are those over the named settings. `sure` is the probability that
-    the challenger or, where that is faster, the default is within two percent of the fastest setting of the space.
+    and else the default. `gain` is the time of the default over that of the challenger from the `confirmations`,
+    cohorts made after it was chosen, without those that were `disturbed`; None before there are any. `gains` are those
+    over the named settings.
     """
 
     winner: int | None
@@ -121,9 +123,16 @@ class Outcome:
     beaten: bool
     gain: Estimate | None
     gains: Mapping[int, Estimate]
-    sure: float | None
     confirmations: int
+    disturbed: int
     competitors: tuple[Competitor, ...]
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the winner was confirmed, or nothing else works."""
+        if self.gain is None:
+            return self.beaten or (self.winner is not None and self.challenger is None)
+        return self.gain.is_answer
 
 
 def cohort_logs(
@@ -136,21 +145,27 @@ def cohort_logs(
         if one.cohort is not None and one.launch.point in index:
             cohorts.setdefault(one.cohort, []).append(one.launch)
     return [
-        CohortLogs(_logs(members, index, objective), cohort.name.startswith(CONFIRMATION))
+        _cohort_logs(members, index, objective, cohort.name.startswith(CONFIRMATION))
         for cohort, members in cohorts.items()
         if len(members) == cohort.members
     ]
 
 
-def _logs(launches: Sequence[Launch], index: Mapping[Point, int], objective: Objective) -> dict[int, float | None]:
+def _cohort_logs(
+    launches: Sequence[Launch], index: Mapping[Point, int], objective: Objective, confirms: bool
+) -> CohortLogs:
     """What launches of a cohort took by the objective, against the first that went well, round by round."""
-    reference = next((launch for launch in launches if launch.seconds is not None), None)
-    return {
-        index[launch.point]: None
-        if reference is None or launch.seconds is None
-        else log_ratio(reference, launch) + _weight(launch, objective)
-        for launch in launches
-    }
+    well = [launch for launch in launches if launch.seconds is not None]
+    logs: dict[int, float | None] = {index[launch.point]: None for launch in launches}
+    logs |= {index[launch.point]: log_ratio(well[0], launch) + _weight(launch, objective) for launch in well}
+    disturbed = frozenset(index[launch.point] for launch in well if not _both_quiet(well[0], launch))
+    return CohortLogs(logs, confirms, disturbed)
+
+
+def _both_quiet(first: Launch, second: Launch) -> bool:
+    """Whether nothing spoils two launches, and some round was quiet for both."""
+    rounds = [{turn.round for turn in launch.turns if turn.quiet} for launch in (first, second)]
+    return not (first.spoiled or second.spoiled) and (not first.turns or bool(rounds[0] & rounds[1]))
 
 
 def _weight(launch: Launch, objective: Objective) -> float:
@@ -198,7 +213,7 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
     """What the cohorts so far show."""
     failed, measured = _failed(made), _measured(made)
     if not measured:
-        return Outcome(None, None, False, None, {}, None, 0, tuple(_failures(made)))
+        return Outcome(None, None, False, None, {}, 0, 0, tuple(_failures(made)))
     known = _posterior(space, made) if space.axes and len(measured) > 1 else None
     challenger = _confirmed(made)
     if challenger is None and known is not None and measured != {space.default}:
@@ -209,14 +224,15 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
         space.default in failed or (gain is not None and gain.low is not None and gain.low > 1)
     )
     winner = challenger if beaten or space.default not in measured else space.default
+    confirming = _confirming(made, challenger)
     return Outcome(
         winner,
         challenger,
         beaten,
         gain,
         gains,
-        None if known is None else _how_sure(space, known, made, challenger),
-        len(_confirming(made, challenger)),
+        len(confirming),
+        sum(bool({space.default, challenger} & one.disturbed) for one in confirming),
         (*_competitors(space, known, made, winner), *_failures(made)),
     )
 
@@ -362,9 +378,9 @@ def _gains(made: Sequence[CohortLogs], challenger: int) -> dict[int, Estimate]:
     pairs: dict[int, dict[int, float]] = {}
     for number, one in enumerate(_confirming(made, challenger)):
         ours = one.logs[challenger]
-        if ours is not None:
+        if ours is not None and challenger not in one.disturbed:
             for setting, value in one.logs.items():
-                if setting != challenger and value is not None:
+                if setting not in (challenger, *one.disturbed) and value is not None:
                     pairs.setdefault(setting, {})[number] = value - ours
     return {setting: paired_tests([differences])[0].difference().map(exp) for setting, differences in pairs.items()}
 

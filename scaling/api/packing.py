@@ -36,6 +36,13 @@ class Packs(Sequence[Choice]):
     def __len__(self) -> int:
         return len(self.choices)
 
+    @property
+    def answered(self) -> bool:
+        """Whether every workload has a best division or, where they are mixed, a slowdown beside each."""
+        if self.slowdowns:
+            return all(one.is_answer for one in self.slowdowns)
+        return all(one.is_answer and one.best for one in self.choices)
+
     def __str__(self) -> str:
         chosen = [sentence for choice in self.choices for sentence in choice_sentences(choice)]
         return "\n".join(slowdown_sentences(self.slowdowns) or chosen)

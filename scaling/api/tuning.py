@@ -106,7 +106,7 @@ class TuningJob(Job):
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search has ended with: the setting to use, what it gains over the default, and how sure that is.
+    """What a search has ended with: the setting to use, and what it gains over the default.
 
     `winner` is the default where nothing was shown to beat it. `gain` is how many times as fast as the default the
     `challenger`, the best of the others, was in launches made after it had been chosen.
@@ -136,9 +136,9 @@ class Tuned:
         return self.outcome.gain
 
     @property
-    def sure(self) -> float | None:
-        """The probability that no setting of the grid is faster by more than two percent."""
-        return self.outcome.sure
+    def is_answer(self) -> bool:
+        """Whether enough quiet launches confirmed the gain, or nothing else works."""
+        return self.outcome.is_answer
 
     @property
     def settings(self) -> TunedSettings | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.rules import Verdict
+from scaling.analysis.speedup import ScalingPoint
 from scaling.api.results import load
 from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json, print_lines, print_table
@@ -14,7 +15,7 @@ from scaling.machine.doctor.findings import verdict
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.sysfs import HERE, read_topology
 from scaling.reporting.machine import examination_facts, examination_lines
-from scaling.reporting.points import host_facts, host_sentence, host_table
+from scaling.reporting.quietness import has_quiet_turn, quietness_facts, quietness_sentence, quietness_table
 
 # Longer lines of prose are hard to read, however wide the terminal is.
 WIDEST = 100
@@ -29,9 +30,9 @@ def doctor(
 ) -> None:
     """Show what would spoil a measurement here, why it matters, and the remedy; changes nothing.
 
-    With a results folder: the share of turns that were quiet, and how much longer the others took. The exit status is 1
-    where something would spoil a measurement, or where a point is disturbed. Thread variables are those of this shell,
-    whatever the root.
+    With a results folder: the share of turns that were quiet, and how much longer all of them took. The exit status is
+    1 where something would spoil a measurement, or where a point is disturbed or had no quiet turn. Thread variables
+    are those of this shell, whatever the root.
 
     Example: scaling doctor --json
 
@@ -53,9 +54,14 @@ def _print_host(folder: Path, as_json: bool) -> None:
     """How quiet the host was while results were made, node type by node type where there are several."""
     points = [point for source in load(folder).sources for point in source.points]
     if as_json:
-        print_json(host_facts(points))
+        print_json(quietness_facts(points))
     else:
-        print_lines(host_sentence(points), "")
-        print_table(host_table(points))
-    if any(point.verdict is Verdict.DISTURBED for point in points):
+        print_lines(quietness_sentence(points), "")
+        print_table(quietness_table(points))
+    if any(point.verdict is Verdict.DISTURBED or _was_never_quiet(point) for point in points):
         raise typer.Exit(1)
+
+
+def _was_never_quiet(point: ScalingPoint) -> bool:
+    slowdown = point.summary.slowdown
+    return slowdown is not None and not has_quiet_turn(slowdown)

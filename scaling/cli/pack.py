@@ -77,7 +77,7 @@ def pack(
     """Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.
 
     Of several workloads each is measured beside each, on half of the cores. A lone replica on as many cores takes turns
-    with every pack. The status is 1 where no division keeps --latency.
+    with every pack. The status is 1 where no division keeps --latency, and where there is no answer yet.
 
     Example: scaling pack autoenc --latency 0.05
     """
@@ -100,7 +100,7 @@ def pack(
     print_note(f"results are in {results.path}")
     if not no_report:
         print_note(report_note(results))
-    if not packs.slowdowns and any(choice.best is None for choice in packs):
+    if not packs.answered:
         raise typer.Exit(1)
 
 

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from scaling.analysis.ops.machines import OtherMachine
+from scaling.analysis.ops.profile import profiles
 from scaling.analysis.ops.traces import Trace, traces_by_point
+from scaling.analysis.rules import Verdict
 from scaling.api.measuring import TRACED_STEPS, ProfileJob, carry_out_profile, prepare_profile
 from scaling.api.other_machine import predict_on
 from scaling.cli.options import Full, Json, NoWait, RetryFailed
@@ -100,7 +102,8 @@ def profile(
     """Trace the operations of networks: how long each type takes in a step, and what lies between them.
 
     Where several networks, modes or numbers of threads were traced, also how they compare, which ops keep a step from
-    scaling, and with --predict how long it would take on more threads, or with --on-machine on another machine.
+    scaling, and with --predict how long it would take on more threads, or with --on-machine on another machine. The
+    status is 1 where too few launches of a profile were quiet.
 
     Example: scaling profile alexnet memnet --threads 1,2 --size small
     """
@@ -108,7 +111,9 @@ def profile(
     elsewhere = _elsewhere(predicted, on_machine, ceilings, measured)
     stored = _stored_folders(workloads)
     if stored:
-        _print([row for folder in stored for row in read_traced_rows(folder)], as_json, predicted, elsewhere)
+        traced = [row for folder in stored for row in read_traced_rows(folder)]
+        _print(traced, as_json, predicted, elsewhere)
+        _exit_where_disturbed(traced)
         return
     given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}
     settings = {"inter": inter} | {key: value for key, value in given.items() if value is not None}
@@ -120,10 +125,18 @@ def profile(
 
 
 def _finish(job: ProfileJob, traced: Sequence[TracedRow]) -> None:
-    """Say what is not reproducible and where the traces are; the status is 1 where nothing could be traced."""
+    """Say what is not reproducible and where the traces are; the status is 1 where nothing quiet could be traced."""
     print_notes(_irreproducible(job, traced))
     print_note(f"traces are in {job.folder}")
     if not any(map(trace_of, traced)):
+        raise typer.Exit(1)
+    _exit_where_disturbed(traced)
+
+
+def _exit_where_disturbed(traced: Sequence[TracedRow]) -> None:
+    """End with status 1 where too few launches of a profile were quiet."""
+    made = profiles(trace for trace in map(trace_of, traced) if trace)
+    if any(one.verdict is Verdict.DISTURBED for one in made):
         raise typer.Exit(1)
 
 
@@ -223,7 +236,7 @@ def _print_analysis(traces: Sequence[Trace], predict: Sequence[int], elsewhere: 
         print_lines("")
         print_table(table)
     lines = operations.similarity_lines(result)
-    lines += [operations.loss_sentence(scaling.name, loss) for scaling in result.scalings for loss in scaling.losses]
+    lines += [sentence for scaling in result.scalings for sentence in operations.op_loss_sentences(scaling)]
     if lines:
         print_lines("", *lines)
     for remark in (*operations.op_remarks(result), *(other.refusals if other else ())):

@@ -81,7 +81,8 @@ def tune(
     """Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.
 
     Settings race in turns with each other and with the default; one that is clearly slower is dropped, and the winner
-    is confirmed by launches of its own. The same command again goes on where it stopped.
+    is confirmed by launches of its own. The same command again goes on where it stopped. The status is 1 where too few
+    quiet launches confirm the winner.
 
     Example: scaling tune autoenc --budget 10m
 
@@ -99,7 +100,7 @@ def tune(
         return
     tuned = carry_out_tuning(job, redo_of(retry_failed, again), not no_wait, Progress())
     _print(tuned, as_json)
-    if tuned.winner is None:
+    if not tuned.is_answer:
         raise typer.Exit(1)
 
 

@@ -10,6 +10,8 @@ from scaling.analysis.ops.machines import ElsewherePrediction, MeasuredStep, Oth
 from scaling.analysis.ops.profile import Profile
 from scaling.analysis.ops.purposes import PURPOSES
 from scaling.analysis.ops.similarity import LINKAGES, Merge
+from scaling.analysis.rules import WIDEST_ANSWER, Verdict
+from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import (
     Table,
     count,
@@ -31,6 +33,8 @@ MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
 # A profile that is made again should differ by less than this in every share.
 MOST_UNCERTAINTY = 0.02
+TRACE_AGAIN = "trace it again on a quiet machine (`scaling doctor`)"
+TRACE_MORE = "give --reproducible-to 2 to trace as many launches as it takes"
 # Whether a measurement lies in the interval of its prediction.
 INSIDE_WORDS = {None: "-", True: "inside", False: "outside"}
 
@@ -46,10 +50,12 @@ def profiles_table(result: OpEvaluation) -> Table:
                 *(_percent(profile.class_share(op_class)) for op_class in CLASSES),
                 *(str(types_for(profile)), share(overhead), share(unexplained)),
                 "-" if profile.stretch is None else f"{profile.stretch:.2f}",
+                *(str(profile.launches), str(profile.quiet), VERDICT_WORDS[profile.verdict]),
             )
         )
     classes = tuple(f">{op_class}" for op_class in CLASSES)
-    return Table(("profile", ">step", *classes, ">types for 90 %", ">overhead", ">unexplained", ">traced/plain"), rows)
+    rest = (">types for 90 %", ">overhead", ">unexplained", ">traced/plain", ">launches", ">quiet", "verdict")
+    return Table(("profile", ">step", *classes, *rest), rows)
 
 
 def shares_table(result: OpEvaluation) -> Table:
@@ -156,29 +162,46 @@ def laws_table(scaling: Scaling) -> Table:
     for index, part in enumerate(scaling.laws.parts):
         seconds = times.means[:, index]
         if (seconds >= least).any():
-            serial = with_interval(part.serial_fraction, percent)
+            serial = _serial_words(scaling, part.serial_fraction)
             rows.append((part.name, *map(duration, seconds), "slower with threads" if part.slower else serial))
-    serial = with_interval(scaling.laws.serial_fraction, percent)
-    rows.append(("whole step", *map(duration, times.steps), serial))
+    rows.append(("whole step", *map(duration, times.steps), _serial_words(scaling, scaling.laws.serial_fraction)))
     return Table((scaling.name, *(f">×{threads}" for threads in times.threads), "serial fraction"), rows)
 
 
-def loss_sentence(name: str, loss: Loss) -> str:
+def _serial_words(scaling: Scaling, fraction: Estimate) -> str:
+    """A serial fraction with its interval; where that is wider than an answer, what it is at most, if that is less
+    than all."""
+    if scaling.disturbed:
+        return "no answer, disturbed"
+    if fraction.high is None or fraction.is_answer:
+        return with_interval(fraction, percent)
+    return f"at most {percent(fraction.high)}" if fraction.high < 1 else "no answer"
+
+
+def op_loss_sentences(scaling: Scaling) -> list[str]:
+    """What limits a subject at every number of threads; no answer where some of them were disturbed."""
+    if scaling.disturbed:
+        threads = ",".join(map(str, scaling.disturbed))
+        return [f"{scaling.name}: no answer yet to what limits it: disturbed with --threads {threads}; {TRACE_AGAIN}"]
+    return [loss_sentence(scaling.name, loss, scaling.laws.times.freedom) for loss in scaling.losses]
+
+
+def loss_sentence(name: str, loss: Loss, freedom: int) -> str:
     """What limits a subject at so many threads, and which ops that is."""
-    at = count(loss.threads, "thread")
     predicted = "" if loss.measured else " (predicted)"
+    about = f"{name} at {count(loss.threads, 'thread')}{predicted}: efficiency {share(loss.efficiency)}"
+    if not freedom:
+        return f"{about}; no answer yet to which ops it is lost in, from one launch of each; give --launches 3"
     if not loss.significant:
-        return (
-            f"{name} at {at}{predicted}: efficiency {share(loss.efficiency)}; the loss is too small, or too "
-            "imprecise, to name the ops it is in"
-        )
-    named = [part for part in loss.parts if part.share.value >= LEAST_LOSS_SHARE][:NAMED_LOSSES]
-    shares = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in named)
-    rest = 1.0 - sum(part.share.value for part in named)
+        return f"{about}; the loss is too small, or too imprecise, to name the ops it is in"
+    known = [part for part in loss.parts if part.share.is_answer and part.share.value >= LEAST_LOSS_SHARE]
+    if not known:
+        vague = f"no share is known to a factor of {WIDEST_ANSWER:g}"
+        return f"{about}; no answer yet to which ops it is lost in, {vague}; {TRACE_MORE}"
+    shares = ", ".join(f"{_loss_share(part.share)} {part.name}" for part in known[:NAMED_LOSSES])
+    rest = 1.0 - sum(part.share.value for part in known[:NAMED_LOSSES])
     others = f", {percent(rest)} all others" if rest >= LEAST_LOSS_SHARE else ""
-    return (
-        f"what limits {name} at {at}{predicted}: efficiency {share(loss.efficiency)}; of what is lost {shares}{others}"
-    )
+    return f"what limits {about}; of what is lost {shares}{others}"
 
 
 def _loss_share(part: Estimate) -> str:
@@ -193,14 +216,22 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
             rows.append(
                 (
                     *(scaling.name, ", ".join(map(str, scaling.laws.times.threads)), str(by_ops.threads)),
-                    *(duration(by_ops.seconds.value), _interval_words(by_ops.seconds)),
+                    *(duration(by_ops.seconds.value), _predicted_words(scaling, by_ops.seconds)),
                     "-" if by_ops.plain_seconds is None else duration(by_ops.plain_seconds),
                     _speedup(scaling, by_ops),
-                    *(duration(by_step.seconds.value), _interval_words(by_step.seconds)),
+                    *(duration(by_step.seconds.value), _predicted_words(scaling, by_step.seconds)),
                 )
             )
     headers = ("predicted", "from threads", ">threads", ">traced step", "95 %", ">plain step", ">speedup")
     return Table((*headers, ">by the whole step", "95 %"), rows)
+
+
+def _predicted_words(scaling: Scaling, predicted: Estimate) -> str:
+    """The interval of a prediction, or why there is no answer."""
+    if scaling.disturbed:
+        return "no answer, disturbed"
+    is_wide = predicted.high is not None and not predicted.is_answer
+    return f"no answer, wider than a factor of {WIDEST_ANSWER:g}" if is_wide else _interval_words(predicted)
 
 
 def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:
@@ -275,12 +306,9 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
             profile, [launch for launch in result.stationarity if launch.trace.point == profile.point]
         )
         yield from _launch_remarks(profile)
-    lone = [scaling.name for scaling in result.scalings if scaling.laws.times.of_steps]
+    lone = [scaling.name for scaling in result.scalings if not scaling.laws.times.freedom]
     if lone:
-        yield (
-            f"{_few(lone)}: one launch per number of threads, so intervals cover the spread of its steps but not "
-            "between launches; give --launches 3"
-        )
+        yield f"{_few(lone)}: one launch per number of threads, so there are no intervals; give --launches 3"
     for scaling in result.scalings:
         yield from _prediction_remarks(scaling)
 
@@ -296,13 +324,15 @@ def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterat
 
 
 def _launch_remarks(profile: Profile) -> Iterator[str]:
-    """Where the shares of an op type differ too much between launches to rely on their mean."""
+    """Where too few launches were quiet, or the shares of an op type differ too much between them."""
+    if profile.verdict is Verdict.DISTURBED:
+        yield f"{_title(profile)}: {profile.quiet} of {profile.launches} launches were quiet; {TRACE_AGAIN}"
     widest = max(profile.ops, key=lambda op: op.share_uncertainty, default=None)
     if widest is not None and widest.share_uncertainty >= MOST_UNCERTAINTY:
         shares = span([100 * widest.least, 100 * widest.most], ".1f")
         yield (
-            f"{_title(profile)}: the share of {widest.type} is {shares} % in its {profile.launches} launches; give "
-            "--reproducible-to 2 to trace as many as it takes"
+            f"{_title(profile)}: the share of {widest.type} is {shares} % in its {profile.launches} launches; "
+            f"{TRACE_MORE}"
         )
 
 
@@ -400,6 +430,8 @@ def _profile(name: str, profile: Profile) -> Facts:
         "threads": profile.threads,
         "inter": profile.inter,
         "launches": profile.launches,
+        "quiet_launches": profile.quiet,
+        "verdict_code": profile.verdict,
         "steps": profile.steps,
         "wall_seconds": profile.wall_seconds,
         "op_seconds": profile.op_seconds,
@@ -433,7 +465,7 @@ def _scaling(scaling: Scaling) -> Facts:
         "name": scaling.name,
         "threads": list(times.threads),
         "step_seconds": [float(seconds) for seconds in times.steps],
-        "noise_of": "steps" if times.of_steps else "launches",
+        "disturbed_threads": list(scaling.disturbed),
         "serial_fraction": estimate_facts(scaling.laws.serial_fraction),
         "parts": [
             {

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scaling.analysis.interference import USUAL_QUANTILE, Choice, Division, PackedSeries, Slowdown, choose
+from scaling.analysis.rules import Verdict
 from scaling.machine.placement import Sharing
 from scaling.reporting.points import point_settings, series_words
 from scaling.reporting.verdicts import VERDICT_WORDS
@@ -12,6 +13,8 @@ from scaling.reporting.words import Table, count, duration, estimate_facts, figu
 
 # The latencies that a table has of a division.
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+# What is to be done where divisions have no answer.
+MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling doctor`)"
 # What replicas may share, from the closest on, and how a sentence says so.
 LEVELS = {"core": "its core", "l3": "its L3", "node": "its NUMA node", "socket": "its socket"}
 
@@ -27,7 +30,7 @@ def divisions_table(series: PackedSeries) -> Table:
     rows = [
         (
             division_words(one),
-            with_interval(one.throughput, figure),
+            _throughput_words(one),
             with_interval(one.promised if one.point.replicas > 1 else None, figure),
             with_interval(one.interference, share),
             *(_latency_cell(one, quantile) for quantile in QUANTILES.values()),
@@ -45,6 +48,12 @@ def divisions_table(series: PackedSeries) -> Table:
         *(">fairness", ">slowest / fastest", ">start skew", "shared", "verdict"),
     )
     return Table(headers, rows)
+
+
+def _throughput_words(division: Division) -> str:
+    """Its throughput with the interval; of disturbed launches at least that of the fastest."""
+    at_least = "≥ " if division.throughput and division.summary.verdict is Verdict.DISTURBED else ""
+    return at_least + with_interval(division.throughput, figure)
 
 
 def _latency_cell(division: Division, quantile: float) -> str:
@@ -71,15 +80,18 @@ def sharing_sentence(division: Division) -> str:
 
 
 def choice_sentences(choice: Choice) -> list[str]:
-    """The recommendation, what lone replicas would have promised, and how replicas disturb each other."""
+    """The recommendation, what lone replicas would have promised, and what is not known."""
     series, best = choice.series, choice.best
     name, cores = series_words(series.settings), count(series.cores, "core")
+    if not choice.is_answer:
+        unknown = _unknown_words(choice.unknown)
+        return [f"{name}: no answer yet to which division of {cores} is best: {unknown}; {MEASURE_AGAIN}"]
     limit = "" if choice.limit is None else f"{_quantile_words(choice.quantile)} within {duration(choice.limit)}"
     if best is None:
         return [f"{name}: no division of {cores} keeps {limit}; {_nearest(choice)}", *_others(choice)]
-    latency = best.latency(choice.quantile)
+    latency, most = best.latency(choice.quantile), "does most of those compared" if choice.unknown else "does most"
     first = (
-        f"{name}: of {cores}{f' with {limit}' if limit else ''}, {division_words(best)} does most: "
+        f"{name}: of {cores}{f' with {limit}' if limit else ''}, {division_words(best)} {most}: "
         f"{with_interval(best.throughput, figure)} items/s"
         + (f", {_quantile_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
         + (f"; not to be told from it: {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")
@@ -87,28 +99,39 @@ def choice_sentences(choice: Choice) -> list[str]:
     return [first, *_others(choice)]
 
 
+def _unknown_words(divisions: Sequence[Division]) -> str:
+    """'2 × 4 is disturbed, 8 × 1 is known to a factor of 3.4 only'."""
+    return ", ".join(f"{division_words(one)} {_why_unknown(one)}" for one in divisions)
+
+
+def _why_unknown(division: Division) -> str:
+    if division.throughput is None:
+        return "was not measured"
+    if not division.summary.valid:
+        return f"is {VERDICT_WORDS[division.summary.verdict]}"
+    low, high = division.throughput.low, division.throughput.high
+    return f"is known to a factor of {figure(high / low)} only" if low and high else "has no interval"
+
+
 def _others(choice: Choice) -> list[str]:
-    """What lone replicas would have promised, and the coefficients."""
+    """What lone replicas would have promised, and which divisions are unknown."""
     sentences = []
     hoped = choice.promised
     if hoped is not None and hoped.promised is not None and hoped.point.replicas > 1:
-        measured = f"{with_interval(hoped.throughput, figure)} items/s" if hoped.throughput else "nothing was"
+        measured = f"{_throughput_words(hoped)} items/s" if hoped.throughput else "nothing was"
         same = "the same division" if hoped is choice.best else "another one"
         sentences.append(
             f"a lone replica times {hoped.point.replicas} would have promised {with_interval(hoped.promised, figure)} "
             f"items/s of {division_words(hoped)}, {same}; {measured} measured there"
         )
-    for smt, coefficient in choice.series.coefficients.items():
-        level = f" with {count(smt, 'thread')} per core" if len(choice.series.coefficients) > 1 else ""
-        sentences.append(
-            f"replicas do r X / (1 + s (r - 1)){level} with an interference s of "
-            f"{with_interval(coefficient, lambda value: f'{value:.4f}')}; `scaling capacity` counts replicas with it"
-        )
+    if choice.unknown:
+        sentences.append(f"not compared: {_unknown_words(choice.unknown)}; {MEASURE_AGAIN}")
     return sentences
 
 
 def _nearest(choice: Choice) -> str:
-    known = [(latency.value, one) for one in choice.series.filling if (latency := one.latency(choice.quantile))]
+    answering = (one for one in choice.series.filling if one.is_answer)
+    known = [(latency.value, one) for one in answering if (latency := one.latency(choice.quantile))]
     if not known:
         return "nothing is known of any"
     seconds, one = min(known, key=lambda pair: pair[0])
@@ -146,7 +169,7 @@ def slowdown_section(found: Sequence[Slowdown]) -> PackSection | None:
 def slowdown_table(found: Sequence[Slowdown]) -> Table:
     """How many times as long each workload takes beside each, for the same work."""
     names = list(dict.fromkeys(one.workload for one in found))
-    factors = {(one.workload, one.beside): one.factor for one in found}
+    factors = {(one.workload, one.beside): one.factor for one in found if one.is_answer}
     rows = [
         (name, *(with_interval(factors.get((name, other)), lambda ratio: f"{ratio:.3f}") for other in names))
         for name in names
@@ -158,11 +181,15 @@ def slowdown_sentences(found: Sequence[Slowdown]) -> list[str]:
     """What each workload loses beside each."""
     return [
         f"{one.workload} beside {'itself' if one.beside == one.workload else one.beside}, "
-        f"{count(one.summary.point.cores, 'core')} each: a step takes "
-        f"{with_interval(one.factor, lambda ratio: f'{ratio:.3f}')} times as long as alone"
+        f"{count(one.summary.point.cores, 'core')} each: {_slowdown_words(one)}"
         for one in found
-        if one.factor is not None
     ]
+
+
+def _slowdown_words(one: Slowdown) -> str:
+    if not one.is_answer:
+        return f"no answer yet, the points are {VERDICT_WORDS[one.summary.verdict]}; {MEASURE_AGAIN}"
+    return f"a step takes {with_interval(one.factor, lambda ratio: f'{ratio:.3f}')} times as long as alone"
 
 
 def slowdown_facts(found: Iterable[Slowdown]) -> list[dict[str, Any]]:
@@ -181,7 +208,7 @@ def slowdown_facts(found: Iterable[Slowdown]) -> list[dict[str, Any]]:
 
 
 def packs_facts(choices: Iterable[Choice]) -> list[dict[str, Any]]:
-    """Every workload's divisions, the best of them and the coefficient, for JSON."""
+    """Every workload's divisions and the best of them, for JSON."""
     return [
         {
             **point_settings(choice.series.settings),
@@ -191,9 +218,8 @@ def packs_facts(choices: Iterable[Choice]) -> list[dict[str, Any]]:
             "best": None if choice.best is None else division_facts(choice.best),
             "promised_best": None if choice.promised is None else division_facts(choice.promised),
             "rivals": [division_words(one) for one in choice.rivals],
-            "coefficients": [
-                {"smt": smt, **estimate_facts(coefficient)} for smt, coefficient in choice.series.coefficients.items()
-            ],
+            "unknown": [division_words(one) for one in choice.unknown],
+            "is_answer": choice.is_answer,
             "divisions": [division_facts(one) for one in choice.series.divisions],
             "sentences": choice_sentences(choice),
         }

@@ -92,6 +92,7 @@ SETTINGS: Fields = {
 }
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
+QUIETNESS = _record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
 ON_THIS_HOST: Fields = {"host": HOST | None, "on_this_host": str | None}
 ESTIMATE = _record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
 PARAMETER = _record("Parameter", value=NUMBER, low=NUMBER, high=NUMBER, stderr=NUMBER, on_bound=bool)
@@ -253,7 +254,7 @@ PACKS = _record(
     SETTINGS,
     {"divided_cores": int, "latency_limit": NUMBER, "quantile": float},
     {"best": DIVISION | None, "promised_best": DIVISION | None, "rivals": TEXTS, "divisions": ARRAY[DIVISION]},
-    {"coefficients": ARRAY[_record("Coefficient", smt=int, value=NUMBER, low=NUMBER, high=NUMBER)]},
+    {"unknown": TEXTS, "is_answer": bool},
     sentences=TEXTS,
 )
 
@@ -291,7 +292,8 @@ OUTPUTS: Mapping[str, Any] = {
     "tune": _output(
         "Tune",
         {"objective": str, "answer": str, "winner": str | None, "challenger": str | None, "default_beaten": bool},
-        {"gain": ESTIMATE, "gains": MAP[str, ESTIMATE], "sure": NUMBER, "confirmations": int, "grid_settings": int},
+        {"gain": ESTIMATE, "gains": MAP[str, ESTIMATE], "confirmations": int, "disturbed_confirmations": int},
+        {"is_answer": bool, "grid_settings": int},
         {"environment": dict[str, str], "cpus": str | None, "jit": bool | None, "command": TEXTS | None},
         python=str | None,
         settings=ARRAY[TUNED_SETTING],
@@ -300,7 +302,7 @@ OUTPUTS: Mapping[str, Any] = {
     | _output(
         "DoctorOfResults",
         sentence=str,
-        points=ARRAY[_record("PointOnHost", SETTINGS, ON_THIS_HOST, verdict_code=Verdict)],
+        points=ARRAY[_record("PointOnHost", SETTINGS, host=QUIETNESS | None, verdict_code=Verdict)],
     ),
     "topology": _output(
         "Topology",

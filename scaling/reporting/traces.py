@@ -26,7 +26,7 @@ def trace_words(trace: Trace) -> str:
     stretch = "" if step.stretch is None else f"; traced/plain {step.stretch:.2f}"
     return (
         f"{_whose(trace)}: {duration(step.wall_seconds)} a step over {count(len(trace.steps), 'traced step')} = "
-        f"{shares}{stretch}"
+        f"{shares}{stretch}{'' if trace.quiet else '; disturbed'}"
     )
 
 

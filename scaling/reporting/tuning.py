@@ -1,4 +1,4 @@
-"""A search over settings in words: the winner, what it gains, how sure that is, and how to set it."""
+"""A search over settings in words: the winner, what it gains by how many launches, and how to set it."""
 
 import shlex
 from collections.abc import Sequence
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.tuning import Outcome, Standing
+from scaling.analysis.rules import WIDEST_ANSWER
+from scaling.analysis.tuning import FEWEST_CONFIRMATIONS, Outcome, Standing
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.reporting.words import Table, count, estimate_facts, figure, interval_alone
 from scaling.results.tuning import Search
@@ -131,41 +132,52 @@ def _value(value: object) -> str:
 
 
 def tuning_answer(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
-    """The winner, its gain over the default, and how sure it is."""
+    """The winner, its gain over the default, and what that rests on."""
     if outcome.winner is None:
         return ["nothing was measured: every launch failed"]
-    measured = count(len(outcome.competitors), "setting")
     launches = sum(one.launches for one in outcome.competitors)
-    effort = f"{measured} of {len(grid.points)} measured by {launches} launches"
-    lines = [*_verdict(outcome, grid, objective)]
-    if outcome.sure is not None:
-        lines.append(f"no setting of the grid is better by more than 2 %: {100 * outcome.sure:.0f} % sure ({effort})")
-    for setting, gain in outcome.gains.items():
-        lines.append(f"against the {grid.names.get(setting, 'other')}: {_times(gain)}")
-    return lines
+    return [
+        _verdict(outcome, grid, objective),
+        f"{count(len(outcome.competitors), 'setting')} of {len(grid.points)} measured by {launches} launches",
+        *(f"against the {grid.names.get(setting, 'other')}: {_times(gain)}" for setting, gain in outcome.gains.items()),
+    ]
 
 
-def _verdict(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
+def _verdict(outcome: Outcome, grid: Grid, objective: str) -> str:
     assert outcome.winner is not None
     if outcome.challenger is None:
-        return [f"best for {objective}: {setting_words(grid, outcome.winner)}"]
+        return f"best for {objective}: {setting_words(grid, outcome.winner)}"
     challenger = setting_words(grid, outcome.challenger)
+    if not outcome.is_answer:
+        return f"no answer yet for {objective}: {_unconfirmed(outcome, challenger, objective)}"
+    if outcome.gain is None:
+        return f"best for {objective}: {challenger}; the default failed"
+    found = f"{_times_the_default(outcome.gain, objective)}, {_rests_on(outcome)}"
     if outcome.beaten:
-        gain = f": {_times_the_default(outcome.gain, objective)}" if outcome.gain else "; the default failed"
-        return [f"best for {objective}: {challenger}{gain}"]
-    if outcome.gain is None or outcome.gain.low is None:
-        raced = next((one.ratio for one in outcome.competitors if one.setting == outcome.challenger), None)
-        if raced is not None and raced.value >= 1:
-            found = _times_the_default(raced.map(lambda ratio: 1 / ratio), objective)
-            return [f"nothing measured beats the default for {objective}: the best other, {challenger}: {found}"]
-        seen = f", {_times_the_default(outcome.gain, objective)}" if outcome.gain else ""
-        return [
-            f"the best so far for {objective}: {challenger}{seen}; too few launches to confirm it, so the default "
-            "stays: give the same command to go on"
-        ]
+        return f"best for {objective}: {challenger}: {found}"
     told = "is slower" if outcome.gain.high is not None and outcome.gain.high < 1 else "is not shown to be better"
-    found = _times_the_default(outcome.gain, objective)
-    return [f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {found}"]
+    return f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {found}"
+
+
+def _rests_on(outcome: Outcome) -> str:
+    """'from 8 launches of each after it was chosen, 2 others were disturbed'."""
+    left_out = f", {outcome.disturbed} others were disturbed" if outcome.disturbed else ""
+    return f"from {outcome.confirmations - outcome.disturbed} launches of each after it was chosen{left_out}"
+
+
+def _unconfirmed(outcome: Outcome, challenger: str, objective: str) -> str:
+    """What raced best, why that is no answer, and what to do."""
+    raced = next((one.ratio for one in outcome.competitors if one.setting == outcome.challenger), None)
+    gain = outcome.gain or (raced.map(lambda ratio: 1 / ratio) if raced else None)
+    seen = f", {_times_the_default(gain, objective)} so far" if gain else ""
+    quiet = outcome.confirmations - outcome.disturbed
+    why = f"{quiet} of the {FEWEST_CONFIRMATIONS} launches that confirm it were made"
+    if quiet >= FEWEST_CONFIRMATIONS:
+        why = f"its gain is known to more than a factor of {WIDEST_ANSWER:g}"
+    disturbed = f", {outcome.disturbed} were disturbed" if outcome.disturbed else ""
+    where = " on a quieter machine" if outcome.disturbed else ""
+    remedy = f"give the same command with more --budget{where}"
+    return f"the best other is {challenger}{seen}; {why}{disturbed}, so the default stays: {remedy}"
 
 
 def _times_the_default(gain: Estimate, objective: str) -> str:
@@ -235,8 +247,9 @@ def tuning_facts(outcome: Outcome, grid: Grid, objective: str, settings: TunedSe
         "gains": {
             grid.names.get(setting, str(setting)): estimate_facts(gain) for setting, gain in outcome.gains.items()
         },
-        "sure": outcome.sure,
         "confirmations": outcome.confirmations,
+        "disturbed_confirmations": outcome.disturbed,
+        "is_answer": outcome.is_answer,
         "grid_settings": len(grid.points),
         "environment": dict(settings.environment) if settings else {},
         "cpus": settings.cpus if settings else None,

@@ -25,6 +25,7 @@ from scaling.analysis.ops.profile import Profile, part_times, profiles, subject
 from scaling.analysis.ops.roofline import Rooflines
 from scaling.analysis.ops.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.analysis.ops.traces import Trace
+from scaling.analysis.rules import Verdict
 from scaling.analysis.series import Series, SeriesKey, selected_series, series_key, table_launches
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
@@ -168,6 +169,11 @@ class Scaling:
     losses: tuple[Loss, ...]
     held_out: tuple[HeldOutStep, ...]
     predictions: tuple[tuple[StepPrediction, StepPrediction], ...]
+
+    @property
+    def disturbed(self) -> tuple[int, ...]:
+        """The numbers of threads on which too few launches were quiet."""
+        return tuple(one.threads for one in self.threading.profiles if one.verdict is Verdict.DISTURBED)
 
 
 @dataclass(frozen=True, slots=True)

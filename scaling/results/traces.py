@@ -16,12 +16,13 @@ from typing_extensions import TypedDict
 
 from scaling.analysis.ops.purposes import Purpose
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
+from scaling.analysis.summary import Launch
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
 from scaling.results.files import replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
-from scaling.results.rows import Outcome, Row, first_wrong, row_facts, row_from_json, row_identity, storable
+from scaling.results.rows import Outcome, Row, first_wrong, launch_of, row_facts, row_from_json, row_identity, storable
 
 PROFILE = "profile.toml"
 
@@ -129,7 +130,12 @@ def trace_of(traced: TracedRow) -> Trace | None:
         items_per_step=outcome.items_per_step,
         steps=traced.steps,
         plain_step_seconds=outcome.step_seconds[outcome.warmup_steps :],
+        quiet=_was_quiet(launch_of(traced.row, with_steps=False)),
     )
+
+
+def _was_quiet(launch: Launch) -> bool:
+    return not launch.spoiled and (not launch.turns or any(turn.quiet for turn in launch.turns))
 
 
 TRACES = RecordFormat(

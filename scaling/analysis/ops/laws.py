@@ -80,10 +80,10 @@ class StepLaws:
         )
 
     def interval(self, value: float, draws: Floats) -> Estimate:
-        """A value with the 95 % interval of its draws; without one where no noise is known."""
-        if not self.times.freedom:
-            return Estimate(value)
+        """A value with the 95 % interval of its draws; without one where no noise is known, or all are equal."""
         low, high = np.quantile(draws, [LOW, HIGH])
+        if not self.times.freedom or low == high:
+            return Estimate(value)
         return Estimate(value, float(min(low, value)), float(max(high, value)), float(draws.std()))
 
 
@@ -154,7 +154,7 @@ def fit_parts(times: PartTimes, means: Floats, capacity: Floats) -> tuple[Floats
 
 
 def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction:
-    """Predict the step on some threads, with the noise that a mean of `units` new launches (or steps) has."""
+    """Predict the step on some threads, with the noise that a mean of `units` new launches has."""
     parts = laws.parallel / threads + laws.serial
     draws = laws.parallel_draws / threads + laws.serial_draws
     return step_prediction(laws.times, threads, parts, draws, laws.noise / np.sqrt(units))
@@ -286,7 +286,7 @@ def loss(laws: StepLaws, threads: int) -> Loss:
         lost_seconds=total,
         efficiency=float(one.sum() / threads / here.sum()),
         measured=laws.times.at(threads) is not None,
-        significant=min(total, float(np.quantile(totals, LOW))) > least,
+        significant=laws.times.freedom > 0 and min(total, float(np.quantile(totals, LOW))) > least,
         parts=tuple(sorted(parts, key=lambda part: -part.seconds)),
     )
 

@@ -6,8 +6,8 @@ time. Several launches are averaged. Names that mean the same op are summed.
 
 Over several numbers of threads the parts have bootstrap draws. What slows a launch slows many ops at once, so a draw
 scatters all parts together: it is a random mixture of the measured deviations, which has their covariance, over a
-scaled inverse χ², which widens the intervals of few launches. With one launch per count the deviations are those of
-steps, and what differs between launches is not in them.
+scaled inverse χ², which widens the intervals of few launches. With one launch per count nothing is known of noise, and
+there are no intervals.
 """
 
 from collections import defaultdict
@@ -18,12 +18,14 @@ from statistics import fmean, median, stdev
 
 import numpy as np
 
+from scaling.analysis import rules
 from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.estimates import student_t
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.ops.purposes import PURPOSES, Purpose
 from scaling.analysis.ops.traces import Trace, TracedStep, traces_by_point
+from scaling.analysis.rules import Verdict
 from scaling.errors import FitError
 from scaling.study.planning import Point
 
@@ -77,7 +79,7 @@ class OpShare:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The step of one point by op type, those with the most time first.
+    """The step of one point by op type, those with the most time first, over its launches, `quiet` or not.
 
     With more than one inter-op thread ops overlap, and their sum has `overlap_seconds` too much.
     """
@@ -93,7 +95,15 @@ class Profile:
     wall_seconds: float
     plain_seconds: float | None
     launches: int
+    quiet: int
     steps: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it can be used for, as of a point: too few launches are few, or the others were disturbed."""
+        if self.quiet >= rules.FEW_LAUNCHES.limit:
+            return Verdict.OK
+        return Verdict.IMPRECISE if self.quiet == self.launches else Verdict.DISTURBED
 
     @property
     def op_seconds(self) -> float:
@@ -189,6 +199,7 @@ def profile(traces: Sequence[Trace]) -> Profile:
         wall_seconds=fmean(fmean(step.wall_seconds for step in quiet_steps(trace)) for trace in traces),
         plain_seconds=fmean(plain) if plain else None,
         launches=len(traces),
+        quiet=sum(trace.quiet for trace in traces),
         steps=sum(len(trace.steps) for trace in traces),
     )
 
@@ -274,9 +285,8 @@ def _sequential_reproducibility(launches: Sequence[Trace]) -> float:
 class PartTimes:
     """Mean seconds of each part on each number of threads: counts × parts.
 
-    `units` is how many launches (or, with `of_steps`, steps) each mean is of; `deviations` are theirs from the mean of
-    their count, relative, all counts together: rows × parts, with `freedom` degrees of freedom, and `step_deviations`
-    those of the whole step.
+    `units` is how many launches each mean is of; `deviations` are theirs from the mean of their count, relative, all
+    counts together: rows × parts, with `freedom` degrees of freedom, and `step_deviations` those of the whole step.
     """
 
     names: tuple[str, ...]
@@ -286,7 +296,6 @@ class PartTimes:
     deviations: Floats
     step_deviations: Floats
     freedom: int
-    of_steps: bool
     plain_ratio: float | None
 
     @property
@@ -325,11 +334,10 @@ def part_times(traces: Sequence[Trace]) -> PartTimes:
             )
         by_threads[trace.threads].append(trace)
     counts = sorted(by_threads)
-    of_steps = all(len(group) == 1 for group in by_threads.values())
     launches = [[launch_parts(trace) for trace in by_threads[threads]] for threads in counts]
     names = _names(launches)
-    units = [_units(by_threads[threads], names, of_steps) for threads in counts]
-    means = np.array([_matrix(rows, names).mean(axis=0) for rows in launches])
+    units = [_matrix(rows, names) for rows in launches]
+    means = np.array([rows.mean(axis=0) for rows in units])
     repeated = [(rows, mean) for rows, mean in zip(units, means, strict=True) if len(rows) > 1]
     none = np.zeros((0, len(names)))
     return PartTimes(
@@ -340,7 +348,6 @@ def part_times(traces: Sequence[Trace]) -> PartTimes:
         deviations=np.concatenate([none, *(_deviations(rows, mean) for rows, mean in repeated)]),
         step_deviations=np.concatenate([none[:, 0], *(rows.sum(1) / mean.sum() - 1.0 for rows, mean in repeated)]),
         freedom=sum(len(rows) - 1 for rows, _ in repeated),
-        of_steps=of_steps,
         plain_ratio=_plain_ratio(traces),
     )
 
@@ -367,12 +374,6 @@ def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[F
     both = np.concatenate([shift, -shift])
     means: Floats = times.means[None] * np.maximum(1.0 + both, LEAST_LEFT)
     return means, np.tile(1.0 / np.sqrt(spread), 2)
-
-
-def _units(traces: Sequence[Trace], names: tuple[str, ...], of_steps: bool) -> Floats:
-    if of_steps:
-        return _matrix([step_parts(step) for step in traces[0].steps], names)
-    return _matrix([launch_parts(trace) for trace in traces], names)
 
 
 def _names(launches: Sequence[Sequence[dict[str, float]]]) -> tuple[str, ...]:

@@ -55,7 +55,8 @@ class TracedStep:
 class Trace:
     """The traced steps of one launch of a point, first and last already dropped, beside plain steps of the same run.
 
-    `threads` is the size of the intra-op pool, `inter` of the other, as the run had them.
+    `threads` is the size of the intra-op pool, `inter` of the other, as the run had them. It was `quiet` where others
+    did not disturb its plain steps, which follow at once; what they do to traced ones nothing tells.
     """
 
     point: "Point"
@@ -65,6 +66,7 @@ class Trace:
     items_per_step: int
     steps: tuple[TracedStep, ...]
     plain_step_seconds: tuple[float, ...]
+    quiet: bool = True
 
 
 def traces_by_point(traces: Iterable[Trace]) -> "dict[Point, list[Trace]]":

@@ -187,6 +187,12 @@ class Size:
         """The same, 1 where no packs were measured."""
         return self.known_crowding(replicas) or 1.0
 
+    @property
+    def room(self) -> int:
+        """How many replicas may disturb each other on one machine, by the packs measured; 1 where there are none."""
+        measured = self.law.fit.series.crowding
+        return measured.room(self.cores) if measured else 1
+
     def host(self) -> HostSlowdown | None:
         """How much longer turns take on this host."""
         return slowdown_at(self.law.fit.series.host, float(self.cores * self.law.counted))

@@ -7,7 +7,6 @@ quantiles gets the chance of any time by interpolation, exact at the levels of `
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 from scipy.special import ndtri
@@ -48,7 +47,9 @@ class SizeTable:
     """One size: rate and efficiency (median, low, high), and the quantiles from which chances are looked up.
 
     `log_seconds` are quantiles of one turn at `PROBITS`, `replicas` those of the mean of 2**0 to 2**`DOUBLINGS`
-    turns at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size.
+    turns at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size. `crowding` is how
+    many times as long a step takes beside 0, 1, … other replicas, up to as many as fit on the machine of the packs;
+    empty where none were measured.
     """
 
     size: Size
@@ -57,6 +58,7 @@ class SizeTable:
     log_seconds: tuple[float, ...]
     replicas: tuple[tuple[float, ...], ...]
     efficiencies: StepTable
+    crowding: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,7 @@ def size_tables(law: LevelLaw, counts: Sequence[int]) -> tuple[SizeTable, ...]:
         mixture, *means = size.mixtures(2**doubling for doubling in range(DOUBLINGS + 1))
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
-        crowding = [log(size.crowding(2**doubling)) for doubling in range(DOUBLINGS + 1)]
-        replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)], crowding)
+        replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)])
         tables.append(_size_table(size, log_seconds, efficiencies[:, column], replicas))
     return tuple(tables)
 
@@ -102,6 +103,7 @@ def _size_table(
         log_seconds=tuple(log_seconds.tolist()),
         replicas=replicas,
         efficiencies=_step_table(efficiencies, share),
+        crowding=tuple(size.crowding(one) for one in range(1, size.room + 1)) if size.known_crowding(1) else (),
     )
 
 
@@ -162,19 +164,14 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
         return reached, slope, reached + sums[2] / height / slope**2
 
 
-def _replicas(
-    launch: Mixture, means: Iterable[Mixture], of_launch: Floats, crowding: Sequence[float]
-) -> tuple[tuple[float, ...], ...]:
-    """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it.
-
-    `crowding` is the log of how much longer each takes beside the others.
-    """
+def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> tuple[tuple[float, ...], ...]:
+    """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
     probits, columns = ndtri(ASSURANCES), [of_launch]
     shape = Shape(probits).after(launch, of_launch)
     for mean_of_launches in means:
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))
         shape = shape.after(mean_of_launches, columns[-1])
-    return tuple(map(tuple, (np.array(columns).T + np.array(crowding)).tolist()))
+    return tuple(map(tuple, np.array(columns).T.tolist()))
 
 
 def _step_table(values: Floats, share: Floats, unmet: bool = False) -> StepTable:

@@ -41,11 +41,10 @@ from scaling.reporting.points import (
     STEP_KEYS,
     backends_table,
     evaluation_notes,
-    host_sentence,
-    host_table,
     point_facts,
     points_table,
 )
+from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.tuning import TuningSection, tuning_section
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, json_text
@@ -115,8 +114,8 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         tuning=_tuning(folder, study),
         columns=point_columns(table),
         rows=point_rows(result.points, table),
-        host=host_table(result.points),
-        host_words=host_sentence(result.points),
+        host=quietness_table(result.points),
+        host_words=quietness_sentence(result.points),
         identity=provenance.identity(folder.rows),
         layout=provenance.layout(machine) if machine else [],
         boxes=boxes(machine) if machine else (),

@@ -23,6 +23,11 @@ function promiseWords(question, allocation, { unit, words }) {
   return `${sureness(allocation.assurance)} sure of ${targetWords(question, words)}`;
 }
 
+function crowdingWords({ crowding }) {
+  if (crowding === null) return "if replicas do not disturb each other";
+  return `each ${percent(crowding - 1)} slower beside the others, as packs here show at most`;
+}
+
 function sentence(series, question, { status, allocation, reason, replicas }) {
   const { label, words } = series;
   const most = question.goal === "efficiency" ? "at most " : "";
@@ -32,7 +37,7 @@ function sentence(series, question, { status, allocation, reason, replicas }) {
     : `${label}, ${targetWords(question, words)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
   if (!replicas || (allocation && replicas.hourly_cost >= hourly(question.price, allocation.cores))) return one;
   const size = `${count(replicas.replicas, "replica")} of ${sizeWords(replicas)} (${figure(replicas.hourly_cost)} an hour)`;
-  return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, if replicas do not disturb each other`;
+  return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, ${crowdingWords(replicas)}`;
 }
 
 // What the size does undisturbed and what on this host, which a promise includes.

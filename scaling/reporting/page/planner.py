@@ -169,6 +169,7 @@ def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
             for index, value in enumerate(table.log_seconds)
         ],
         "replicas": [[round(value, DIGITS) for value in row] for row in table.replicas],
+        "crowding": table.crowding,
         "efficiencies": _steps(table.efficiencies),
         "host": None if host is None else asdict(host),
         "levels": size_levels(fit, *table.size.order, Estimate(value, low, high)),

@@ -112,19 +112,22 @@ function sizing(series, question) {
     return give(best, undefined, good[0] < good[good.length - 1] ? range : null);
   }
 
-  // The fewest replicas of a size that are enough together: each has as many times as long as there are replicas.
+  // The fewest replicas of a size that are enough together: each has as many times as long as there are replicas, and
+  // takes longer beside others. As long as they are on one machine, more of them may do less.
   function fewestReplicas(size) {
     const doublings = size.replicas[level].map((_, index) => index);
+    const slowdown = (replicas) => size.crowding[Math.min(replicas, size.crowding.length) - 1] ?? null;
     const suffice = (replicas) =>
-      logSeconds + Math.log(replicas) >= interpolate(Math.log2(replicas), doublings, size.replicas[level], 4);
-    let [few, many] = [0, MOST_REPLICAS];
+      logSeconds + Math.log(replicas / (slowdown(replicas) ?? 1)) >= interpolate(Math.log2(replicas), doublings, size.replicas[level], 4);
+    const first = size.crowding.findIndex((_, others) => suffice(others + 1));
+    let [few, many] = first >= 0 ? [first, first + 1] : [size.crowding.length, MOST_REPLICAS];
     if (!suffice(many)) return null;
     while (many - few > 1) {
       const middle = Math.floor((few + many) / 2);
       if (suffice(middle)) many = middle;
       else few = middle;
     }
-    return { replicas: many, cores: size.cores, threads: size.threads, hourly_cost: many * hourly(price, size.cores) };
+    return { replicas: many, cores: size.cores, threads: size.threads, hourly_cost: many * hourly(price, size.cores), crowding: slowdown(many) };
   }
 
   function cheapestReplicas() {

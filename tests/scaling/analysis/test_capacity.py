@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, launches, series
-from benchmarks.shared.packs import PackedMachine, pack_study
+from benchmarks.shared.packs import PackedMachine, model, pack_study
 from scaling.analysis.capacity import allocation_of, answer, cheapest_replicas, scaling_limits
-from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import fit
-from scaling.analysis.interference import Crowding
+from scaling.analysis.interference import CrowdedDivision, Crowding
 from scaling.analysis.laws import AMDAHL, speedup
 from scaling.analysis.series import HostTurns, LeftOut, Observation, Series, selected_series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
@@ -341,37 +340,43 @@ def test_no_answer_has_more_than_a_million_replicas():
     assert cheapest_replicas(OFFERED[:2], 1e-9, PLAIN, 0.95) is None
 
 
-def crowded(coefficient: Estimate, cores: int = 16):
-    crowding = Crowding(((1, coefficient),), cores)
+def crowded(*divisions: tuple[int, int, float], cores: int = 16):
+    """The fit with divisions that were measured: replicas, cores and how many times as long a step takes at most."""
+    crowding = Crowding(tuple(CrowdedDivision(r, n, 1, slowdown) for r, n, slowdown in divisions), cores)
     return replace(FIT, series=replace(FIT.series, crowding=crowding))
 
 
 def test_replicas_that_were_measured_beside_each_other_are_counted_with_what_was_found():
-    assumed, measured = throughput(6.0).replicas, throughput(6.0, of=crowded(Estimate(0.05, 0.04, 0.06))).replicas
+    assumed, measured = throughput(6.0).replicas, throughput(6.0, of=crowded((16, 1, 1.9))).replicas
     assert (assumed.crowding, assumed.replicas, assumed.cores) == (None, 7, 1)
-    # Fewer and larger replicas disturb each other less. The upper end of the interval counts.
     assert measured.hourly_cost > assumed.hourly_cost
     assert measured.crowding == pytest.approx(1 + 0.06 * (measured.replicas - 1))
     assert measured.replicas * speedup(measured.cores, 0.05) / measured.crowding >= 6.0
 
 
+def test_a_measured_division_answers_for_itself_and_not_for_those_of_other_cores():
+    fitted = crowded((16, 1, 16.0), (8, 2, 1.05), (4, 4, 1.3))
+    found = throughput(13.5, of=fitted).replicas
+    assert (found.replicas, found.cores, found.crowding) == (8, 2, 1.05)
+
+
+def test_where_more_replicas_on_one_machine_do_less_the_fewest_that_are_enough_are_found():
+    one_core = offered_sizes(level_laws(crowded((4, 1, 1.0), (16, 1, 14.0)), 400), Sizes((1,), "one"))
+    found = cheapest_replicas(one_core, 1.0 / 3.5, PLAIN, 0.95)
+    assert (found.replicas, found.cores, found.crowding) == (4, 1, 1.0)
+
+
 def test_a_machine_has_room_for_so_many_replicas_and_those_elsewhere_do_not_disturb():
-    here, elsewhere = (throughput(6.0, of=crowded(Estimate(0.05, 0.04, 0.06), cores)).replicas for cores in (16, 2))
+    here, elsewhere = (throughput(6.0, of=crowded((2, 1, 1.06), cores=cores)).replicas for cores in (16, 2))
     assert elsewhere.crowding == pytest.approx(1.06)
     assert elsewhere.hourly_cost < here.hourly_cost
 
 
-def test_replicas_that_are_faster_beside_others_by_chance_are_promised_nothing_for_it():
-    by_chance = throughput(6.0, of=crowded(Estimate(-0.002, -0.005, -0.001))).replicas
-    assert (by_chance.replicas, by_chance.crowding) == (throughput(6.0).replicas.replicas, 1.0)
-
-
 def test_packs_of_a_folder_feed_its_series():
-    rows = PackedMachine(interference=0.05, noise=0.002, drift=0.002).rows(pack_study(launches="5"))
+    rows = PackedMachine(slowdown=model(0.05), noise=0.002, drift=0.002).rows(pack_study(launches="5"))
     (one,) = selected_series(select_points(summarize(map(launch_of, rows))))
-    ((threads, coefficient),) = one.crowding.coefficients
-    assert (threads, one.crowding.cores) == (1, 8)
-    assert coefficient.low < 0.05 < coefficient.high
+    assert [(found.replicas, found.cores) for found in one.crowding.divisions] == [(2, 4), (4, 2), (8, 1)]
+    assert one.crowding.cores == 8
     assert one.cores == (1.0, 2.0, 4.0, 8.0)
     found = answer(fit(one, resamples=0), Question(Goal.THROUGHPUT, 60.0)).replicas
     assert found.crowding >= 1 + 0.05 * (found.replicas - 1)

@@ -59,3 +59,18 @@ def test_an_interval_reaches_as_far_as_an_error_that_all_values_share():
     further = Estimate(2.0, 1.9, 2.1).reach_further(Reach(down=0.1, up=0.5))
     assert (further.value, further.low, further.high) == (2.0, pytest.approx(1.71), pytest.approx(4.2))
     assert Estimate(2.0).reach_further(Reach(0.1, 0.1)) == Estimate(2.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_answer"),
+    [
+        (1.0, 3.0, True),
+        (1.0, 3.1, False),
+        (None, None, False),
+        (0.0, 0.1, False),
+        (-1.0, 1.0, False),
+        (1.0, inf, False),
+    ],
+)
+def test_an_interval_wider_than_a_factor_of_three_is_no_answer(low, high, is_answer):
+    assert Estimate(1.0, low, high).is_answer is is_answer

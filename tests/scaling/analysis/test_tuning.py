@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import product
 from math import log2
 
@@ -6,16 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.shared.machines import first_run
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.summary import Launch
 from scaling.analysis.surrogate import Space, space
 from scaling.analysis.tuning import (
     COHORT,
     CONFIRMATIONS,
+    CohortLaunch,
     CohortLogs,
     Standing,
+    cohort_logs,
     next_cohort,
     outcome,
     start_settings,
 )
+from scaling.analysis.turns import TurnTimes
+from scaling.study.planning import Cohort
 
 GRID = [
     {"intra": 64, "inter": 64, "placement": "compact"},
@@ -59,7 +67,7 @@ def test_the_best_of_a_grid_is_found_with_a_fraction_of_its_launches_and_its_gai
         assert valley(GRID[ended.winner]) < 0.02
         assert ended.beaten
         assert sum(len(one.logs) for one in made) <= 120
-        assert ended.sure > 0.8
+        assert ended.is_answer
         covered += bool(ended.gain.contains(np.exp(valley(GRID[0]) - valley(GRID[ended.winner]))))
     assert covered >= 6
 
@@ -122,6 +130,37 @@ def test_the_gain_comes_from_the_launches_after_the_choice_alone():
     gains = [outcome(SPACE, search(lambda setting: 0.0, noise=0.03, seed=seed)).gain for seed in range(25)]
     assert abs(np.mean(np.log([gain.value for gain in gains]))) < 0.008
     assert sum(gain.low <= 1 <= gain.high for gain in gains) >= 21
+
+
+def test_disturbed_launches_confirm_nothing():
+    made = search(valley)
+    challenger = outcome(SPACE, made).challenger
+    noisy = [replace(one, disturbed=frozenset({challenger})) if one.confirms else one for one in made]
+    ended = outcome(SPACE, noisy)
+    assert (ended.gain, ended.is_answer, ended.winner) == (None, False, 0)
+    assert ended.disturbed == ended.confirmations >= CONFIRMATIONS
+
+
+def test_a_gain_known_to_more_than_a_factor_of_three_is_no_answer():
+    ended = outcome(SPACE, search(valley))
+    assert replace(ended, gain=Estimate(2.0, 1.9, 2.1)).is_answer
+    assert not replace(ended, gain=Estimate(2.0, 1.0, 4.0)).is_answer
+    assert not replace(ended, gain=Estimate(2.0)).is_answer
+
+
+def turns(*disturbances: float) -> tuple[TurnTimes, ...]:
+    return tuple(TurnTimes(number, 1.0, (1.0,), one) for number, one in enumerate(disturbances, 1))
+
+
+def test_a_launch_is_disturbed_where_no_round_was_quiet_for_it_and_the_default():
+    points = [replace(first_run().point, intra=number) for number in (1, 2, 3)]
+    quietness = [turns(0.0, 0.0, 5.0), turns(5.0, 0.0, 0.0), turns(5.0, 5.0, 0.0)]
+    cohort = Cohort("confirmation-1", 3)
+    launches = [
+        CohortLaunch(Launch(point, 1, 1.0, turns=own), cohort) for point, own in zip(points, quietness, strict=True)
+    ]
+    (logs,) = cohort_logs(launches, points)
+    assert (logs.confirms, logs.disturbed) == (True, {2})
 
 
 def test_a_setting_that_fails_is_dropped_and_never_launched_again():

@@ -76,12 +76,29 @@ def test_of_a_results_folder_it_says_how_quiet_the_host_was_at_every_point(tmp_p
     folder = write_folder(rows, tmp_path / "busy")
     answer = here("doctor", folder)
     assert (answer.returncode, answer.stderr) == (0, "")
-    assert re.match(r"\d+ of 410 turns were quiet. Most disturbed was busy host train, ", answer.stdout)
+    assert re.match(r"\d+ of 410 turns were quiet. Turns took longest at busy host train, ", answer.stdout)
     sixteen = next(line for line in answer.stdout.splitlines() if "16 cores, compact" in line and "×" in line)
     assert re.search(r" 50 +\d+ %  +× 1\.00  +× 1\.\d\d  +× 1\.\d\d  ok$", sixteen)
     facts = json_of("doctor", folder)
     assert facts["sentence"] == answer.stdout.splitlines()[0]
     assert [point["host"]["turns"] for point in facts["points"] if point["cores"] == 16] == [50]
+
+
+def test_where_no_turn_was_quiet_nothing_is_known_of_how_much_longer_turns_took(tmp_path):
+    made = [row for row in laws() if row.run.point.workload == "busy host"]
+    stolen = [
+        replace(
+            row, outcome=replace(row.outcome, turns=tuple(replace(one, steal_seconds=1.0) for one in row.outcome.turns))
+        )
+        for row in made
+    ]
+    folder = write_folder(stolen, tmp_path / "never")
+    answer = here("doctor", folder)
+    assert answer.returncode == 1
+    assert answer.stdout.startswith("No turn of 410 was quiet, so nothing is known of how much longer they took: ")
+    assert "×" not in answer.stdout
+    facts = json_of("doctor", folder)
+    assert {(point["host"]["quiet_share"], point["host"]["p50"]) for point in facts["points"]} == {(0.0, None)}
 
 
 def test_a_folder_with_a_disturbed_point_ends_with_status_1(tmp_path):

@@ -7,9 +7,9 @@ from scaling.analysis.ops.traces import OpTime
 from scaling.reporting.operations import (
     held_out_table,
     laws_table,
-    loss_sentence,
     modes_table,
     op_facts,
+    op_loss_sentences,
     op_notes,
     op_remarks,
     predictions_table,
@@ -101,11 +101,40 @@ def test_a_law_stands_beside_the_times_it_was_made_from(result):
 
 
 def test_what_limits_a_network_is_said_in_a_sentence(result):
-    loss = result.scalings[0].losses[-1]
-    sentence = loss_sentence("alexnet train", loss)
+    sentence = op_loss_sentences(result.scalings[0])[-1]
     assert sentence.startswith("what limits alexnet train at 4 threads: efficiency ")
     assert "ApplyAdam" in sentence
     assert "% all others" in sentence
+
+
+def test_shares_known_to_more_than_a_factor_of_three_are_not_printed():
+    (scaling,) = evaluate_ops(amdahl_traces(threads=(1, 2), noise=0.06)).scalings
+    wide = [part for part in scaling.losses[0].parts if not part.share.is_answer]
+    sentence = op_loss_sentences(scaling)[0]
+    assert wide
+    assert not any(part.name in sentence for part in wide)
+
+
+def test_one_launch_of_each_names_no_ops_and_says_what_to_do():
+    (scaling,) = evaluate_ops(amdahl_traces(threads=(1, 2), launches=1)).scalings
+    assert op_loss_sentences(scaling)[0].endswith("from one launch of each; give --launches 3")
+
+
+def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
+    traces = [replace(one, quiet=one.threads == 1) for one in amdahl_traces(threads=(1, 2), noise=0.002)]
+    result = evaluate_ops(traces, predict=(4,))
+    (scaling,) = result.scalings
+    assert op_loss_sentences(scaling) == [
+        "alexnet: no answer yet to what limits it: disturbed with --threads 2; trace it again on a quiet machine "
+        "(`scaling doctor`)"
+    ]
+    assert predictions_table(result.scalings).rows[0][4] == "no answer, disturbed"
+    assert {row[-1] for row in laws_table(scaling).rows} <= {"no answer, disturbed", "slower with threads"}
+    assert [row[-3:] for row in profiles_table(result).rows] == [("3", "3", "ok"), ("3", "0", "disturbed")]
+    assert any("0 of 3 launches were quiet" in remark for remark in op_remarks(result))
+    facts = op_facts(result)
+    assert [one["verdict_code"] for one in facts["profiles"]] == ["ok", "disturbed"]
+    assert facts["scaling"][0]["disturbed_threads"] == [2]
 
 
 def test_predictions_and_held_out_threads_have_tables(result):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.ops.laws import held_out_steps, laws_of, loss, predict_step
 from scaling.analysis.ops.profile import OVERHEAD, UNEXPLAINED, part_times
 from scaling.errors import FitError
@@ -106,15 +107,24 @@ def test_a_single_step_gives_a_value_without_an_interval():
     assert predicted.seconds.value == pytest.approx(seconds_on(4))
 
 
-def test_with_one_launch_the_noise_is_that_of_its_steps_and_said_to_be():
+def test_one_launch_has_no_interval_and_names_no_loss():
     times = [1.00, 1.02, 0.98, 1.01, 0.99, 1.0]
     traces = [
         trace(*(step({"MatMul": seconds / threads, "Mul": 0.1 * seconds}) for seconds in times), threads=threads)
         for threads in (1, 2)
     ]
     laws = laws_of(part_times(traces))
-    assert laws.times.of_steps
-    assert predict_step(laws, 4).seconds.low < 0.35 < predict_step(laws, 4).seconds.high
+    assert predict_step(laws, 4).seconds == Estimate(pytest.approx(0.35, rel=0.01))
+    assert laws.serial_fraction.low is None
+    assert not loss(laws, 2).significant
+
+
+def test_a_part_at_its_bound_in_all_draws_has_no_interval_of_no_width():
+    serial = {"Conv2D": (30.0, 0.05, 5), "Serial": (5.0, 1.3, 1)}
+    laws = laws_of(part_times(amdahl_traces(serial, noise=0.001)))
+    fractions = {part.name: part.serial_fraction for part in laws.parts}
+    assert fractions["Serial"] == Estimate(1.0)
+    assert fractions["Conv2D"].low < fractions["Conv2D"].high
 
 
 def test_held_out_threads_are_predicted_by_ops_and_by_the_whole_step():

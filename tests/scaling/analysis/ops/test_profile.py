@@ -15,6 +15,7 @@ from scaling.analysis.ops.profile import (
     step_parts,
 )
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
+from scaling.analysis.rules import Verdict
 from tests.traced import amdahl_traces, step, trace
 
 
@@ -125,3 +126,19 @@ def test_two_profiles_traced_until_sure_differ_by_less_than_asked_for(spread):
         one, other = (profile(traced_until_sure(chance, spread, 0.02)) for _ in range(2))
         beyond += abs(one.share("MatMul") - other.share("MatMul")) >= 0.02
     assert beyond <= 0.06 * 400
+
+
+@pytest.mark.parametrize(
+    ("quiet", "verdict"),
+    [
+        ([True] * 3, Verdict.OK),
+        ([True, True, True, False], Verdict.OK),
+        ([True, True, False], Verdict.DISTURBED),
+        ([False], Verdict.DISTURBED),
+        ([True], Verdict.IMPRECISE),
+    ],
+)
+def test_a_profile_has_a_verdict_by_its_quiet_launches(quiet, verdict):
+    launches = [replace(trace(step({"MatMul": 1.0}), launch=number), quiet=one) for number, one in enumerate(quiet, 1)]
+    made = profile(launches)
+    assert (made.launches, made.quiet, made.verdict) == (len(quiet), sum(quiet), verdict)

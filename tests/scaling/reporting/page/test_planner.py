@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from benchmarks.shared.packs import PackedMachine, bandwidth, pack_study
 from scaling.analysis.capacity import answer
 from scaling.analysis.fitting import fit_all, without_levels
 from scaling.analysis.sizing.quantile_tables import ASSURANCES
@@ -26,10 +27,20 @@ from scaling.results.store import read_folder
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.page.invented import laws, shared, write_folder
 
+PACKS = 'name = "packs"\nworkloads = ["calibrated"]\ncores = [1, 2, 4, 8]\nreplicas = "fill"\n'
+
+
+def packs():
+    """Replicas of a program that does 800 items a second on one core, five of which take all of the bandwidth."""
+    pretend = PackedMachine(one_core_seconds=1 / 800, slowdown=bandwidth(5.0), noise=0.02, drift=0.02)
+    return pretend.rows(pack_study(launches="5"))
+
+
 GOALS = (Goal.THROUGHPUT, Goal.LATENCY, Goal.EFFICIENCY, Goal.HOURLY_BUDGET, Goal.CHEAPEST)
 FOLDERS = {
     "sixteen cores": lambda path: write_folder(laws(), path),
     "second threads": lambda path: write_folder(shared(), path, 8, 2),
+    "packs": lambda path: write_folder(packs(), path, 8, toml=PACKS),
     "no machine recorded": lambda path: write_folder(laws(0.03), path, with_machine=False),
 }
 
@@ -95,7 +106,7 @@ def expected(fit, question, sizes):
     """What the command says, without the cores a law asks for and the chance of the replicas."""
     facts = json.loads(json.dumps(answer_facts(answer(fit, question, sizes))))
     replicas = facts["replicas"] and {
-        name: facts["replicas"][name] for name in ("replicas", "cores", "threads", "hourly_cost")
+        name: facts["replicas"][name] for name in ("replicas", "cores", "threads", "hourly_cost", "crowding")
     }
     answered = {name: facts[name] for name in ("status", "allocation", "neighbours")}
     return {

@@ -1,4 +1,4 @@
-from benchmarks.shared.packs import PackedMachine, pack_study
+from benchmarks.shared.packs import PackedMachine, model, pack_study
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from tests.scaling.reporting.plots.artists import nothing, overlaps, panels, picture
@@ -14,7 +14,7 @@ def test_every_division_of_all_cores_is_named_and_the_page_has_a_section(tmp_pat
 
 
 def test_names_of_divisions_that_do_the_same_do_not_cover_each_other(tmp_path):
-    rows = PackedMachine(serial=0.0, interference=0.0).rows(pack_study(launches="3"))
+    rows = PackedMachine(serial=0.0, slowdown=model(0.0)).rows(pack_study(launches="3"))
     assert not overlaps(picture(evaluate(folder_of(rows, tmp_path, 8)), "packs").figure)
 
 
