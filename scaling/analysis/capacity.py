@@ -264,7 +264,7 @@ class _Sizing:
         if enough:
             needed = self._needed_cores(self.offered[enough[0]].law)
             return self._answer_with_size(enough[0], needed, chances)
-        best = [int(np.argmax(chances))] if chances else []
+        best = self._likeliest(chances)
         nearest = tuple(self._allocation(index, chances) for index in best)
         law = self.offered[best[0]].law if best else self.laws[0]
         never = min(self._never(law) for law in self.laws)
@@ -308,6 +308,10 @@ class _Sizing:
     def _sure_enough(self, chances: Sequence[float] | Floats) -> list[int]:
         """The indices of the sizes that are as sure as was asked for."""
         return [int(index) for index in np.flatnonzero(np.asarray(chances) >= self.question.assurance - ROUNDING)]
+
+    def _likeliest(self, chances: Sequence[float]) -> list[int]:
+        """The index of the size with the best chance, of equal ones the fastest; none where nothing is on offer."""
+        return sorted(range(len(chances)), key=lambda index: (chances[index], _rate(self.offered[index]).value))[-1:]
 
     def _needed_by_draw(self, law: LevelLaw) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""
