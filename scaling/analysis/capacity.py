@@ -68,6 +68,7 @@ from scaling.analysis.sizing.question import (
     TooFew,
     WholeMachineKeeps,
 )
+from scaling.analysis.sizing.reached import at_least, rate_reached, speedup_reached
 from scaling.analysis.sizing.sizes import Price, Sizes, cpu_hours_per_million
 
 DRAWS = 2000
@@ -108,13 +109,15 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
     best = max((one for law in laws for one in _around_knee(law, sizes)), key=_benefit, default=None)
     law = best.law if best else laws[0]
     limit = speedup_limit(law.draws.contention, law.draws.coherency, law.draws.scale)
+    most_speedup = quantile_estimate(limit * np.exp(law.one_core - law.draws.log_seconds), law.draws)
+    most_rate = quantile_estimate(limit * fit.series.work / np.exp(law.draws.log_seconds), law.draws)
     return ScalingLimits(
         fit,
         extrapolation_limit(fit),
         recommended=best.cores if best else None,
         knee=_knee(law),
-        speedup_limit=quantile_estimate(limit * np.exp(law.one_core - law.draws.log_seconds), law.draws),
-        rate_limit=quantile_estimate(limit * fit.series.work / np.exp(law.draws.log_seconds), law.draws),
+        speedup_limit=at_least(most_speedup, speedup_reached(law.fit.series, over=fit.series)),
+        rate_limit=at_least(most_rate, rate_reached(law.fit.series)),
         peak_cores=_cores(_whole_peak(law), law),
         reasons=range_reasons(fit),
         threads=law.threads,
