@@ -1,12 +1,15 @@
 """The tables of docs/frameworks.md on devices, from folders of rows on the CPU alone and on a GPU.
 
 python -m benchmarks.devices results/devices results/gpu-cores results/minsky
+
+Rows of one folder are never pooled with those of another, which may have been made otherwise or on another day: a table
+is of one folder, or says of which.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +25,26 @@ from scaling.results.rows import Row, launch_of, launch_seconds
 from scaling.results.store import read_rows
 from scaling.study.planning import Point
 from scaling.study.spec import CPU, GPU
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What one folder has measured."""
+
+    name: str
+    rows: Sequence[Row]
+    points: Sequence[ScalingPoint]
+
+    @property
+    def pairs(self) -> list[DevicePair]:
+        """What it has measured on both devices."""
+        return device_pairs(point.summary for point in self.points)
+
+
+def folder_of(name: str, rows: Iterable[Row]) -> Folder:
+    """Rows as those of a folder."""
+    rows = list(rows)
+    return Folder(name, rows, list(speedups(summarize(map(launch_of, rows)))))
 
 
 def table_lines(table: Table) -> list[str]:
@@ -74,45 +97,58 @@ def _parts(rows: Sequence[Row]) -> tuple[float, float, float]:
     return init, setup, step * LONGER.get(first.run.point.workload, STEPS)
 
 
-def frameworks_on_gpu(summaries: Iterable[Summary]) -> list[str]:
-    """The step of torch over JAX's jitted step on the same GPU with as many host cores, by Welch's interval."""
-    by_point: dict[Point, dict[str, Summary]] = {}
-    for one in summaries:
-        if one.point.device == GPU and one.valid and one.launches:
-            by_point.setdefault(replace(one.point, framework=""), {})[one.point.framework] = one
+def frameworks_on_gpu(folders: Iterable[Folder]) -> list[str]:
+    """The step of torch over JAX's jitted step on the same GPU with as many host cores, by Welch's interval.
+
+    Either is from the first folder that has it.
+    """
+    by_point: dict[Point, dict[str, tuple[str, Summary]]] = {}
+    for folder in folders:
+        for one in (point.summary for point in folder.points):
+            if one.point.device == GPU and one.valid and one.launches:
+                alike = by_point.setdefault(replace(one.point, framework=""), {})
+                alike.setdefault(one.point.framework, (folder.name, one))
     lines = [
-        (
-            *(point.workload, point.mode, point.data, str(point.cores)),
-            *(_step(own[name]) for name in ("torch", "jax")),
-            with_interval(estimates.ratio(own["torch"].launches, own["jax"].launches), "{:.2f}".format),
-            f"{len(own['torch'].launches)} and {len(own['jax'].launches)}",
-        )
+        (*(point.workload, point.mode, point.data, str(point.cores)), *_torch_over_jax(own["torch"], own["jax"]))
         for point, own in sorted(by_point.items(), key=lambda one: (*_names(one[0]), one[0].data, one[0].cores))
         if own.keys() >= {"torch", "jax"}
     ]
-    return markdown(("network", "mode", "data", "host cores", "torch", "JAX", "torch over JAX", "launches"), lines)
+    what = ("network", "mode", "data", "host cores")
+    return markdown((*what, "torch", "JAX", "torch over JAX", "launches", "rows of"), lines)
+
+
+def _torch_over_jax(*both: tuple[str, Summary]) -> tuple[str, ...]:
+    torch, jax = (summary for _, summary in both)
+    return (
+        _step(torch),
+        _step(jax),
+        with_interval(estimates.ratio(torch.launches, jax.launches), "{:.2f}".format),
+        f"{len(torch.launches)} and {len(jax.launches)}",
+        " and ".join(dict.fromkeys(name for name, _ in both)),
+    )
 
 
 def _step(summary: Summary) -> str:
     return "-" if summary.step is None else duration(summary.step.value)
 
 
-def correlation(points: Sequence[ScalingPoint], pairs: Sequence[DevicePair]) -> list[str]:
+def correlation(gains: Folder, efficiencies: Folder) -> list[str]:
     """Whether networks that use cores well gain more from a GPU, by framework and mode.
 
     Efficiency is that of the same size on the same cores or, where it was not measured, of another size on the most.
     """
-    known = [one for one in points if one.efficiency is not None and _counts_as_efficiency(one.summary)]
+    known = [one for one in efficiencies.points if one.efficiency is not None and _counts_as_efficiency(one.summary)]
     lines = []
-    for framework, mode in sorted({(pair.cpu.point.framework, pair.cpu.point.mode) for pair in pairs}):
-        own = [pair for pair in pairs if (pair.cpu.point.framework, pair.cpu.point.mode) == (framework, mode)]
+    for framework, mode in sorted({(pair.cpu.point.framework, pair.cpu.point.mode) for pair in gains.pairs}):
+        own = [pair for pair in gains.pairs if (pair.cpu.point.framework, pair.cpu.point.mode) == (framework, mode)]
         used = [(one, pair.gain.value) for pair in own if (one := _efficiency(pair.cpu.point, known)) is not None]
         found = rank_correlation(
             [one.efficiency.value for one, _ in used if one.efficiency], [gain for _, gain in used]
         )
         sizes = ", ".join(sorted({f"{one.summary.point.size}, {one.summary.point.cores} cores" for one, _ in used}))
-        value = with_interval(found, "{:.2f}".format) if found else "too few"
-        lines.append((framework, mode, str(len(used)), sizes or "-", value))
+        if used:
+            value = with_interval(found, "{:.2f}".format) if found else "too few"
+            lines.append((framework, mode, str(len(used)), sizes, value))
     headers = ("framework", "mode", "networks", "efficiency of", "rank correlation of CPU efficiency with GPU gain")
     return markdown(headers, lines)
 
@@ -146,24 +182,31 @@ def _names(point: Point) -> tuple[str, str, str]:
     return point.workload, point.mode, point.framework
 
 
+OF_A_FOLDER: dict[str, Callable[[Folder], list[str]]] = {
+    "Steps on the CPU alone and on the GPU (Fathom's Fig. 5, the Minsky study's Fig. 3)": lambda folder: table_lines(
+        pairs_table(folder.pairs)
+    ),
+    "What a step has the GPU do (the Minsky study's Table 1)": lambda folder: table_lines(profiles_table(folder.rows)),
+    "Sections over the CPU alone (the Minsky study's Table 2)": lambda folder: sections(folder.rows),
+    "Host cores that a GPU needs": lambda folder: host_cores(folder.points),
+}
+
+
 def main() -> None:
     """Print all tables that the folders have rows for."""
-    rows = list(chain.from_iterable(read_rows(Path(folder)) for folder in sys.argv[1:]))
-    points = list(speedups(summarize(map(launch_of, rows))))
-    pairs = device_pairs(point.summary for point in points)
-    tables = {
-        "Steps on the CPU alone and on the GPU (Fathom's Fig. 5, the Minsky study's Fig. 3)": table_lines(
-            pairs_table(pairs)
-        ),
-        "What a step has the GPU do (the Minsky study's Table 1)": table_lines(profiles_table(rows)),
-        "Sections over the CPU alone (the Minsky study's Table 2)": sections(rows),
-        "torch and JAX on the GPU": frameworks_on_gpu(point.summary for point in points),
-        "CPU efficiency and GPU gain": correlation(points, pairs),
-        "Host cores that a GPU needs": host_cores(points),
-    }
-    for title, lines in tables.items():
-        if len(lines) > 2:
-            print(f"\n### {title}\n", *lines, sep="\n")
+    folders = [folder_of(Path(name).name, read_rows(Path(name))) for name in sys.argv[1:]]
+    for title, lines_of in OF_A_FOLDER.items():
+        for folder in folders:
+            _print(f"{title}: {folder.name}", lines_of(folder))
+    _print("torch and JAX on the GPU", frameworks_on_gpu(folders))
+    for gains, efficiencies in product(folders, repeat=2):
+        title = f"Efficiency on the CPU ({efficiencies.name}) and gain by the GPU ({gains.name})"
+        _print(title, correlation(gains, efficiencies))
+
+
+def _print(title: str, lines: Sequence[str]) -> None:
+    if len(lines) > 2:
+        print(f"\n### {title}\n", *lines, sep="\n")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ from scaling.analysis.sizing.question import (
     TooFew,
     WholeMachineKeeps,
 )
+from scaling.analysis.sizing.reached import at_least, rate_reached, speedup_reached
 from scaling.analysis.sizing.sizes import Price, Sizes, cpu_hours_per_million
 
 DRAWS = 2000
@@ -109,13 +110,15 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None, draw_count: int =
     best = max((one for law in laws for one in _around_knee(law, sizes)), key=_benefit, default=None)
     law = best.law if best else laws[0]
     limit = speedup_limit(law.draws.contention, law.draws.coherency, law.draws.scale)
+    most_speedup = quantile_estimate(limit * np.exp(law.one_core - law.draws.log_seconds), law.draws)
+    most_rate = quantile_estimate(limit * fit.series.work / np.exp(law.draws.log_seconds), law.draws)
     return ScalingLimits(
         fit,
         extrapolation_limit(fit),
         recommended=best.cores if best else None,
         knee=_knee(law),
-        speedup_limit=quantile_estimate(limit * np.exp(law.one_core - law.draws.log_seconds), law.draws),
-        rate_limit=quantile_estimate(limit * fit.series.work / np.exp(law.draws.log_seconds), law.draws),
+        speedup_limit=at_least(most_speedup, speedup_reached(law.fit.series, over=fit.series)),
+        rate_limit=at_least(most_rate, rate_reached(law.fit.series)),
         peak_cores=_cores(_whole_peak(law), law),
         reasons=range_reasons(fit),
         threads=law.threads,
@@ -265,7 +268,7 @@ class _Sizing:
         if enough:
             needed = self._needed_cores(self.offered[enough[0]].law)
             return self._answer_with_size(enough[0], needed, chances)
-        best = [int(np.argmax(chances))] if chances else []
+        best = self._likeliest(chances)
         nearest = tuple(self._allocation(index, chances) for index in best)
         law = self.offered[best[0]].law if best else self.laws[0]
         never = min(self._never(law) for law in self.laws)
@@ -309,6 +312,10 @@ class _Sizing:
     def _sure_enough(self, chances: Sequence[float] | Floats) -> list[int]:
         """The indices of the sizes that are as sure as was asked for."""
         return [int(index) for index in np.flatnonzero(np.asarray(chances) >= self.question.assurance - ROUNDING)]
+
+    def _likeliest(self, chances: Sequence[float]) -> list[int]:
+        """The index of the size with the best chance, of equal ones the fastest; none where nothing is on offer."""
+        return sorted(range(len(chances)), key=lambda index: (chances[index], _rate(self.offered[index]).value))[-1:]
 
     def _needed_by_draw(self, law: LevelLaw) -> Floats:
         """The cores each draw needs, fractional but at least one; NaN where no number of cores is enough."""

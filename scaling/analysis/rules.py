@@ -113,6 +113,14 @@ STEAL = Rule(
     Effect.DISTURBED,
     "a step waits for the thread whose CPU was taken away; between 0.01 and 0.2 CPU the limit makes no difference",
 )
+TOO_SHORT_TO_SEE = Rule(
+    "too-short-to-see",
+    "too short to see",
+    0.1,
+    Effect.CAUTION,
+    "what others took is counted in ticks of a hundredth of a second: in less than a tenth of a second times the root "
+    "of its CPUs, more than the limits of steal and foreign load may be lost and not show",
+)
 THROTTLED = Rule(
     "throttled",
     "throttled",

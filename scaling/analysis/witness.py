@@ -55,13 +55,17 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """The CPUs, time and threads that a run was allotted, which its witness is compared with."""
+    """The CPUs, time and threads that a run was allotted, which its witness is compared with.
+
+    `turn_seconds` is how long its turns were that count, where it took turns.
+    """
 
     cpus: CpuSet
     run_seconds: float
     intra: int
     inter: int
     cautions: Sequence[str] = ()
+    turn_seconds: float | None = None
 
 
 def doubts(witness: Witness, circumstances: Circumstances) -> tuple[Doubt, ...]:
@@ -102,6 +106,7 @@ def _amounts(witness: Witness, circumstances: Circumstances) -> tuple[tuple[Rule
         (rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), seconds)),
         (rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), seconds)),
         (rules.STEAL, _over(_less(witness.steal_seconds, slack), seconds)),
+        (rules.TOO_SHORT_TO_SEE, _unseen(witness, slack, circumstances.turn_seconds or seconds)),
         (rules.THROTTLED, _over(witness.throttled_periods, 1)),
         (rules.WAITING, _waiting(witness, circumstances)),
         (rules.PRESSURE, _over(_less(witness.pressure_seconds, waited), seconds)),
@@ -114,6 +119,11 @@ def _foreign_seconds(witness: Witness, slack: float) -> float | None:
     if witness.cpu_seconds is None:
         return None
     return _less(witness.busy_seconds, witness.cpu_seconds + (witness.parent_cpu_seconds or 0) + slack)
+
+
+def _unseen(witness: Witness, slack: float, seconds: float) -> float | None:
+    """What others may take per second without being seen, where it is known at all what they take."""
+    return None if witness.steal_seconds is None and witness.busy_seconds is None else slack / seconds
 
 
 def _waiting(witness: Witness, circumstances: Circumstances) -> float | None:

@@ -17,7 +17,7 @@ from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
 from scaling.errors import FitError, grouped
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
-from scaling.reporting.fits import VERDICT_WORDS, fit_sentence
+from scaling.reporting.fits import VERDICT_WORDS, fit_sentence, known_limit
 from scaling.results.export import data_frame
 from scaling.results.node_types import NodeTypeAnswer
 from scaling.study.keys import parse_duration
@@ -68,11 +68,11 @@ class Fit:
     @property
     def speedup_limit(self) -> Estimate:
         """The largest speedup on any number of cores, averaged over the laws; infinite where there is no limit."""
-        return self.series_fit.averaged.speedup_limit
+        return known_limit(self.series_fit, self.series_fit.averaged.speedup_limit)
 
     @property
     def peak_cores(self) -> Estimate | None:
-        """The cores at which throughput peaks under the universal scalability law; infinite where there is no peak."""
+        """The cores, with one thread each, on which the universal scalability law peaks; infinite where it does not."""
         return self._figures.peak_cores
 
     @property

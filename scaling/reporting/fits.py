@@ -6,7 +6,6 @@ from math import isinf
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.fits.karp_flatt import KarpFlatt
 from scaling.analysis.fits.lack_of_fit import Misfit
-from scaling.analysis.fits.model_averaging import AveragedFigures
 from scaling.analysis.fits.verdict import (
     LEAST_CORES,
     LEAST_COUNTS,
@@ -30,6 +29,7 @@ from scaling.analysis.fits.verdict import (
 )
 from scaling.analysis.fitting import LawFigures, SeriesFit
 from scaling.analysis.laws import Scale, scaled_speedup, speedup
+from scaling.analysis.sizing.reached import at_least, speedup_reached
 from scaling.reporting.words import Table, estimate_facts, figure, percent, small, with_interval
 
 # A peak beyond so many times the cores measured is out of reach.
@@ -151,7 +151,7 @@ def _peak_limit_words(peak: Estimate, factor: float) -> str:
     if peak.low is None:
         return NO_INTERVAL
     most = "without limit" if finite(peak.high) is None else f"{peak.high:.3g}"
-    return f"the peak lies anywhere from {peak.low:.3g} to {most} cores, more than a factor of {factor:g}"
+    return f"the peak lies anywhere from {peak.low:.3g} to {most}, more than a factor of {factor:g}"
 
 
 def caution_sentence(caution: Caution) -> str:
@@ -172,7 +172,7 @@ def caution_sentence(caution: Caution) -> str:
 
 
 def _law_sentence(fit: SeriesFit) -> str:
-    """The chosen law, with the figures averaged over the laws; a peak is named only where it is certain."""
+    """The chosen law, with the figures averaged over the laws."""
     law, averaged = fit.chosen.law, fit.averaged
     fraction = with_interval(averaged.serial_fraction, percent)
     if law.scale == "weak":
@@ -180,17 +180,27 @@ def _law_sentence(fit: SeriesFit) -> str:
         return f"{law.title} (weak scaling), serial fraction {fraction}: a further core adds {gain} of one core"
     peak = fit.chosen.figures.peak_cores
     if peak is None:
-        limit = with_interval(averaged.speedup_limit, figure)
+        limit = with_interval(known_limit(fit, averaged.speedup_limit), figure)
         return f"{law.title}, serial fraction {fraction}: at most {limit} times one core"
-    return f"{law.title}, contention {fraction}: {peak_words(peak, max(fit.series.cores))}"
+    return f"{law.title}, contention {fraction}: {peak_words(peak, fit)}"
 
 
-def peak_words(peak: Estimate, measured: float) -> str:
+def known_limit(fit: SeriesFit, limit: Estimate) -> Estimate:
+    """A limit of its speedup, which is not below what was measured."""
+    return at_least(limit, speedup_reached(fit.series, over=fit.series))
+
+
+def peak_words(peak: Estimate, fit: SeriesFit) -> str:
     """Where throughput peaks, or that no peak is within reach."""
-    if isinf(peak.value) or peak.high is None or peak.high > REACH * measured:
-        least = "" if peak.low is None else f" (not before {figure(peak.low)} cores)"
+    if peak.value > REACH * max(fit.series.cores):
+        least = "" if peak.low is None else f" (not before {figure(peak.low)} {_law_cores(fit)})"
         return f"no peak within reach{least}"
-    return f"fastest on {with_interval(peak, figure)} cores"
+    return f"fastest on {with_interval(peak, figure)} {_law_cores(fit)}"
+
+
+def _law_cores(fit: SeriesFit) -> str:
+    """What a law counts: further threads of a core are parts of one."""
+    return "cores with one thread each" if fit.chosen.figures.smt_yields else "cores"
 
 
 def _best_known(fit: SeriesFit) -> str:
@@ -243,7 +253,7 @@ def fits_table(fits: Sequence[SeriesFit]) -> Table:
                     *(fit.series.label if law is fit.figures[0] else "", "*" if chosen else ""),
                     *(law.law.name, with_interval(law.contention, percent)),
                     with_interval(law.coherency, small),
-                    *(with_interval(law.rate_at_1, figure), _end(law)),
+                    *(with_interval(law.rate_at_1, figure), _end(law, fit)),
                     *(
                         _yield(law),
                         _held_out_words(fit) if chosen else "",
@@ -261,15 +271,15 @@ def _without_column(table: Table, index: int) -> Table:
     return Table(headers, [row[:index] + row[index + 1 :] for row in table.rows])
 
 
-def _end(figures: LawFigures) -> str:
+def _end(figures: LawFigures, fit: SeriesFit) -> str:
     if figures.law.scale == "weak":
         return "no limit"
     if figures.speedup_limit is not None:
-        return f"× {with_interval(figures.speedup_limit, figure)}"
+        return f"× {with_interval(known_limit(fit, figures.speedup_limit), figure)}"
     assert figures.peak_cores is not None
     if isinf(figures.peak_cores.value):
         return "no peak" if figures.peak_cores.low is None else f"no peak below {figure(figures.peak_cores.low)}"
-    return f"{with_interval(figures.peak_cores, figure)} cores"
+    return f"{with_interval(figures.peak_cores, figure)} {_law_cores(fit)}"
 
 
 def _yield(figures: LawFigures) -> str:
@@ -340,8 +350,8 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "scale": fit.series.scale,
         "cores": [_whole(point.cores + point.siblings) for point in fit.series.observations],
         "launches": list(fit.series.launches),
-        "laws": {law.law.name: _law(law) for law in fit.figures},
-        "averaged": _averaged(fit.averaged),
+        "laws": {law.law.name: _law(law, fit) for law in fit.figures},
+        "averaged": _averaged(fit),
         "chosen": choice.law.name,
         "verdict": VERDICT_WORDS[fit.verdict],
         "verdict_code": fit.verdict.value,
@@ -363,17 +373,18 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
     }
 
 
-def _averaged(figures: AveragedFigures) -> dict[str, object]:
+def _averaged(fit: SeriesFit) -> dict[str, object]:
     """The figures of a series whichever law holds."""
+    figures = fit.averaged
     return {
         "serial_fraction": _interval(figures.serial_fraction),
         "rate_at_1": _interval(figures.rate_at_1),
-        "speedup_limit": _interval(figures.speedup_limit),
+        "speedup_limit": _interval(known_limit(fit, figures.speedup_limit)),
         "peak_cores": None if figures.peak_cores is None else _interval(figures.peak_cores),
     }
 
 
-def _law(figures: LawFigures) -> dict[str, object]:
+def _law(figures: LawFigures, fit: SeriesFit) -> dict[str, object]:
     extra: dict[str, object] = {}
     if len(figures.smt_yields) == 1:
         extra["smt_yield"] = _interval(figures.smt_yields[0].per_thread)
@@ -386,7 +397,7 @@ def _law(figures: LawFigures) -> dict[str, object]:
         return {
             "serial_fraction": _interval(figures.contention),
             "rate_at_1": _interval(figures.rate_at_1),
-            "speedup_limit": _interval(figures.speedup_limit),
+            "speedup_limit": _interval(known_limit(fit, figures.speedup_limit)),
             **extra,
         }
     assert figures.coherency is not None

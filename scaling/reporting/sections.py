@@ -10,7 +10,7 @@ from scaling.results.sections import PointSections, SectionsOfRuns, Spread
 NORMALISED = ("init", "setup", "run", "main", "wall")
 NONE_WHOLE = (
     "none of its runs was a process by itself from start to end, so INIT and WALL are not known; measure with "
-    'start = "spawn" and design = "apart", as `scaling sweep minsky_sections` does'
+    'start = "spawn" and design = "apart"'
 )
 
 

@@ -30,6 +30,7 @@ RULE_WORDS = {
     "sibling-load": "other processes used {amount:.2f} CPUs of the idle siblings of its cores",
     "load-elsewhere": "other processes used {amount:.2f} CPUs elsewhere on the machine",
     "steal": "the hypervisor gave {amount:.2f} CPUs of those it ran on to others",
+    "too-short-to-see": "others may have taken up to {amount:.2f} CPUs unseen, as its turns are so short",
     "throttled": "its control group was stopped in {amount:.0f} periods for lack of quota",
     "waiting": "its threads waited {amount:.0%} of the time for a CPU",
     "pressure": "something on the machine waited {amount:.0%} of the time for a CPU",

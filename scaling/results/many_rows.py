@@ -42,7 +42,7 @@ from scaling.results.rows import (
     subject_of_line,
     whole_row,
 )
-from scaling.results.sections import has_sections, is_whole_process
+from scaling.results.sections import has_sections
 from scaling.results.store import ROWS, Folder, RowCensus, folder_with, read_folder, read_rows
 from scaling.results.traces import TRACES
 from scaling.study.planning import Point, Run
@@ -267,8 +267,7 @@ class _KeptRows:
     """The rows by which a page says something of all, without steps, turns and witness.
 
     These are runs that failed, the first with its machine, versions and variables and the first on so many cores, the
-    earliest and the latest, and by series those on the fewest and on the most cores that say where their time went,
-    as a process of its own or not.
+    earliest and the latest, and by series those on the fewest and on the most cores that have sections.
     """
 
     def __init__(self) -> None:
@@ -276,7 +275,7 @@ class _KeptRows:
         self._seen: set[tuple[object, ...]] = set()
         self._last: tuple[object, ...] = ()
         self._times: list[tuple[str, int, AnyRow]] = []
-        self._ends: dict[tuple[Point, bool], dict[int, dict[int, AnyRow]]] = {}
+        self._ends: dict[Point, dict[int, dict[int, AnyRow]]] = {}
 
     def add(self, number: int, row: AnyRow) -> None:
         if row.outcome.status != "ok" or self._has_something_new(row):
@@ -297,7 +296,7 @@ class _KeptRows:
         return is_new
 
     def _add_to_series(self, number: int, row: AnyRow) -> None:
-        by_cores = self._ends.setdefault((_on_one_core(row.run.point), is_whole_process(row)), {})
+        by_cores = self._ends.setdefault(_on_one_core(row.run.point), {})
         by_cores.setdefault(row.run.point.cores, {})[number] = row
         for cores in sorted(by_cores)[1:-1]:
             del by_cores[cores]

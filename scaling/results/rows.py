@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain, repeat
+from statistics import median
 from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
 import msgspec
@@ -917,6 +918,12 @@ def _judged_by_turns(row: AnyRow, timed: Sequence[TurnTimes]) -> set[Rule]:
     return judged
 
 
+def _usual_turn(turns: Sequence[Turn]) -> float | None:
+    """The median seconds of the turns that count; None where there are none."""
+    counted = [turn.seconds for turn in turns if turn.round != WARMUP_ROUND]
+    return median(counted) if counted else None
+
+
 def _doubts(row: AnyRow, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
@@ -926,7 +933,9 @@ def _doubts(row: AnyRow, cpus: CpuSet, counted: Sequence[float], timed: Sequence
     if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
     threads = point.replicas * point.threads(point.intra), point.threads(point.inter)
-    circumstances = Circumstances(cpus, outcome.sections.run or 0.0, *threads, outcome.cautions)
+    circumstances = Circumstances(
+        cpus, outcome.sections.run or 0.0, *threads, outcome.cautions, _usual_turn(outcome.turns)
+    )
     against += doubts(row.witness, circumstances)
     if outcome.pack is not None and not outcome.pack.disjoint:
         against.append(Doubt(rules.MASK, detail="replicas that may use each other's"))

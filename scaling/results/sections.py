@@ -54,10 +54,10 @@ class SectionsOfRuns:
 
 def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
     """The sections of rows, medians over the launches of a point."""
-    made = [row for row in rows if has_sections(row)]
+    made = [row for row in rows if _says_sections(row)]
     whole: dict[Point, list[Row]] = {}
     for row in made:
-        if is_whole_process(row):
+        if has_sections(row):
             whole.setdefault(row.run.point, []).append(row)
     series = series_of_points(whole)
     most = {members[0].baseline.without_caps: members[-1] for members in series}
@@ -80,15 +80,15 @@ def _over(point: Point, most: Mapping[Point, Point]) -> Point:
 
 
 def has_sections(row: AnyRow) -> bool:
+    """Whether a run that says where its time went was a process from exec to exit: neither forked nor stopped."""
+    return row.run.start == "spawn" and row.run.cohort is None and _says_sections(row)
+
+
+def _says_sections(row: AnyRow) -> bool:
     """Whether a run went well and says where its time went."""
     seconds = row.outcome.sections
     parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)
     return row.outcome.status == "ok" and bool(seconds.wall) and any(part is not None for part in parts)
-
-
-def is_whole_process(row: AnyRow) -> bool:
-    """Whether a run was a process from exec to exit: neither forked from a server nor stopped for others."""
-    return row.run.start == "spawn" and row.run.cohort is None
 
 
 def _median_wall(rows: Sequence[Row]) -> float:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from scaling.errors import PlacementError, StudyError, count
-from scaling.machine.placement import Request, divide, place, usable_cores
+from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
@@ -269,7 +269,7 @@ def plan(study: Study, topology: Topology) -> Plan:
     notes: dict[str, None] = {}
     try:
         _refuse_too_large(study, topology)
-        points = list(_points(study, topology, notes))
+        points = _on_distinct_cpus(study, topology, list(_points(study, topology, notes)), notes)
         if not points:
             raise StudyError(
                 f"study '{study.name}': {NO_THREADS_OF_JAX}, and no point remains; leave intra and inter out"
@@ -441,6 +441,25 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                     yield alone
                     if study.beside and replicas == 1 and cores == most:
                         yield from _pairs(study, alone, usable)
+
+
+def _on_distinct_cpus(study: Study, topology: Topology, points: Sequence[Point], notes: dict[str, None]) -> list[Point]:
+    """The points without those of policies that choose the same CPUs for every size as one before them."""
+    standing: dict[tuple[object, ...], str] = {}
+    for policy in (one for one in study.placements if one in POLICIES):
+        sizes = sorted({(one.cores, one.smt, one.replicas) for one in points if one.placement == policy})
+        first = standing.setdefault(tuple((size, _cpu_sets(study, topology, policy, *size)) for size in sizes), policy)
+        if first != policy:
+            notes[f"{policy} chooses the same CPUs as {first} here, so it is left out"] = None
+    return [one for one in points if one.placement not in POLICIES or one.placement in standing.values()]
+
+
+def _cpu_sets(
+    study: Study, topology: Topology, placement: str, cores: int, smt: int, replicas: int
+) -> tuple[frozenset[int], ...]:
+    """The CPUs of every replica, in whatever order."""
+    cpus = _place(topology, _request(study, cores, smt, placement), replicas)
+    return tuple(frozenset(chain(*cpus[first : first + cores])) for first in range(0, len(cpus), cores))
 
 
 def caps_of(study: Study) -> list[Caps]:

@@ -1,19 +1,16 @@
 """The tables of devices, from rows whose truth is known."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks import devices
-from benchmarks.shared.devices import pretend_study
+from benchmarks.shared.devices import pretend_study, write_folder
 from benchmarks.shared.devices import rows as simulated
 from benchmarks.shared.machines import first_run, row
-from scaling.analysis.devices import device_pairs
 from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
-from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import summarize
 from scaling.reporting.devices import pairs_table, profiles_table
-from scaling.results.rows import launch_of
 
 NETWORKS = ("alexnet", "autoenc", "deepq", "memnet", "residual")
 PROFILE = DeviceProfile(5, 8e-3, 6e-3, 2e-3, 8e-3, 7e-3, 300.0, 2.0, (DriverCall("cudaGraphLaunch", 1.0, 2e-5),))
@@ -38,23 +35,21 @@ def rows():
 
 def test_every_table_has_a_line_per_network_and_efficient_ones_gain_more():
     made = list(rows())
-    points = list(speedups(summarize(map(launch_of, made))))
-    pairs = device_pairs(point.summary for point in points)
-    relative = devices.table_lines(pairs_table(pairs))
+    folder = devices.folder_of("both", made)
+    relative = devices.table_lines(pairs_table(folder.pairs))
     assert len(relative) == 2 + len(NETWORKS)
     assert relative[2].startswith("| alexnet | jax | 901.8 ms on 4 | 100.2 ms on 4 | 11.1 %")
     assert devices.table_lines(profiles_table(made))[2] == (
         "| alexnet | jax | 4 | 6 ms | 2 ms | 25.0 % | 92.0 % | 300 | 8 ms | 7 ms | cudaGraphLaunch (1 ×, 20 µs) |"
     )
-    assert devices.correlation(points, pairs)[2].startswith("| jax | train | 5 | published, 4 cores | 1.00")
+    assert devices.correlation(folder, folder)[2].startswith("| jax | train | 5 | published, 4 cores | 1.00")
     assert len(devices.sections(made)) == 2 + 2 * len(NETWORKS)
 
 
 def test_efficiency_of_another_size_stands_in_where_that_of_the_same_was_not_measured(on_both):
-    points = list(speedups(summarize(map(launch_of, on_both))))
-    lines = devices.correlation(points, device_pairs(point.summary for point in points))
-    assert lines[2].startswith("| jax | infer | 0 | - | too few")
-    assert lines[3].startswith("| jax | train | 8 | small, 16 cores | 0.")
+    folder = devices.folder_of("both", on_both)
+    lines = devices.correlation(folder, folder)
+    assert lines[2].startswith("| jax | train | 8 | small, 16 cores | 0.")
 
 
 def test_sections_are_over_the_cpu_alone_and_setup_is_that_of_the_first_launch(on_both):
@@ -72,14 +67,36 @@ def test_sections_are_over_the_cpu_alone_and_setup_is_that_of_the_first_launch(o
 
 def test_torch_is_held_against_jax_on_the_same_host_cores(on_both):
     residual = [row for row in on_both if row.run.point.workload == "residual"]
-    found = devices.frameworks_on_gpu(summarize(map(launch_of, residual)))
-    residual = next(line for line in found if line.startswith("| residual | train | fixed | 16"))
-    assert "| 1.3" in residual
-    assert residual.endswith("| 3 and 3 |")
+    first, again = (devices.folder_of(name, residual) for name in ("first", "again"))
+    found = devices.frameworks_on_gpu([first, again])
+    assert found == devices.frameworks_on_gpu([first])
+    line = next(line for line in found if line.startswith("| residual | train | fixed | 16"))
+    assert "| 1.3" in line
+    assert line.endswith("| 3 and 3 | first |")
+
+
+def test_rows_of_two_folders_are_held_against_each_other_and_never_pooled(tmp_path, monkeypatch, capsys):
+    folders = [write_folder(tmp_path / name, pretend_study(name)) for name in ("devices", "cores")]
+    monkeypatch.setattr("sys.argv", ["devices", *map(str, folders)])
+    devices.main()
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("### ")]
+    assert [title for title in titles if title.endswith(": devices")] == [
+        f"### {title}: devices" for title in list(devices.OF_A_FOLDER)[:3]
+    ]
+    assert titles[-1] == "### Efficiency on the CPU (cores) and gain by the GPU (devices)"
 
 
 def test_a_gpu_on_one_number_of_host_cores_shows_nothing_about_them():
-    assert len(devices.host_cores(speedups(summarize(map(launch_of, rows()))))) == 2
-    fed = devices.host_cores(speedups(summarize(map(launch_of, simulated(pretend_study("gpu-cores"))))))
+    assert len(devices.host_cores(devices.folder_of("both", rows()).points)) == 2
+    fed = devices.host_cores(devices.folder_of("fed", simulated(pretend_study("gpu-cores"))).points)
     assert fed[0].startswith("| network | mode | framework | data | 1 core | 2 cores |")
     assert len(fed) == 2 + 4
+
+
+def test_docs_have_the_tables_that_their_command_prints(monkeypatch, capsys):
+    root = Path(devices.__file__).parent.parent
+    names = ("devices-gpu", "gpu-cores", "frameworks-sixteen")
+    monkeypatch.setattr("sys.argv", ["devices", *(str(root / "docs" / "examples" / name) for name in names)])
+    devices.main()
+    steps = capsys.readouterr().out.split("\n### ")[1].splitlines()[2:]
+    assert {*steps} - {""} <= {*(root / "docs" / "frameworks.md").read_text().splitlines()}

@@ -11,7 +11,7 @@ from scaling.analysis.laws import AMDAHL, GUSTAFSON, USL
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.capacity import sizing_reasons_sentence
-from scaling.reporting.fits import karp_flatt_words, peak_words, reasons_sentence
+from scaling.reporting.fits import karp_flatt_words, known_limit, peak_words, reasons_sentence
 from scaling.reporting.verdicts import doubt_words
 from scaling.reporting.words import Table, cores_words, count, figure, percent, with_interval
 
@@ -96,11 +96,11 @@ def _ceiling(fit: SeriesFit) -> Words:
     if fit.series.scale == "weak":
         return Words("no limit", "scaled speedup")
     if figures.speedup_limit is not None:
-        limit = fit.averaged.speedup_limit
+        limit = known_limit(fit, fit.averaged.speedup_limit)
         words = apart(with_interval(limit, figure))
         return Words(f"× {words.value}" if isfinite(limit.value) else words.value, words.rest)
     assert figures.peak_cores is not None
-    return apart(peak_words(figures.peak_cores, max(fit.series.cores)))
+    return apart(peak_words(figures.peak_cores, fit))
 
 
 def _why(limits: ScalingLimits) -> str:

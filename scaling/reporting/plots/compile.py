@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation, Transform
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.launch_effects import Floats
@@ -43,9 +42,11 @@ from scaling.reporting.plots.style import (
     wrap,
 )
 
-# More marks than this in one series are drawn smaller, so that their bars are seen.
+# More marks than this in one series are drawn smaller and their bars without ends, so that these are seen.
 FEW_MARKS = 10
 SIZE_COLOUR = COLOURS[1]
+# Half the width of the ends of a bar.
+CAP_POINTS = 2.5
 # Names beside a panel: where they begin and the least distance between two, in parts of it, and the longest.
 LABEL_LEFT, LABEL_GAP, LABEL_EMS = 1.03, 0.045, 22.0
 
@@ -88,7 +89,9 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
             _join_marks(axes, series)
         for law in series.laws:
             _draw_law(axes, law)
-        _draw_marks(axes, series, panel.limits)
+    # Where marks coincide the round ones of the first series are on top, which leave the corners of others in sight.
+    for series in reversed(panel.series):
+        _draw_marks(axes, series, panel.limits, alone=len(panel.series) == 1)
 
 
 def _draw_background(axes: Axes, marks: Sequence[Mark]) -> None:
@@ -131,7 +134,7 @@ def _join_marks(axes: Axes, series: Series) -> None:
         "alpha": 0.75,
         "zorder": 2,
     }
-    axes.plot(cores, values, transform=_moved(axes, series), **look)
+    axes.plot(cores, values, **look)
 
 
 def _label_series(axes: Axes, panel: Panel) -> None:
@@ -151,7 +154,6 @@ def _label_series(axes: Axes, panel: Panel) -> None:
         axes.annotate(
             "",
             xy=(mark.cores, mark.estimate.value),
-            xycoords=_moved(axes, one),
             xytext=(LABEL_LEFT - 0.005, height),
             textcoords="axes fraction",
             annotation_clip=False,
@@ -163,20 +165,19 @@ def _label_series(axes: Axes, panel: Panel) -> None:
         )
 
 
-def _moved(axes: Axes, series: Series) -> Transform:
-    """Where the marks of a series are: at their values, moved sideways."""
-    return axes.transData + ScaledTranslation(series.shift / 72.0, 0.0, axes.figure.dpi_scale_trans)
+def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float], *, alone: bool) -> None:
+    """Marks with their bars, never joined; hollow where they are not valid, and above others where predicted.
 
-
-def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float]) -> None:
-    """Marks with their bars, never joined; hollow where they are not valid."""
-    moved = _moved(axes, series)
+    The bars of a few marks that are not `alone` have ends, by which those that overlap are told apart.
+    """
+    few = len(series.marks) <= FEW_MARKS
     bars = [mark for mark in series.marks if has_bar(mark.estimate)]
     if bars:
         lengths = bar_lengths([mark.estimate for mark in bars], limits)
         values = [mark.estimate.value for mark in bars]
         cores = [mark.cores for mark in bars]
-        axes.errorbar(cores, values, lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, transform=moved)
+        caps = CAP_POINTS if few and not alone else 0.0
+        axes.errorbar(cores, values, lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, capsize=caps)
     for valid in (True, False):
         marks = [mark for mark in series.marks if mark.valid is valid]
         if marks:
@@ -186,11 +187,10 @@ def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float]) -> None
                 linestyle="none",
                 marker=series.marker,
                 color=series.colour,
-                markersize=MARK_POINTS if len(series.marks) <= FEW_MARKS else CROWDED_POINTS,
+                markersize=MARK_POINTS if few else CROWDED_POINTS,
                 markerfacecolor=series.colour if valid else "none",
                 markeredgewidth=1.1,
-                zorder=3,
-                transform=moved,
+                zorder=4 if series.predicted else 3,
             )
 
 

@@ -24,7 +24,6 @@ from scaling.reporting.plots.specification import (
     Series,
     distinct_names,
     logarithmic,
-    shift,
     y_limits,
 )
 from scaling.reporting.plots.style import colour, marker
@@ -81,12 +80,12 @@ def _groups(node_types: Sequence[NodeTypeEvaluation], quantity: Quantity) -> dic
     counts = core_counts([line for _, _, line in lines], quantity)
     groups: dict[Point, list[Series]] = {}
     for index, name, line in lines:
-        series = _in_node_type(specify(line, quantity, counts), name, index, len(node_types))
+        series = _in_node_type(specify(line, quantity, counts), name, index)
         groups.setdefault(line.point, []).append(series)
     return dict(zip(distinct_names(list(groups)), groups.values(), strict=True))
 
 
-def _in_node_type(series: Series, name: str, index: int, of: int) -> Series:
+def _in_node_type(series: Series, name: str, index: int) -> Series:
     """A series in the look of its node type."""
     laws: list[LawLine] = [replace(law, colour=colour(index)) for law in series.laws]
     return replace(
@@ -96,7 +95,6 @@ def _in_node_type(series: Series, name: str, index: int, of: int) -> Series:
         in_legend=True,
         colour=colour(index),
         marker=marker(index),
-        shift=shift(index, of),
     )
 
 

@@ -20,7 +20,6 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.specification import (
     MOST_LABELLED,
     MOST_TOGETHER,
-    SHIFT_POINTS,
     CoresFigure,
     LawLine,
     Level,
@@ -35,7 +34,6 @@ from scaling.reporting.plots.specification import (
     panel_per_series,
     panels_by_settings,
     series_lines,
-    shift,
     upper_limit,
     y_limits,
 )
@@ -43,8 +41,6 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-# Of many series in one panel, the distance between marks at the same core count, in points, where counts are few.
-CLOSE_POINTS, FEW_COUNTS = 1.5, 8
 # How the laws look, in the order in which they are listed.
 LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
 LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", "-")
@@ -208,18 +204,15 @@ def together(evaluation: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn(
             f"{len(lines)} series cannot be told apart in one pair of axes; `efficiency` has a panel for each"
         )
-    counts = len({*core_counts(lines, EFFICIENCY)})
-    apart = CLOSE_POINTS if counts <= FEW_COUNTS else 0.0
     series = [
         Series(
             line.name,
             EFFICIENCY.marks(line),
             colour(line.index),
             marker(line.index),
-            shift=apart * (index - (len(lines) - 1) / 2.0),
             joined_by="-" if line.index < len(COLOURS) else "--",
         )
-        for index, line in enumerate(lines)
+        for line in lines
     ]
     panel = Panel(series, y_limits(series, EFFICIENCY.least), labelled=True)
     caption = (
@@ -294,7 +287,7 @@ def _prediction(line: Line) -> list[Series]:
         return []
     mark = Mark(line.fit.held_out.predicted.cores, predicted, valid=False)
     label = "predicted from fewer cores"
-    return [Series(label, [mark], INK, "D", in_legend=True, predicted=True, shift=SHIFT_POINTS)]
+    return [Series(label, [mark], INK, "D", in_legend=True, predicted=True)]
 
 
 def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
@@ -369,7 +362,10 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     if not pairs:
         return NotDrawn("no workload was measured on several cores both in training and in inference")
     order = sorted({line.point.mode for lines in pairs.values() for line in lines}, reverse=True)
-    groups = [sorted((_in_mode(line, order) for line in lines), key=lambda one: one.shift) for lines in pairs.values()]
+    groups = [
+        [_in_mode(line, order) for line in sorted(lines, key=lambda line: order.index(line.point.mode))]
+        for lines in pairs.values()
+    ]
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
     titles = distinct_names(list(pairs))
     panels = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
@@ -380,4 +376,4 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
 def _in_mode(line: Line, order: Sequence[str]) -> Series:
     index = order.index(line.point.mode)
     look = colour(index), marker(index)
-    return Series(line.point.mode, EFFICIENCY.marks(line), *look, in_legend=True, shift=shift(index, len(order)))
+    return Series(line.point.mode, EFFICIENCY.marks(line), *look, in_legend=True)

@@ -13,11 +13,12 @@ from matplotlib.patches import Patch
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, wrap
+from scaling.reporting.sections import NONE_WHOLE
 from scaling.reporting.words import count, duration
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row
 from scaling.results.rows import Sections as Seconds
-from scaling.results.sections import has_sections, is_whole_process
+from scaling.results.sections import has_sections
 from scaling.study.planning import Point
 
 NAMES = ("start and imports", "INIT", "SETUP with the first step", "warm-up", "RUN", "rest")
@@ -44,26 +45,16 @@ class Bar:
 def sections(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
     by_point: dict[Point, list[Row]] = {}
-    rows = [row for row in result.folder.rows if has_sections(row)]
-    whole = [row for row in rows if is_whole_process(row)]
-    for row in whole or rows:
+    for row in filter(has_sections, result.folder.rows):
         by_point.setdefault(row.run.point, []).append(row)
     lines = series_lines(result)
     bars = [bar for line in lines for bar in _bars(line, by_point, both=2 * len(lines) <= MANY_BARS)]
     if not bars:
-        return NotDrawn("no run that went well says where its time went")
+        return NotDrawn(NONE_WHOLE)
     left = " Only the most cores of each series are drawn." if 2 * len(lines) > MANY_BARS else ""
-    hidden = (
-        ""
-        if whole
-        else (
-            " These runs were forked or took turns: the imports of forked ones were made by a server, and most of the "
-            "rest of those that took turns is waiting for the others."
-        )
-    )
     caption = (
         "Share of a run's wall time, medians over launches: step times are taken from RUN only. The thin line below a "
-        f"bar is MAIN; the whole bar is WALL, whose seconds are at its end.{hidden}{left}"
+        f"bar is MAIN; the whole bar is WALL, whose seconds are at its end.{left}"
     )
     return Drawing(caption, _figure(bars))
 

@@ -24,8 +24,6 @@ MOST_TOGETHER = 4
 MOST_LABELLED = 20
 # More panels than this do not repeat the other series in grey: the figure would grow with the square of its series.
 MOST_WITH_BACKGROUND = 24
-# Distance between marks of different series at the same core count, in points.
-SHIFT_POINTS = 4.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Marks of one colour and marker, with their laws and levels; `shift` moves the marks sideways, in points.
+    """Marks of one colour and marker, with their laws and levels.
 
     `predicted` marks are no measurements: they are hollow, and say nothing of validity. Where marks are joined, it is
     by the stroke `joined_by`.
@@ -93,7 +91,6 @@ class Series:
     remark: str = ""
     in_legend: bool = False
     predicted: bool = False
-    shift: float = 0.0
     joined_by: Stroke = "-"
 
 
@@ -169,16 +166,10 @@ def finite_marks(marks: Iterable[Mark]) -> list[Mark]:
     return [mark for mark in marks if isfinite(mark.estimate.value)]
 
 
-def shift(index: int, of: int) -> float:
-    """How far marks are moved to the right when several series share their core counts."""
-    return SHIFT_POINTS * (index - (of - 1) / 2.0)
-
-
 def panel_per_series(series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
     """A panel for every series, with the others in grey while they are few; up to four series share one panel."""
     if len(series) <= MOST_TOGETHER:
-        together = [replace(one, in_legend=True, shift=shift(index, len(series))) for index, one in enumerate(series)]
-        return [Panel(together, limits)]
+        return [Panel([replace(one, in_legend=True) for one in series], limits)]
     return [
         Panel([one], limits, one.label, one.remark, _marks(other for other in series if other is not one))
         if len(series) <= MOST_WITH_BACKGROUND
@@ -333,7 +324,6 @@ def _as_level(series: Series, threads: int, levels: Sequence[int]) -> Series:
         laws=[replace(law, colour=colour(index)) for law in series.laws],
         remark="",
         in_legend=True,
-        shift=shift(index, len(levels)),
     )
 
 

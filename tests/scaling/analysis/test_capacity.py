@@ -128,6 +128,11 @@ def test_threads_of_a_core_come_before_a_further_core():
     assert (one.allocation.cores, one.allocation.threads) == (1, 1)
 
 
+def test_where_no_size_has_any_chance_the_nearest_is_the_fastest():
+    hopeless = throughput(1000.0)
+    assert (hopeless.allocation, [(one.assurance, one.cores) for one in hopeless.neighbours]) == (None, [(0.0, 32)])
+
+
 def test_an_efficiency_floor_gives_the_most_cores_that_keep_it():
     sized = answer(FIT, Question(Goal.EFFICIENCY, 0.7))
     assert speedup(sized.allocation.cores, 0.05) / sized.allocation.cores > 0.7

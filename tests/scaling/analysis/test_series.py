@@ -69,10 +69,10 @@ def test_a_value_knows_the_block_it_was_made_in():
 
 
 def test_what_varies_is_in_the_name():
-    all_series = series_of(launches('cores = [2]\nlaunches = 1\nitems = [1, 2]\nplacements = ["compact", "scatter"]'))
+    all_series = series_of(launches('cores = [2]\nlaunches = 1\nitems = [1, 2]\nplacements = ["scatter", "cpus:0-3"]'))
     assert sorted(series.name for series in all_series) == [
-        "calibrated train compact items=1 smt1",
-        "calibrated train compact items=2 smt1",
+        "calibrated train cpus:0-3 items=1 smt1",
+        "calibrated train cpus:0-3 items=2 smt1",
         "calibrated train scatter items=1 smt1",
         "calibrated train scatter items=2 smt1",
     ]
@@ -95,8 +95,8 @@ def test_a_program_whose_arguments_end_like_a_joint_series_is_one_series():
 
 
 def test_a_label_leaves_out_the_usual_placement_and_one_thread_per_core():
-    all_series = series_of(launches('cores = [2]\nlaunches = 1\nplacements = ["compact", "scatter"]'))
-    assert {series.label for series in all_series} == {"calibrated train", "calibrated train scatter smt1"}
+    all_series = series_of(launches('cores = [2]\nlaunches = 1\nplacements = ["compact", "cpus:0-3"]'))
+    assert {series.label for series in all_series} == {"calibrated train", "calibrated train cpus:0-3 smt1"}
 
 
 def test_a_series_of_a_node_type_is_named_after_both():

@@ -63,7 +63,20 @@ def test_the_threads_of_a_pipeline_are_not_among_those_of_the_framework():
 
 
 def test_a_tick_more_or_less_is_no_foreign_load():
-    assert names({"cpu_seconds": 0.18, "busy_seconds": 0.2}, seconds=0.1) == []
+    assert names({"cpu_seconds": 0.18, "busy_seconds": 0.2}, seconds=0.2) == []
+
+
+def test_what_is_too_short_for_ticks_to_show_who_disturbed_it_is_said():
+    unseen = Witness(steal_seconds=0.0)
+
+    def hidden(*times: float) -> list[tuple[str, float]]:
+        run_seconds, turn_seconds = times
+        found = doubts(unseen, Circumstances(frozenset(range(4)), run_seconds, 0, 0, turn_seconds=turn_seconds))
+        return [(doubt.rule.code, pytest.approx(doubt.amount)) for doubt in found]
+
+    assert hidden(0.1, None) == hidden(10.0, 0.1) == [("too-short-to-see", 0.2)]
+    assert hidden(0.2, None) == hidden(10.0, 0.3) == []
+    assert doubts(Witness(), Circumstances(frozenset({0}), 0.01, 0, 0)) == ()
 
 
 def test_stolen_and_foreign_time_is_not_divided_by_the_cpus():

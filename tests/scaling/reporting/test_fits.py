@@ -28,6 +28,7 @@ from scaling.analysis.fits.verdict import (
     VerdictReason,
 )
 from scaling.analysis.fitting import fit
+from scaling.analysis.laws import AMDAHL
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.truth import StatedTruth
 from scaling.reporting.fits import (
@@ -154,6 +155,21 @@ def test_a_yield_of_second_threads_gets_a_column():
     assert "φ" in lines[0]
 
 
+def test_a_peak_of_cores_and_their_second_threads_is_said_in_cores_with_one_thread_each():
+    truth = Truth(0.02, 2e-3, noise=0.005, grid=(1, 2, 4, 8, 12, 16, 24, 32), physical=16, smt_yield=0.25)
+    assert fit_sentence(fitted(series(truth, np.random.default_rng(3)))).endswith(") cores with one thread each")
+
+
+def test_a_limit_is_not_below_the_speedup_that_was_measured():
+    past = Series("past", tuple(Observation(2.0**n, (time,)) for n, time in enumerate((1.0, 0.6, 0.4, 0.5, 0.45))))
+    limited = fit(past, [AMDAHL], resamples=0)
+    assert limited.averaged.speedup_limit.value < 2.5
+    facts = fit_facts(limited)
+    assert facts["averaged"]["speedup_limit"]["value"] == pytest.approx(2.5)
+    assert facts["laws"]["amdahl"]["speedup_limit"]["value"] == pytest.approx(2.5)
+    assert "× 2.5 (" in text_lines(fits_table([limited]))[1]
+
+
 def test_a_trace_names_its_trend():
     (line,) = trace_lines(fit(rates("cisco", CISCO), resamples=0))
     assert line.startswith("cisco: Karp-Flatt 2: 0.017")
@@ -169,9 +185,11 @@ def test_a_caution_about_all_series_is_said_once():
 
 
 def test_a_peak_out_of_reach_is_no_number():
-    assert peak_words(Estimate(500.0, 60.0, inf), 64) == "no peak within reach (not before 60 cores)"
-    assert peak_words(Estimate(50.0, 40.0, 300.0), 64) == "no peak within reach (not before 40 cores)"
-    assert peak_words(Estimate(50.0, 40.0, 60.0), 64) == "fastest on 50 (40 to 60) cores"
+    rays = fitted(rates("rays", RAYTRACER))
+    reach = 4 * max(rays.series.cores)
+    assert peak_words(Estimate(reach + 1.0, 60.0, inf), rays) == "no peak within reach (not before 60 cores)"
+    assert peak_words(Estimate(50.0, 40.0, inf), rays) == "fastest on 50 (40 to any) cores"
+    assert peak_words(Estimate(50.0, 40.0, 60.0), rays) == "fastest on 50 (40 to 60) cores"
 
 
 def test_facts_are_the_contract():
@@ -219,7 +237,7 @@ REASONS = [
         VagueLimits(Estimate(0.01, 0.0, 0.02), Estimate(50.0, 20.0, inf)),
         "vague-limits",
         "the limit 1/s lies anywhere from 50 to without limit, more than a factor of 3, and the peak lies anywhere "
-        "from 20 to without limit cores, more than a factor of 3",
+        "from 20 to without limit, more than a factor of 3",
     ),
     (
         VagueLimits(Estimate(0.01), None),

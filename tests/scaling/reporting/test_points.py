@@ -23,7 +23,7 @@ def test_a_bar_falls_with_efficiency():
 
 
 def test_every_series_has_a_line_and_a_single_count_none():
-    assert len(lines('cores = "doubling"\nplacements = ["compact", "scatter"]')) == 2
+    assert len(lines('cores = "doubling"\nitems = [1, 2]')) == 2
     assert lines("cores = [1]") == []
 
 

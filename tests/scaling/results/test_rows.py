@@ -328,6 +328,13 @@ def test_a_run_that_took_turns_counts_its_quiet_ones_and_is_judged_by_them():
     assert [doubt.rule.code for doubt in launch.doubts] == ["few-steps"]
 
 
+def test_short_turns_are_a_doubt_however_long_the_run():
+    turns = tuple(Turn(number, 5, 0, 0.05, steal_seconds=0.0) for number in range(20))
+    made = row(step_seconds=(0.01,) * 100, turns=turns, sections=Sections(run=1.0))
+    launch = launch_of(replace(made, witness=Witness(steal_seconds=0.0)))
+    assert [doubt.rule.code for doubt in launch.doubts] == ["too-short-to-see"]
+
+
 def test_load_elsewhere_is_a_doubt_only_where_no_turn_was_without_it():
     def launch(*elsewhere: float) -> list[str]:
         turns = tuple(Turn(index, 5, 0, 1.0, elsewhere_seconds=seconds) for index, seconds in enumerate(elsewhere, 1))

@@ -20,6 +20,7 @@ from scaling.study.planning import (
     traced_plan,
     turns_of,
 )
+from tests.scaling.machine.invented import regular, topology_of
 
 
 def core_counts(toml: str, **shape: float) -> list[int]:
@@ -83,6 +84,33 @@ def test_a_machine_without_smt_is_measured_with_one_thread_per_core_and_that_is_
     assert planned.notes == (
         "no core of this machine has a second hardware thread, so the study uses one thread per core",
     )
+
+
+TWO_SOCKETS = topology_of(regular(counts=(2, 1, 1, 1), cores=2))
+
+
+@pytest.mark.parametrize(
+    ("toml", "topology", "measured"),
+    [
+        ("", machine(4), {"compact"}),
+        ('smt = "all"', machine(4, smt=2), {"compact"}),
+        ("", TWO_SOCKETS, {"compact", "scatter"}),
+        ("cores = [4]", TWO_SOCKETS, {"compact"}),
+        ("cores = [1]\nreplicas = [2]", TWO_SOCKETS, {"compact", "scatter"}),
+    ],
+)
+def test_a_policy_that_chooses_the_cpus_of_another_for_every_size_is_left_out_and_that_is_said(
+    toml, topology, measured
+):
+    planned = plan(study(f'placements = ["compact", "scatter"]\n{toml}'), topology)
+    assert {run.point.placement for run in planned.runs} == measured
+    said = "scatter chooses the same CPUs as compact here, so it is left out"
+    assert (said in planned.notes) is (measured == {"compact"})
+
+
+def test_cpus_that_a_user_lists_are_measured_as_asked_for():
+    planned = plan(study('placements = ["compact", "cpus:0,1"]\ncores = [2]'), machine(2))
+    assert {run.point.placement for run in planned.runs} == {"compact", "cpus:0,1"}
 
 
 def limits(toml: str, cores: int) -> list[tuple[int, float | None]]:

@@ -37,8 +37,8 @@ def panels(drawing: Drawing) -> list[Axes]:
 
 
 def mark_lines(axes: Axes) -> list[Line2D]:
-    """Artists that are marks of a panel's own series."""
-    return [line for line in axes.lines if line.get_marker() not in ("None", "none", "", None, ".")]
+    """Artists that are marks of a panel's own series, the topmost first; neither dots of others nor ends of bars."""
+    return [line for line in reversed(axes.lines) if line.get_marker() not in ("None", "none", "", None, ".", "_")]
 
 
 def marks(axes: Axes) -> dict[float, float]:
@@ -59,6 +59,11 @@ def bars(axes: Axes) -> dict[float, tuple[float, float]]:
             for segment in lines.get_segments():
                 intervals[float(segment[0][0])] = float(segment[0][1]), float(segment[1][1])
     return intervals
+
+
+def bar_ends(axes: Axes) -> list[Line2D]:
+    """The ends of bars, where they are drawn."""
+    return [line for line in axes.lines if line.get_marker() == "_"]
 
 
 def behind(axes: Axes) -> int:

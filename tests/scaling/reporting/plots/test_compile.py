@@ -7,7 +7,7 @@ from scaling.analysis.curves import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.compile import bar_lengths, compile_figure, has_bar
 from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series
-from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, marks
+from tests.scaling.reporting.plots.artists import bar_ends, bars, hollow, joined, laws, mark_lines, marks
 
 MARKS = [
     Mark(1, Estimate(1.0)),
@@ -34,6 +34,16 @@ def test_marks_have_bars_where_an_interval_is_known_and_are_hollow_where_not_val
     assert bars(axes) == {2: (1.5, 2.1), 4: (2.0, 10.0)}
     assert hollow(axes) == {4}
     assert not joined(axes)
+
+
+def test_marks_of_several_series_lie_at_their_core_counts_and_the_first_covers_the_others():
+    of_series = [Series(marker, MARKS, "red", marker) for marker in "os^"]
+    (axes,) = compile_figure(CoresFigure([Panel(of_series, (0.0, 5.0))], "y")).axes
+    seen = [line for line in mark_lines(axes) if line.get_markerfacecolor() != "none"]
+    assert [line.get_marker() for line in seen] == ["o", "s", "^"]
+    assert all(line.get_transform() == axes.transData for line in mark_lines(axes))
+    assert bar_ends(axes)
+    assert not bar_ends(compile_figure(figure()).axes[0])
 
 
 def test_a_law_is_dashed_beyond_the_cores_measured():

@@ -72,7 +72,7 @@ SHAPES = {
     "weak scaling": study('cores = "doubling"\nlaunches = 3\nscale = "weak"'),
     "modes and threads a core": study('launches = 3\nmodes = ["train", "infer"]\nsmt = "all"', 4, 2),
     "many threads": study('cores = [1, 4]\nlaunches = 3\nintra = [1, 2, 4, "auto"]\ninter = [1, 2]', 4),
-    "three placements": study('placements = ["compact", "scatter", "scatter:l3"]\nlaunches = 3', 16),
+    "three placements": study('placements = ["compact", "cpus:0-15", "cpus:8-15,0-7"]\nlaunches = 3', 16),
     "launches by the dozen": study("cores = [1, 2]\nlaunches = 30", 2, steps=400),
     "thirty series": study(
         f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 2\nintra = [1, 2, 3, 4, 5, 6]", 2

@@ -4,8 +4,10 @@ import pytest
 
 from benchmarks.shared.machines import row
 from scaling.reporting.plots.sections import MAIN, NAMES, shares_of
+from scaling.reporting.sections import NONE_WHOLE
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Sections
+from scaling.results.sections import sections_of
 from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 
@@ -38,13 +40,15 @@ def test_the_first_step_is_part_of_setup_and_unknown_sections_are_part_of_the_re
 def test_processes_of_their_own_are_drawn_without_those_that_were_forked(tmp_path):
     rows = made("cores = [1, 2]\nlaunches = 3")
     forked = [replace(row, run=replace(row.run, start="fork")) for row in rows]
-    assert "forked" in picture(evaluate(folder_of(forked, tmp_path / "forked")), "sections").caption
-    drawing = picture(evaluate(folder_of([*forked[:-1], rows[-1]], tmp_path / "both")), "sections")
-    assert "forked" not in drawing.caption
-    (axes,) = panels(drawing)
+    (axes,) = panels(picture(evaluate(folder_of([*forked[:-1], rows[-1]], tmp_path)), "sections"))
     assert len(axes.get_yticklabels()) == 1
 
 
-def test_runs_that_do_not_tell_have_nothing_to_draw(tmp_path):
-    rows = [row(measured.run) for measured in made("cores = [1, 2]\nlaunches = 3")]
-    assert "where its time went" in nothing(evaluate(folder_of(rows, tmp_path)), "sections")
+def test_what_show_refuses_is_not_drawn_for_the_same_reason(tmp_path):
+    rows = made("cores = [1, 2]\nlaunches = 3")
+    silent = [row(measured.run) for measured in rows]
+    forked = [replace(measured, run=replace(measured.run, start="fork")) for measured in rows]
+    for name, refused in (("silent", silent), ("forked", forked)):
+        folder = folder_of(refused, tmp_path / name)
+        assert not sections_of(folder.rows).points
+        assert nothing(evaluate(folder), "sections") == NONE_WHOLE

@@ -30,7 +30,6 @@ def series(label: str, *values: float, laws=()) -> Series:
 def test_up_to_four_series_share_a_panel_and_are_named_in_the_legend():
     (panel,) = panel_per_series([series(str(n), 1.0) for n in range(4)], (0.0, 1.0))
     assert [one.in_legend for one in panel.series] == [True] * 4
-    assert [one.shift for one in panel.series] == pytest.approx([-6.75, -2.25, 2.25, 6.75])
 
 
 @pytest.mark.parametrize(("count", "background"), [(5, 4), (24, 23), (25, 0), (100, 0)])
