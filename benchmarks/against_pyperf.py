@@ -22,7 +22,7 @@ from statistics import median
 
 from benchmarks.shared.tools import need_module, need_program
 from benchmarks.turns import STEPS_IN_A_TURN, TURNS, conductor
-from scaling.analysis.estimates import mean
+from scaling.analysis.estimates import location
 from scaling.analysis.summary import summarize
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
@@ -108,7 +108,7 @@ def _rounds(job: _Job, rounds: int) -> None:
     for number in range(1, rounds + 1):
         wall, launches, width = _ours(job)
         their_wall, their_processes = _pyperf(job.cpus)
-        their_width = mean(their_processes).half_width or 1.0
+        their_width = location(their_processes).half_width or 1.0
         print(
             f"| {number} | {wall:.1f} | {launches} | {width:.2%} | {their_wall:.1f} | {their_width:.2%} | "
             f"{wall / their_wall:.2f} |",

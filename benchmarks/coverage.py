@@ -11,30 +11,20 @@ verdicts, speedups and fits; their share is of the sets that are answered.
 
 import argparse
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.shared.hosts import HOSTS, Apart, Curve, Host, Turns, point, simulate
 from benchmarks.shared.launches import TO_8, TO_16, TO_128, Truth, blocked_series, launches, series, stepped_series
 from benchmarks.simulated_sweeps import simulated_sweep
 from scaling.analysis.capacity import answer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import (
-    Draws,
     chance_within,
     draws,
-    expanded_interval,
-    fit_resamples,
-    mix,
-    quantiles,
-    resample_means,
 )
-from scaling.analysis.fits.host_level import host_level
 from scaling.analysis.fits.karp_flatt import KarpFlattSeries, Noise, karp_flatt_series
-from scaling.analysis.fits.lack_of_fit import misfit
 from scaling.analysis.fits.least_squares import FittedLaw, fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import (
@@ -46,15 +36,11 @@ from scaling.analysis.fits.profile_likelihood import (
     smt_yield_interval,
 )
 from scaling.analysis.fits.selection import STEADY_CLOCK, Choice, choose
-from scaling.analysis.fits.verdict import LARGEST_DOUBT, ClockUnknown, Verdict
+from scaling.analysis.fits.verdict import ClockUnknown, Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
 from scaling.analysis.laws import AMDAHL, STRONG_LAWS, USL, Law
-from scaling.analysis.sample_size import launches_needed
-from scaling.analysis.series import UNEVEN, Observation, Series, selected_series
-from scaling.analysis.sizing.inverses import speedup_limit
+from scaling.analysis.series import UNEVEN, Observation, Series
 from scaling.analysis.sizing.question import Goal, Question
-from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import Launch, select_points, summarize
 
 Measure = Callable[[int, np.random.Generator], float]
 
@@ -117,19 +103,6 @@ def covers_usl(truth: Truth, interval: Callable[[FittedLaw], Estimate], aim: flo
     return share(good)
 
 
-def bootstrap_covers(truth: Truth) -> Measure:
-    """How often the widened bootstrap interval holds the serial fraction."""
-
-    def good(chance: np.random.Generator) -> bool:
-        measured = series(truth, chance)
-        seen = counts(measured)
-        resampled = fit_resamples(resample_means(seen, 400, 1), seen, AMDAHL)
-        low, high = expanded_interval(resampled.contention, seen) or (0.0, 0.0)
-        return low <= truth.serial <= high
-
-    return share(good)
-
-
 def figures_cover(launches: int, name: str) -> Measure:
     """How often the interval of a figure of a whole simulated sweep holds the truth."""
 
@@ -184,7 +157,7 @@ def refuses_four_times(truth: Truth) -> Measure:
     """How often a throughput that takes four times the cores measured is refused a number."""
 
     def good(chance: np.random.Generator) -> bool:
-        fitted = fit(series(truth, chance), resamples=0)
+        fitted = fit(series(truth, chance))
         question = Question(Goal.LATENCY, truth.true_seconds(4 * max(truth.grid)))
         return answer(fitted, question, draw_count=400).allocation is None
 
@@ -246,7 +219,7 @@ def says(verdict: Verdict, make: Callable[[np.random.Generator], Series]) -> Mea
 
 
 def _fitted(measured: Series) -> SeriesFit:
-    return fit(measured, resamples=0)
+    return fit(measured)
 
 
 def curve(rates: Callable[[float], float], grid: tuple[int, ...], noise: float, times: int) -> Callable[..., Series]:
@@ -261,129 +234,11 @@ def curve(rates: Callable[[float], float], grid: tuple[int, ...], noise: float, 
     return make
 
 
-@dataclass(frozen=True, slots=True)
-class HostSet:
-    """Of one sweep on a simulated host: whether each figure held the truth; None where it was not given.
-
-    `turn` is the share of the turns of a new launch that were within the promise.
-    """
-
-    speedup: bool | None = None
-    serial: bool | None = None
-    limit: bool | None = None
-    assured: bool | None = None
-    turn: float | None = None
-    false_peak: bool | None = None
-
-    @property
-    def answered(self) -> bool:
-        """Whether there is a law."""
-        return self.serial is not None
-
-
-# One launch more than are evaluated: the new launch that a promise is about.
-EVALUATED = 5
-PROMISED = 0.9
-TURNS, APART = Turns(launches=EVALUATED + 1, rounds=8), Apart(launches=EVALUATED + 1, seconds_per_launch=12.0)
-
-
-@lru_cache(maxsize=4096)
-def host_set(host: Host, curve: Curve, seed: int, design: Turns | Apart = TURNS) -> HostSet:
-    """One sweep on a simulated host, evaluated."""
-    sweep = simulate(host, curve, design, np.random.default_rng(seed))
-    summaries = summarize(launch for launch in sweep.launches if launch.number <= EVALUATED)
-    most = max(curve.counts)
-    scaled = next(one for one in speedups(summaries) if one.summary.point.cores == most)
-    measured = HostSet(
-        speedup=scaled.speedup.contains(sweep.true_speedup(most)) if scaled.valid and scaled.speedup else None
-    )
-    selection = select_points(summaries)
-    made = selected_series(selection)
-    if not made or len(made[0].cores) < LEAST_COUNTS:
-        return measured
-    seen = counts(made[0])
-    laws = [fit_law(fit_problem(law, seen)) for law in STRONG_LAWS]
-    choice = choose(*laws)
-    if misfit(next(law for law in laws if law.problem.law == choice.law)).hopeless:
-        return measured
-    (everything,) = (one for one in summarize(sweep.launches) if one.point.cores == most)
-    undisturbed = [launch.seconds for launch in everything.used if launch.number > EVALUATED and launch.seconds]
-    new_launch = [one for one in sweep.launches if one.point.cores == most and one.number > EVALUATED]
-    turns = [turn.seconds for launch in new_launch for turn in launch.turns]
-    drawn = [draws(law, STEADY_CLOCK, 200) for law in laws]
-    limits = mix([(part, choice.interval_weight(law)) for part, law in zip(drawn, STRONG_LAWS, strict=True)])
-    promised = mix([(part, choice.weight(law)) for part, law in zip(drawn, STRONG_LAWS, strict=True)])
-    on_host = replace(promised, host=host_level(made[0].host))
-    aim = float(speedup_limit(curve.serial, curve.coherency))
-    low, high = quantiles(speedup_limit(limits.contention, limits.coherency), limits.share, (0.025, 0.975))
-    return replace(
-        measured,
-        serial=_holds_serial_fraction(laws, choice, curve.serial),
-        limit=low <= aim <= high,
-        assured=_keeps_promise(promised, most, undisturbed[0]) if undisturbed else None,
-        turn=float(np.mean([_keeps_promise(on_host, most, seconds) for seconds in turns])),
-        false_peak=choice.law == USL and choice.amdahl_weight <= LARGEST_DOUBT,
-    )
-
-
 def _holds_serial_fraction(laws: list[FittedLaw], choice: Choice, serial: float) -> bool:
     """Whether the averaged interval holds a value, by its tail area alone."""
     at = np.array([serial])
     area = sum(choice.interval_weight(law.problem.law) * contention_tail_area(law, at)[0] for law in laws)
     return bool(0.025 <= area <= 0.975)
-
-
-def _keeps_promise(drawn: Draws, cores: int, seconds: float) -> bool:
-    """Whether a new launch, or a turn of it, is within the time that is promised."""
-    return bool(chance_within(drawn, seconds, np.array([float(cores)]))[0] <= PROMISED)
-
-
-def on_host(host: Host, curve: Curve, name: str, design: Turns | Apart = TURNS) -> Measure:
-    """How often a figure of sweeps on a simulated host holds the truth, where it is given."""
-
-    def measure(sets: int, chance: np.random.Generator) -> float:
-        seeds = chance.integers(2**62, size=sets)
-        held = [getattr(host_set(host, curve, int(seed), design), name) for seed in seeds]
-        given = [answer for answer in held if answer is not None]
-        return float(np.mean(given)) if given else float("nan")
-
-    return measure
-
-
-def launch_noise(kind: str, cores: int, chance: np.random.Generator) -> float:
-    """How much longer a launch takes than undisturbed."""
-    base = float(np.exp(chance.normal(0.0, 0.02)))
-    slow = {"normal": 0.0, "outliers": 0.1, "two-state": 0.3, "two-state growing": 0.1 + 0.1 * np.log2(cores)}[kind]
-    disturbed = chance.random() < slow
-    factor = chance.uniform(1.05, 1.5) if kind == "outliers" else 1.35
-    return base * (float(factor) if disturbed else 1.0)
-
-
-def stops_when_precise(kind: str, precision: float = 0.03, most: int = 20) -> Measure:
-    """How often the speedup holds the truth where whole launches were added until it is precise, as `--budget` does."""
-    counts_used = (1, 4, 16)
-
-    def made(number: int, chance: np.random.Generator) -> Iterator[Launch]:
-        for cores in counts_used:
-            seconds = (0.1 + 0.9 / cores) * launch_noise(kind, cores, chance)
-            yield Launch(point(cores), number, seconds, items=1, steps=10)
-
-    def one(chance: np.random.Generator) -> bool | None:
-        so_far = [launch for number in range(1, EVALUATED + 1) for launch in made(number, chance)]
-        while True:
-            scaled = speedups(summarize(so_far))
-            have = len(so_far) // len(counts_used)
-            wanted = int(min(most, max(launches_needed(point, precision) for point in scaled[1:])))
-            if have >= wanted:
-                last = scaled[-1]
-                return last.speedup.contains(1.0 / (0.1 + 0.9 / 16)) if last.valid and last.speedup else None
-            so_far += [launch for number in range(have + 1, wanted + 1) for launch in made(number, chance)]
-
-    def measure(sets: int, chance: np.random.Generator) -> float:
-        held = [answer for answer in (one(chance) for _ in range(sets)) if answer is not None]
-        return float(np.mean(held))
-
-    return measure
 
 
 def averaged_covers(truth: Truth, effect: float = 0.0) -> Measure:
@@ -438,19 +293,9 @@ SHAPES = {
     "structural break": lambda n: n / (1 + 0.02 * (n - 1)) * (0.75 if n > 12 else 1.0),
 }
 COUNTS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32)
-LEAST_COUNTS = 4
-# The band of whatever is claimed of busy machines.
+# The band of launches in blocks.
 CLAIMED = (0.92, 0.98)
-# A promise on a host is kept at least as often as said; where turns have two speeds, 90 % of them end with the slower.
-KEPT = (PROMISED - 0.02, 1.0)
-ON_HOSTS = {
-    **{name: (HOSTS[name], Curve()) for name in ("quiet", "steal", "neighbours", "both", "heavy", "drift")},
-    "1 % off": (HOSTS["quiet"], Curve(off=0.01)),
-    "2 % off": (HOSTS["quiet"], Curve(off=0.02)),
-    "k = 1e-4": (HOSTS["quiet"], Curve(coherency=1e-4)),
-}
 SMALL_COHERENCY = Truth(0.03, 1e-4)
-NOISES = ("normal", "outliers", "two-state", "two-state growing")
 
 CELLS = [
     *(
@@ -475,7 +320,6 @@ CELLS = [
     Cell("C6 contention", "interval of s with k = 5e-4", covers_usl(TURNING, contention_interval, 0.02), *NOMINAL),
     Cell("C6 coherency", "interval of k = 5e-4", covers_usl(TURNING, coherency_interval, 5e-4), *NOMINAL),
     Cell("C6 peak", "interval of the peak", covers_usl(TURNING, peak_interval, (0.98 / 5e-4) ** 0.5), *NOMINAL),
-    Cell("C6 bootstrap", "widened bootstrap of s", bootstrap_covers(STEADY), 0.90),
     Cell("M1", "USL chosen at k = 0", chooses_usl(Truth(0.03)), 0.0, 0.07),
     Cell("M2", "USL chosen at k = 2e-4", chooses_usl(Truth(0.03, 2e-4)), 0.90),
     Cell("E1 amdahl", "prediction at 2x, Amdahl's law", predicts(STEADY, AMDAHL), *NOMINAL),
@@ -502,24 +346,6 @@ CELLS = [
     ),
     Cell("S2 without", "bias of s, clock not recorded", clock_bias(FALLING, clock=False), 0.2, 1.0),
     Cell("S2 warned", "missing clock reported", share(reports_missing_clock), 1.0),
-    *(
-        Cell(f"H {name} {figure}", what, on_host(*case, figure), *band)
-        for name, case in ON_HOSTS.items()
-        for figure, what, band in (
-            ("answered", "a law is given", (0.0, 1.0)),
-            ("speedup", "interval of the speedup on 16 cores", CLAIMED),
-            ("serial", "averaged interval of s", CLAIMED),
-            ("limit", "averaged interval of the speedup limit", CLAIMED),
-            ("assured", f"undisturbed new launch within the promise of {PROMISED:.0%}", (PROMISED - 0.03, 0.98)),
-            ("turn", f"new turn on this host within the promise of {PROMISED:.0%}", KEPT),
-            ("false_peak", "a peak is called ok", (0.0, 0.02)),
-        )
-    ),
-    *(
-        Cell(f"H apart {name}", f"new launch on this host within {PROMISED:.0%}", on_host(*case, "turn", APART), *KEPT)
-        for name, case in ON_HOSTS.items()
-    ),
-    *(Cell(f"O {kind}", "speedup, launches added", stops_when_precise(kind), *CLAIMED) for kind in NOISES),
     Cell("B s", "averaged s, blocks 0 %", averaged_covers(Truth(0.1, grid=TO_16)), *CLAIMED),
     Cell("B s 5 %", "averaged s, blocks 5 %", averaged_covers(Truth(0.1, grid=TO_16), 0.05), *CLAIMED),
     Cell("B rate 5 %", "T(1), blocks 5 %", rate_covers(Truth(0.1, grid=TO_16), 0.05), *CLAIMED),

@@ -70,14 +70,13 @@ def _largest(results: Results, workload: str) -> ScalingPoint:
 
 
 def _answer(point: ScalingPoint) -> str:
-    """The speedup with its interval, a bound, or what the busy host gave; '-' where there is none of them."""
+    """The speedup with its interval, or a bound; '-' where there is neither."""
     if point.at_least is not None or point.at_most is not None:
         return f"≥ {point.at_least:.2f}" if point.at_least is not None else f"≤ {point.at_most:.2f}"
-    speedup = point.on_this_host if point.unknown else point.speedup
+    speedup = None if point.unknown else point.speedup
     if speedup is None or speedup.low is None or speedup.high is None:
         return "-"
-    words = f"{speedup.value:.2f} ({speedup.low:.2f} to {speedup.high:.2f})"
-    return f"on this busy host {words}" if point.unknown else words
+    return f"{speedup.value:.2f} ({speedup.low:.2f} to {speedup.high:.2f})"
 
 
 def _truth(results: Results) -> str:

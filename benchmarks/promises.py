@@ -1,4 +1,4 @@
-"""Promises of `scaling capacity` held against new launches, on simulated launches with noise of three shapes.
+"""Promises of `scaling capacity` held against new launches, on simulated launches with noise of several shapes.
 
     python -m benchmarks.promises [--sets 400] [--launches 5] [--seed 1] [--off 0] [NOISE …]
 
@@ -7,8 +7,9 @@ which are outliers. It goes through verdicts, levels and fits as rows would. The
 90 and 95 %: of a turn (`--throughput`, `--latency`), of a quantile of steps (`--quantile`), and of the mean of all
 steps (`--deadline`). A thousand new launches of the same noise keep it or not; a cell is the share that does, averaged
 over the sets. A promise is also made to the question "which size": that size keeps it more often than asked, because
-sizes are whole. With `--off 0.15` two and eight cores are slower by so much than the law says, so that none fits and
-the counts answer for themselves.
+sizes are whole. A host that is slower by 30 % in spells of 15 s is watched for 10 s, for a minute or for five; new
+launches are made at any later time. With `--off 0.15` two and eight cores are slower by so much than the law says, so
+that none fits and the counts answer for themselves.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from scaling.analysis.sizing.promised_level import promised_level
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize
-from scaling.analysis.turns import Turn, launch_level, turn_times
+from scaling.analysis.turns import Turn, launch_times
 
 Floats = NDArray[np.float64]
 Noise = Callable[[int, np.random.Generator], Floats]
@@ -36,6 +37,7 @@ COUNTS, ASKED = (1, 2, 4, 8, 16), 8
 SERIAL, ONE_CORE_SECONDS, STEPS = 0.1, 0.1, 200
 STEP_NOISE, OUTLIERS = 0.03, 0.02
 NEW = 1000
+SPELL_SECONDS = 15.0
 ASSURANCES = (0.8, 0.9, 0.95)
 DRAWS = 1000
 
@@ -56,11 +58,29 @@ def bimodal(size: int, chance: np.random.Generator) -> Floats:
     return np.exp(chance.normal(0.0, 0.01, size)) * np.where(slow, 1.25, 1.0)
 
 
-NOISES: dict[str, Noise] = {"normal": normal, "one-sided": one_sided, "bimodal": bimodal}
+def spells(watched_seconds: float) -> Noise:
+    """Launches on a host that is now and then slower, the few of a sweep within so many seconds."""
+
+    def noise(size: int, chance: np.random.Generator) -> Floats:
+        apart = watched_seconds / size if size < NEW else 1e6
+        switched = chance.random(size) < 0.5 * (1.0 - np.exp(-2.0 * apart / SPELL_SECONDS))
+        slow = (chance.random() < 0.5) ^ (np.cumsum(switched) % 2 == 1)
+        return np.exp(chance.normal(0.0, 0.01, size)) * np.where(slow, 1.3, 1.0)
+
+    return noise
+
+
+# The noises, and how long a sweep watches the host, where that matters.
+NOISES: dict[str, tuple[Noise, float | None]] = {
+    "normal": (normal, None),
+    "one-sided": (one_sided, None),
+    "bimodal": (bimodal, None),
+    **{f"spells, watched {seconds:g} s": (spells(seconds), seconds) for seconds in (10.0, 60.0, 300.0)},
+}
 
 # What is promised: the question, and what of a launch's steps keeps it or not.
 PROMISES: dict[str, tuple[Question, Callable[[Floats], Floats]]] = {
-    "a turn": (Question(Goal.LATENCY, 1.0), lambda steps: np.median(steps, axis=1)),
+    "a turn": (Question(Goal.LATENCY, 1.0), lambda steps: steps.mean(axis=1)),
     "95 % of steps": (
         Question(Goal.LATENCY, 1.0, quantile=0.95),
         lambda steps: np.quantile(steps, 0.95, axis=1, method="weibull"),
@@ -85,19 +105,22 @@ def steps_of(levels: Floats, chance: np.random.Generator) -> Floats:
     return np.asarray(levels[:, None] * np.exp(chance.normal(0.0, STEP_NOISE, shape)) * outlier)
 
 
-def simulated_launches(noise: Noise, count: int, chance: np.random.Generator, off: float = 0.0) -> Iterator[Launch]:
+def simulated_launches(
+    noise: Noise, count: int, chance: np.random.Generator, off: float = 0.0, watched: float | None = None
+) -> Iterator[Launch]:
     """Launches at every count, as rows of processes that ran apart give them."""
     for cores in COUNTS:
         for number, steps in enumerate(steps_of(true_seconds(cores, off) * noise(count, chance), chance).tolist(), 1):
-            turns = turn_times(steps, [Turn(1, len(steps), 0, sum(steps))], cores)
-            level = launch_level(turns)
-            yield Launch(point(cores), number, level, items=1, turns=turns, step_times=step_times(steps, level))
+            seconds, _, turns = launch_times([(Turn(1, len(steps), 0, sum(steps)), tuple(steps))], cores)
+            started = None if watched is None else watched * (number - 1) / max(count - 1, 1)
+            of_steps = step_times(steps, seconds)
+            yield Launch(point(cores), number, seconds, items=1, turns=turns, step_times=of_steps, started=started)
 
 
-def simulated_fit(noise: Noise, launches: int, chance: np.random.Generator, off: float = 0.0) -> SeriesFit:
+def simulated_fit(launches: Iterator[Launch]) -> SeriesFit:
     """The fit of a simulated sweep."""
-    (series,) = selected_series(select_points(summarize(simulated_launches(noise, launches, chance, off))))
-    return fit(series, resamples=0)
+    (series,) = selected_series(select_points(summarize(launches)))
+    return fit(series)
 
 
 def promised_seconds(fitted: SeriesFit, question: Question) -> list[float]:
@@ -108,11 +131,12 @@ def promised_seconds(fitted: SeriesFit, question: Question) -> list[float]:
     return [exp(mixture.quantile(assurance)) for assurance in ASSURANCES]
 
 
-def kept(noise: Noise, sets: int, launches: int, chance: np.random.Generator, off: float = 0.0) -> dict[str, Floats]:
+def kept(name: str, sets: int, launches: int, chance: np.random.Generator, off: float = 0.0) -> dict[str, Floats]:
     """The shares of new launches that keep each promise, by assurance."""
+    noise, watched = NOISES[name]
     shares: dict[str, list[list[float]]] = {name: [] for name in PROMISES}
     for _ in range(sets):
-        fitted = simulated_fit(noise, launches, chance, off)
+        fitted = simulated_fit(simulated_launches(noise, launches, chance, off, watched))
         new = steps_of(true_seconds(ASKED, off) * noise(NEW, chance), chance)
         for name, (question, statistic) in PROMISES.items():
             taken = statistic(new)
@@ -133,7 +157,7 @@ def main() -> None:
     print(f"|---|---|{'---|' * len(ASSURANCES)}")
     for name in options.noises or NOISES:
         chance = np.random.default_rng(options.seed)
-        for promise, shares in kept(NOISES[name], options.sets, options.launches, chance, options.off).items():
+        for promise, shares in kept(name, options.sets, options.launches, chance, options.off).items():
             print(f"| {name} | {promise} | {' | '.join(f'{share:.3f}' for share in shares)} |", flush=True)
 
 

@@ -72,7 +72,7 @@ class Promise:
 
 def promises(machine: PackedMachine, series: Series, assurance: float, chance: random.Random) -> Iterator[Promise]:
     """What is promised of every division."""
-    (law,) = level_laws(fit(series, resamples=0), 400)
+    (law,) = level_laws(fit(series), 400)
     for replicas, cores in DIVISIONS:
         size, truth = Size(cores, law), machine.slowdown_of(replicas, cores)
         slowdown = size.crowding(replicas)

@@ -14,7 +14,7 @@ from statistics import fmean
 from benchmarks.shared.machines import machine
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
-from scaling.analysis.turns import Turn, launch_level, turn_times
+from scaling.analysis.turns import Turn, launch_times
 from scaling.analysis.warmup import warmup_steps
 from scaling.running.worker import Limits, next_check, stop_reason
 from scaling.study.planning import Point, plan
@@ -22,6 +22,8 @@ from scaling.study.spec import study_from_toml
 
 LAUNCH_NOISE, STEP_NOISE, CORRELATION = 0.02, 0.01, 0.3
 OUTLIERS, OUTLIER, WARMUP, WARMUP_STEPS = 0.01, 1.5, 1.2, 10
+# The mean of steps over their median.
+MEAN = 1 + OUTLIERS * (OUTLIER - 1)
 SERIAL, CORES = 0.1, 4
 LIMITS = Limits(precision=0.01, max_seconds=1e9)
 
@@ -39,9 +41,9 @@ class Held:
 def simulated_sweep(launches: int, chance: random.Random) -> Held:
     """One sweep of one core and several, judged."""
     one, several = _points()
-    truth = {one: 1.0, several: SERIAL + (1 - SERIAL) / CORES}
+    truth = {one: MEAN, several: MEAN * (SERIAL + (1 - SERIAL) / CORES)}
     made = [
-        _launch(point, number, truth[point], chance)
+        _launch(point, number, truth[point] / MEAN, chance)
         for point in (one, several)
         for number in range(1, launches + 1 + (point == one))
     ]
@@ -49,20 +51,18 @@ def simulated_sweep(launches: int, chance: random.Random) -> Held:
     assert figures.summary.step
     assert figures.speedup
     assert figures.efficiency
-    true = truth[several]
+    true, speedup = truth[several], truth[one] / truth[several]
     held = [
         figure.low <= value <= figure.high
         for figure, value in (
             (figures.summary.step, true),
-            (figures.speedup, 1 / true),
-            (figures.efficiency, 1 / true / CORES),
+            (figures.speedup, speedup),
+            (figures.efficiency, speedup / CORES),
         )
         if figure.low is not None and figure.high is not None
     ]
-    step, speedup, efficiency = held
-    return Held(
-        step, speedup, efficiency, bias=fmean(log((summary.seconds or 1) / truth[summary.point]) for summary in made)
-    )
+    bias = fmean(log((summary.seconds or 1) / truth[summary.point]) for summary in made)
+    return Held(held[0], held[1], held[2], bias)
 
 
 def _points() -> tuple[Point, Point]:
@@ -78,8 +78,8 @@ def _launch(point: Point, number: int, seconds: float, chance: random.Random) ->
     while (stop_reason(steps, 0.0, LIMITS)) is None:
         wanted = next_check(len(steps))
         steps += [next(source) for _ in range(wanted - len(steps))]
-    whole = Turn(1, len(steps), warmup_steps(steps), sum(steps))
-    return Launch(point, number, launch_level(turn_times(steps, [whole], point.cores)))
+    settled = tuple(steps[warmup_steps(steps) :])
+    return Launch(point, number, launch_times([(Turn(1, len(settled), 0, sum(settled)), settled)], point.cores).seconds)
 
 
 def _steps(level: float, chance: random.Random) -> Iterator[float]:

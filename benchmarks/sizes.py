@@ -119,7 +119,7 @@ def fits_of_sweep(seed: int) -> dict[str, SeriesFit]:
     """The fits of one simulated sweep, by network."""
     rows = SmtMachine(seed).execute(plan(smt_study(), machine(CORES, THREADS)).runs)
     series = selected_series(select_points(summarize(map(launch_of, rows))))
-    fits = without_levels(fit_all(series, resamples=0)[0])
+    fits = without_levels(fit_all(series)[0])
     return {fit.series.key.settings.workload: fit for fit in fits if fit.series.key.settings}
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scaling.analysis.summary import Launch
-from scaling.analysis.turns import Turn, launch_level, turn_times
+from scaling.analysis.turns import Turn, counted_steps, launch_times
 from scaling.study.planning import Point
 
 Floats = NDArray[np.float64]
@@ -241,8 +241,8 @@ class _Process:
 
     def launch(self, number: int, cohort: str | None) -> Launch:
         """The process as the analysis sees it."""
-        turns = turn_times(self.step_seconds, self.turns, self.cores)
-        return Launch(point(self.cores), number, launch_level(turns), items=1, turns=turns, cohort=cohort)
+        times = launch_times(counted_steps(self.step_seconds, self.turns), self.cores)
+        return Launch(point(self.cores), number, times.seconds, items=1, turns=times.turns, cohort=cohort)
 
     def _wander(self, ticks: int) -> Floats:
         """Speeds that last about a second each, normal on the logarithm."""

@@ -51,7 +51,7 @@ def row(run: Run | None = None, step_seconds: tuple[float, ...] = (0.1, 0.1, 0.1
         witness=Witness(cpus_at_start=cpus, cpus_at_end=cpus, threads=3, cpu_seconds=0.3),
         machine=HOST,
         versions=(("scaling", "0"), ("python", "3.11")),
-        started_at="2026-01-01T00:00:00.000+00:00",
+        started_at=f"2026-01-01T{(run.launch - 1) % 24:02}:00:00.000+00:00",
         environment=(("PATH", "/usr/bin"),),
     )
 

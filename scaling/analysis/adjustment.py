@@ -5,8 +5,6 @@ longer the more that was. Within a launch nothing else differs from turn to turn
 analysis of covariance with the launch as a factor), and the launch is moved to where nothing is taken. The straight
 line on the logarithm of time is an approximation: half of every correction is counted as uncertain, besides the error
 of the slope.
-
-On a single CPU no slope is needed: a step takes as much longer as the CPU was somebody else's meanwhile.
 """
 
 from collections.abc import Sequence
@@ -21,8 +19,6 @@ from scaling.analysis.turns import TurnTimes
 LEAST_FREEDOM = 4
 # The part of a correction that the straight line may be wrong by.
 MODEL_ERROR = 0.5
-# The same on a single CPU, where it is caches that others leave cold.
-MODEL_ERROR_OF_ONE = 0.25
 # A launch that would be corrected by more than this factor, as a logarithm, is too far from quiet.
 LARGEST_CORRECTION = 0.7
 
@@ -74,20 +70,8 @@ def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 def adjust(turns: Sequence[TurnTimes], by: Slope) -> Adjusted | None:
     """A launch moved to where nothing is taken, by the median of its turns; None where that is too far."""
     taken = [turn.disturbance or 0.0 for turn in turns]
-    uncertain = by.reach + MODEL_ERROR * by.value
-    return _move(turns, [by.value * share for share in taken], uncertain * median(taken))
-
-
-def adjust_one_cpu(turns: Sequence[TurnTimes]) -> Adjusted | None:
-    """The same for a launch on one CPU; None where others had most of it."""
-    if any(turn.stolen + turn.foreign >= 1 for turn in turns):
+    correction = by.value * median(taken)
+    if correction > LARGEST_CORRECTION:
         return None
-    corrections = [-log(1 - turn.stolen - turn.foreign) for turn in turns]
-    return _move(turns, corrections, MODEL_ERROR_OF_ONE * median(corrections))
-
-
-def _move(turns: Sequence[TurnTimes], corrections: Sequence[float], uncertain: float) -> Adjusted | None:
-    if median(corrections) > LARGEST_CORRECTION:
-        return None
-    moved = median(log(turn.seconds) - by for turn, by in zip(turns, corrections, strict=True))
-    return Adjusted(exp(moved), median(corrections), uncertain)
+    moved = median(log(turn.seconds) - by.value * share for turn, share in zip(turns, taken, strict=True))
+    return Adjusted(exp(moved), correction, (by.reach + MODEL_ERROR * by.value) * median(taken))

@@ -38,6 +38,6 @@ def _ratios(summaries: Mapping[Backend, Summary]) -> dict[Backend, Estimate]:
     valid = {backend: summary.launches for backend, summary in summaries.items() if summary.valid and summary.launches}
     if not valid:
         return {}
-    fastest = min(valid, key=lambda backend: estimates.mean(valid[backend]).value)
+    fastest = min(valid, key=lambda backend: estimates.location(valid[backend]).value)
     others = {backend: estimates.ratio(launches, valid[fastest]) for backend, launches in valid.items()}
     return {**others, fastest: Estimate(1.0)}

@@ -5,8 +5,8 @@ whose chance of keeping the promise, launch noise and whatever the host adds inc
 size is so many cores with so many threads each; cores are what is paid for, so that of two sizes the one with fewer
 cores is smaller, and of as many cores the one with fewer threads. Optima are whole numbers. A size that was not
 measured is marked as between, below or beyond those that were; beyond twice as many cores there is none. Where no law
-fits, or only what was measured can be known, no number is made up. Rates, efficiencies and limits are those of the
-machine undisturbed, against one core with one thread.
+fits, or only what was measured can be known, no number is made up. Rates, efficiencies and limits are those of the step
+time, against one core with one thread.
 
 For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
 runs that had it to themselves; where packs of them were measured, each takes longer by what was found there, in that

@@ -1,11 +1,10 @@
 """Which points of two results differ, by how much, with what certainty. Pure.
 
 Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
-calls identical programs different up to a quarter of the time. Launches that are left out of their point for nothing
-but being slow are compared as well: what is chosen by its result on either side is not exchangeable. Points that are
-disturbed or not valid on either side are not compared: their times are bounds. Nor are those whose launches were
-adjusted for what others took: a correction that is a little too small would be called a change. What others took of
-launches that count widens the interval of a ratio, and a ratio whose interval then includes one is no difference.
+calls identical programs different up to a quarter of the time. Points that are disturbed or not valid on either side
+are not compared: their times are bounds. Nor are those whose launches were adjusted for what others took: a correction
+that is a little too small would be called a change. What others took of launches that count widens the interval of a
+ratio, and a ratio whose interval then includes one is no difference.
 
 Results that were made in turns with each other share cohorts: then the launches of a cohort are compared with each
 other, round by round, and whatever the machine did to both falls out. Many points make chance differences likely, so
@@ -24,7 +23,7 @@ from statistics import median
 from typing import Literal
 
 from scaling.analysis import rules
-from scaling.analysis.estimates import Estimate, mean
+from scaling.analysis.estimates import LARGEST_LOG, Estimate, location
 from scaling.analysis.permutation import (
     SIGNIFICANCE,
     Logs,
@@ -36,9 +35,6 @@ from scaling.analysis.permutation import (
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
-
-# Beyond what a float holds a ratio says nothing more.
-LARGEST_LOG = 700.0
 
 
 class Change(StrEnum):
@@ -179,13 +175,13 @@ def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float |
 
 
 def paired_estimates(first: Sequence[Summary], second: Sequence[Summary]) -> list[tuple[int, Estimate]]:
-    """How many launches of every point took turns with the other side's, and their mean ratio (Student's interval)."""
+    """How many launches of every point took turns with the other side's, and the location of their ratios."""
     one, other = _by_point(first), _by_point(second)
     pairs = [
         [exp(ratio) for ratio in _paired_logs(one[point], other[partner]).values()]
         for point, partner in _partners_by_cohort(one, other).items()
     ]
-    return [(len(ratios), mean(ratios)) for ratios in pairs]
+    return [(len(ratios), location(ratios)) for ratios in pairs]
 
 
 def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
@@ -270,7 +266,7 @@ def _is_sound(summary: Summary) -> bool:
 
 
 def _logs(summary: Summary) -> dict[int, float]:
-    return {launch.number: log(launch.seconds) for launch in summary.comparable if launch.seconds is not None}
+    return {launch.number: log(launch.seconds) for launch in summary.used if launch.seconds is not None}
 
 
 def _paired_logs(first: Summary, second: Summary) -> dict[int, float]:

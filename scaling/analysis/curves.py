@@ -73,7 +73,7 @@ def predicted_speedup(fit: SeriesFit, one_core: ScalingPoint | None) -> Estimate
 
 
 def launch_curve(law: LevelLaw, most_cores: float, assurance: float, *, band: bool = True) -> Curve:
-    """Units per second of a new turn: the median undisturbed, and the quantiles at 1 - assurance and at assurance."""
+    """Units per second of a new turn: the median, and the quantiles at 1 - assurance and at assurance."""
     cores, work = curve_counts(law.fit, most_cores)[::2], law.fit.series.work
     middle = np.array([np.exp(quantiles(logs, law.draws.share, [0.5])[0]) for logs in law.log_time(cores).T])
     if not band:

@@ -19,7 +19,6 @@ for is part of computation, not of idle cores.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import exp, inf, log
 
 from scaling.analysis import estimates
@@ -63,15 +62,14 @@ class Decomposition:
         return by_instructions, by_ipc, self.computation.value - by_instructions - by_ipc
 
 
-def decompose(summary: Summary, baseline: Summary, efficiency: float, *, by_block: bool) -> Decomposition | None:
+def decompose(summary: Summary, baseline: Summary, efficiency: float) -> Decomposition | None:
     """The efficiency of a point taken apart; None where either side is not valid or has no CPU time.
 
     Intervals are those of ratios between launches, which are paired as the speedup's are. That of idle cores also
     reaches as far as others may have kept a run's threads from their CPUs; CPU time does not contain that.
     """
-    compare = partial(launch_ratio, by_block=by_block)
     many, one, cores = summary.used, baseline.used, summary.point.cores
-    busy = compare(many, one, _cpus_busy)
+    busy = launch_ratio(many, one, _cpus_busy)
     if busy is None or not (summary.valid and baseline.valid and 0 < efficiency < inf):
         return None
     utilisation = _cpu_utilisation(summary)
@@ -80,27 +78,25 @@ def decompose(summary: Summary, baseline: Summary, efficiency: float, *, by_bloc
     busy = busy.map(lambda ratio: ratio / cores).reach_further(baseline.reach.over(summary.reach))
     kept = busy.value
     # The loss kept - efficiency moves by kept per logarithm of CPU time per second, and by efficiency per that of time.
-    moved = compare(many, one, lambda launch: _weighted(launch, kept, efficiency))
+    moved = launch_ratio(many, one, lambda launch: _weighted(launch, kept, efficiency))
     return Decomposition(
         cpu_utilisation=utilisation,
-        computation_scaling=_centred(efficiency / kept, compare(one, many, _cpu_seconds)),
+        computation_scaling=_centred(efficiency / kept, launch_ratio(one, many, _cpu_seconds)),
         idle=busy.map(lambda ratio: 1 - ratio),
         computation=_difference(kept - efficiency, moved),
-        counters=_counter_ratios(many, one, efficiency / kept, by_block),
+        counters=_counter_ratios(many, one, efficiency / kept),
     )
 
 
 def _cpu_utilisation(summary: Summary) -> Estimate:
     cpus = summary.point.cores * summary.point.smt
-    return estimates.mean([busy / cpus for launch in summary.used if (busy := _cpus_busy(launch))])
+    return estimates.location([busy / cpus for launch in summary.used if (busy := _cpus_busy(launch))])
 
 
-def _counter_ratios(
-    many: Sequence[Launch], one: Sequence[Launch], scaling: float, by_block: bool
-) -> CounterRatios | None:
-    compare = partial(launch_ratio, by_block=by_block)
-    ipc, clock = compare(many, one, lambda launch: launch.ipc), compare(many, one, lambda launch: launch.clock_hz)
-    instructions = compare(one, many, _instructions) if ipc and clock else None
+def _counter_ratios(many: Sequence[Launch], one: Sequence[Launch], scaling: float) -> CounterRatios | None:
+    ipc = launch_ratio(many, one, lambda launch: launch.ipc)
+    clock = launch_ratio(many, one, lambda launch: launch.clock_hz)
+    instructions = launch_ratio(one, many, _instructions) if ipc and clock else None
     if ipc is None or clock is None or instructions is None:
         return None
     return CounterRatios(_centred(scaling / (ipc.value * clock.value), instructions), ipc, clock)
@@ -114,7 +110,7 @@ def _cpus_busy(launch: Launch) -> float | None:
 
 
 def _cpu_seconds(launch: Launch) -> float | None:
-    """The CPU time of an undisturbed step."""
+    """The CPU time of a step."""
     return _product(_cpus_busy(launch), launch.seconds)
 
 

@@ -142,7 +142,7 @@ def _by_work(summaries: Iterable[Summary]) -> dict[Point, list[Summary]]:
 def _ratio(above: Summary, below: Summary, value: Callable[[Launch], float | None]) -> Estimate | None:
     if above is below:
         return Estimate(1.0, 1.0, 1.0)
-    return launch_ratio(above.metered, below.metered, value, by_block=False)
+    return launch_ratio(above.metered, below.metered, value)
 
 
 def _joules_per_item(summary: Summary) -> float:

@@ -308,7 +308,7 @@ def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> Energ
     """The figures of merit of a point over its launches; None without any."""
     if not launches:
         return None
-    joules = estimates.mean([one.joules for one in launches])
+    joules = estimates.location([one.joules for one in launches])
     nets = [one.net_joules for one in launches if one.net_joules is not None]
     peaks = [one.peak_watts for one in launches if one.peak_watts is not None]
     ratios = [one.sampled_ratio for one in launches if one.sampled_ratio is not None]
@@ -316,9 +316,9 @@ def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> Energ
         joules=joules,
         net_joules=_mean(nets) if len(nets) == len(launches) else None,
         joules_per_item=joules.map(lambda value: value / (items or 1)),
-        energy_delay=estimates.mean([one.joules * one.seconds for one in launches]),
-        energy_delay_squared=estimates.mean([one.joules * one.seconds**2 for one in launches]),
-        watts=estimates.mean([one.watts for one in launches]),
+        energy_delay=estimates.location([one.joules * one.seconds for one in launches]),
+        energy_delay_squared=estimates.location([one.joules * one.seconds**2 for one in launches]),
+        watts=estimates.location([one.watts for one in launches]),
         peak_watts=_mean(peaks) if len(peaks) == len(launches) else None,
         sampled_ratio=_mean(ratios) if ratios else None,
         domains=launches[0].domains,
@@ -327,4 +327,4 @@ def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> Energ
 
 def _mean(values: Sequence[float]) -> Estimate:
     """The mean with its interval; one that is not above zero has none."""
-    return estimates.mean(values) if min(values) > 0 else Estimate(fmean(values))
+    return estimates.location(values) if min(values) > 0 else Estimate(fmean(values))

@@ -22,17 +22,13 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.fits.bootstrap import (
     DRAWS,
     EXTRAPOLATION_LIMIT,
-    RESAMPLES,
     Draws,
     HeldOut,
     around_means,
     draws,
-    expanded_interval,
-    fit_resamples,
     mix,
     predict,
     quantiles,
-    resample_means,
 )
 from scaling.analysis.fits.host_level import host_level
 from scaling.analysis.fits.karp_flatt import KarpFlatt, KarpFlattSeries, Noise, karp_flatt_series
@@ -84,8 +80,7 @@ class LawFigures:
     """One law on one series, every figure with its interval; rates are of the series' unit a second.
 
     `contention` is the serial fraction of Amdahl's law or Gustafson's; coherency and peak belong to the universal
-    scalability law, the speedup limit to the others, infinite under Gustafson's. `bootstrap` is a second opinion on the
-    interval of `contention`.
+    scalability law, the speedup limit to the others, infinite under Gustafson's.
     """
 
     law: Law
@@ -95,7 +90,6 @@ class LawFigures:
     peak_cores: Estimate | None = None
     speedup_limit: Estimate | None = None
     smt_yields: tuple[SmtYield, ...] = ()
-    bootstrap: Estimate | None = None
 
 
 def rate(log_seconds: Estimate, work: float) -> Estimate:
@@ -215,15 +209,14 @@ class SeriesFit:
         return replace(mixed, host=host_level(self.series.host))
 
 
-def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES, seed: int = 1) -> SeriesFit:
-    """A series with its laws, intervals, verdict and diagnostics; a thousand resamples by default, none at 0."""
+def fit(series: Series, laws: Sequence[Law] = LAWS) -> SeriesFit:
+    """A series with its laws, intervals, verdict and diagnostics."""
     laws = _laws_of(series, laws)
     series, left_out = _usable(series)
     seen, clock = select_clock(series, SIMPLEST[series.scale])
     fitted_laws = _fit_laws(seen, laws)
     choice = choose(*fitted_laws) if len(fitted_laws) == 2 else only(fitted_laws[0].problem.law)
-    means = resample_means(seen, resamples, seed) if resamples and seen.pure_df else None
-    fits = tuple(_law_fit(fitted, series, means) for fitted in fitted_laws)
+    fits = tuple(_law_fit(fitted, series) for fitted in fitted_laws)
     chosen = next(one for one in fits if one.law == choice.law)
     lack_of_fit = misfit(chosen.fitted)
     free = tuple(fit_law(fitted.problem, bounded=False) for fitted in fitted_laws)
@@ -246,14 +239,12 @@ def fit(series: Series, laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLE
     )
 
 
-def fit_all(
-    series: Iterable[Series], laws: Sequence[Law] = LAWS, *, resamples: int = RESAMPLES
-) -> tuple[list[SeriesFit], list[FitError]]:
+def fit_all(series: Iterable[Series], laws: Sequence[Law] = LAWS) -> tuple[list[SeriesFit], list[FitError]]:
     """Every series that can be fitted, those of several SMT levels with the levels, and why others cannot be."""
     fits, complaints = [], []
     for one in series:
         try:
-            fits.append(fit(one, laws, resamples=resamples))
+            fits.append(fit(one, laws))
         except FitError as error:
             complaints.append(error)
     by_key = {one.series.key: one for one in fits}
@@ -320,13 +311,9 @@ def _fit_laws(seen: Counts, laws: Sequence[Law]) -> tuple[FittedLaw, ...]:
     return tuple(fit_law(fit_problem(law, seen)) for law in possible)
 
 
-def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
+def _law_fit(fitted: FittedLaw, series: Series) -> LawFit:
     contention = contention_interval(fitted)
     usl = fitted.problem.law.has_peak
-    resampled = None
-    if means is not None:
-        values = fit_resamples(means, fitted.problem.counts, fitted.problem.law, fitted.smt_yields).contention
-        resampled = expanded_interval(values, fitted.problem.counts)
     figures = LawFigures(
         law=fitted.problem.law,
         contention=contention,
@@ -335,7 +322,6 @@ def _law_fit(fitted: FittedLaw, series: Series, means: Floats | None) -> LawFit:
         peak_cores=peak_interval(fitted) if usl else None,
         speedup_limit=None if usl else limit(contention, fitted.problem.law),
         smt_yields=tuple(SmtYield(level, smt_yield_interval(fitted, level)) for level in fitted.problem.counts.levels),
-        bootstrap=None if resampled is None else Estimate(contention.value, *resampled),
     )
     return LawFit(fitted, figures)
 

@@ -297,7 +297,7 @@ def interference(pack: Summary, lone: Summary | None) -> Estimate | None:
     partners = {_group(launch): launch for launch in lone.used}
     ratios = [_ratio(one, partner) for one in pack.used if (partner := partners.get(_group(one)))]
     known = [ratio for ratio in ratios if ratio]
-    return estimates.mean(known) if known else None
+    return estimates.location(known) if known else None
 
 
 def _ratio(pack: Launch, lone: Launch) -> float | None:
@@ -338,7 +338,7 @@ def _throughput(summary: Summary) -> Estimate | None:
     """Items per second over the launches that count; of a point that is not valid that of its fastest launch."""
     if summary.valid:
         rates = [rate for launch in summary.used if (rate := _launch_rate(launch))]
-        return estimates.mean(rates) if rates else summary.rate
+        return estimates.location(rates) if rates else summary.rate
     bounds = [fmean(rate for _, rate in one.rates) for one in (*summary.used, *summary.disturbed) if one.rates]
     return Estimate(max(bounds)) if bounds else summary.rate
 

@@ -154,7 +154,7 @@ NO_QUIET_TURN = Rule(
     "no quiet turn",
     0,
     Effect.DISTURBED,
-    "a launch that others disturbed in all its turns does not show what the machine does undisturbed",
+    "a launch that others disturbed in all its turns does not show what the program does by itself",
 )
 FIXED_TIME = Rule(
     "fixed-time",
@@ -172,35 +172,19 @@ ADJUSTED = Rule(
     "where others took CPU time in all turns, a launch is moved to where they take none along the slope within "
     "launches; half of the correction counts as uncertain",
 )
-SLOW_LAUNCH = Rule(
-    "slow-launch",
-    "slow launch",
-    0.15,
-    Effect.DISTURBED,
-    "launches of a process differ by 2 to 4 %, while a neighbour on the same cores that nothing reports costs 30 % and "
-    "more; compared with the second fastest launch",
-)
-SLOW_CORE = Rule(
-    "slow-core",
-    "slow core",
-    0.15,
-    Effect.IMPRECISE,
-    "a core on which every launch alone was slow, at least two of them, slows all that use it; the interval reaches to "
-    "where it would be as fast as the others",
-)
 UNSTEADY = Rule(
     "no-steady-state",
     "no steady state",
     0.05,
     Effect.CAUTION,
-    "a launch that ran at two speeds stands for the faster one; if the program itself changed, that is not its figure",
+    "a launch that ran at two speeds stands for their mean; if the program itself changed, that is not its figure",
 )
 FEW_STEPS = Rule(
     "few-steps",
     "few steps",
     5,
     Effect.CAUTION,
-    "the median of fewer than five steps moves with a single one, and warm-up cannot be told",
+    "the mean of fewer than five steps moves with a single one, and warm-up is not recognised",
 )
 FEW_LAUNCHES = Rule(
     "too-few-launches",
@@ -224,13 +208,19 @@ WIDE = Rule(
     Effect.IMPRECISE,
     "a figure that may be a tenth off answers few questions about efficiency; it counts by its weight",
 )
+NO_ANSWER = Rule(
+    "no-answer",
+    "no answer",
+    WIDEST_ANSWER,
+    Effect.IMPRECISE,
+    "an interval whose ends are more than a factor of 3 apart answers nothing; it is not shown",
+)
 DRIFT = Rule(
     "baseline-drift",
     "baseline drift",
     0.05,
     Effect.CAUTION,
-    "launches of one block or cohort are then compared with each other, so that drift falls on both sides of a ratio; "
-    "also required: p < 0.05",
+    "ratios are formed within blocks or cohorts, so that drift falls on both sides; also required: p < 0.05",
 )
 ONE_CORE_COUNT = Rule(
     "one-core-count",

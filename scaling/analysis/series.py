@@ -94,17 +94,16 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class HostTurns:
-    """All turns of a point, quiet or not: the CPUs it used, and launch by launch how much longer than undisturbed.
+    """All turns of a point, quiet or not: the CPUs it used, and launch by launch their mean steps over the step time.
 
-    `steps` are all counted steps of these launches. `unexplained` are the ratios of launches that nothing is seen to
-    have disturbed, those among them that were left out for nothing but being slow: one per launch.
+    `steps` are all counted steps of these launches, which were watched for `watched_seconds` in all.
     """
 
     cpus: float
     ratios: tuple[tuple[float, ...], ...]
     slowdown: HostSlowdown
     steps: tuple[StepTimes, ...] = ()
-    unexplained: tuple[tuple[float, ...], ...] = ()
+    watched_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +350,7 @@ def _host_turns(key: SeriesKey, measured: Mapping[SeriesKey, Sequence[Summary]])
     for one in sorted(of_series, key=lambda one: -one.point.smt):
         if one.slowdown is not None:
             cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
-            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown, one.step_times, one.unexplained_ratios)
+            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown, one.step_times, one.watched_seconds)
     return tuple(turns[cpus] for cpus in sorted(turns))
 
 

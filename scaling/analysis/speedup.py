@@ -10,12 +10,11 @@ scales, and against one core with one thread, by which levels can be compared.
     Karp-Flatt       (1 / speedup - 1 / n) / (1 - 1 / n), the serial fraction that would explain the speedup
     SMT yield        T(smt 1) / T(smt k) on the same cores: what the further threads of a core bring
 
-Each with the interval of the ratio, from both sides' launches. Launches of one cohort ran in turns with each other, so
-what they share cancels: Student's interval over the ratios of cohorts. Launches that ran one after another are
-independent, and Welch's interval is used; where the baseline drifted, those of one block are paired as well. Launches
-know nothing of what slows all of them alike, so every interval also reaches as far as what others took of quiet turns
-on either side could have moved the ratio. None is clipped: above 100 % is a finding, not an error. Karp & Flatt, CACM
-33(5), 1990.
+Each with the interval of the ratio, from both sides' launches. Launches of one cohort ran in turns with each other, and
+those of one block one after another, so what they share cancels: the ratio is formed within each pair, and the location
+of these ratios is the speedup. Launches know nothing of what slows all of them alike, so every interval also reaches as
+far as what others took of quiet turns on either side could have moved the ratio. None is clipped: above 100 % is a
+finding, not an error. Karp & Flatt, CACM 33(5), 1990.
 """
 
 from collections import Counter
@@ -25,12 +24,12 @@ from functools import cached_property
 from math import log
 from statistics import fmean
 
-from scaling.analysis import estimates, rules
+from scaling.analysis import rules
 from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.laws import karp_flatt
 from scaling.analysis.rules import Doubt, Effect, Verdict
-from scaling.analysis.summary import Launch, Summary, launch_ratio, paired_ratios
+from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point
 
 # CPU time grows with cores where each further one adds so much of the first.
@@ -42,16 +41,14 @@ class ScalingPoint:
     """A point's summary with its ratios; None where the point or its baseline was not measured.
 
     The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
-    where both were disturbed only what was seen. `on_this_host` is the speedup of all launches that took turns with
-    their baseline, disturbed or not: what a user of this host got meanwhile. `common_speedup` is against one core with
-    one thread; that of a point with one thread per core is its speedup.
+    where both were disturbed only what was seen. `common_speedup` is against one core with one thread; that of a point
+    with one thread per core is its speedup.
     """
 
     summary: Summary
     speedup: Estimate | None
     smt_yield: Estimate | None
     doubts: tuple[Doubt, ...]
-    on_this_host: Estimate | None = None
     baseline: Summary | None = None
     common_speedup: Estimate | None = None
 
@@ -64,7 +61,7 @@ class ScalingPoint:
         if self.speedup is None or self.baseline is None or not self.summary.point.in_laws:
             return None
         efficiency = self.speedup.value / self.summary.point.cores
-        return decompose(self.summary, self.baseline, efficiency, by_block=self.baseline.drift is not None)
+        return decompose(self.summary, self.baseline, efficiency)
 
     @property
     def verdict(self) -> Verdict:
@@ -152,9 +149,8 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary], stands_a
     speedup = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
     single = stands_alone and baseline is None
     doubts = (Doubt(rules.ONE_CORE_COUNT),) if single else tuple(_doubts(summary, baseline, speedup))
-    on_this_host = _host_speedup(summary, baseline) if baseline and summary is not baseline else None
     smt_yield, common = _smt_yield(summary, by_point), _common_speedup(summary, speedup, by_point)
-    return ScalingPoint(summary, speedup, smt_yield, doubts, on_this_host, baseline, common)
+    return ScalingPoint(summary, speedup, smt_yield, doubts, baseline, common)
 
 
 def _common_speedup(summary: Summary, speedup: Estimate | None, by_point: Mapping[Point, Summary]) -> Estimate | None:
@@ -193,24 +189,14 @@ def _times(point: Point) -> int:
 
 
 def ratio(above: Summary, below: Summary) -> Estimate:
-    """Step time over step time, by pairs of launches where they share a cohort, or a block while one of them drifts."""
+    """Step time over step time, by pairs of launches that were made together."""
     assert above.step
     assert below.step
     if not (above.valid and below.valid):
         return Estimate(_bound(above, below))
-    over_launches = launch_ratio(above.used, below.used, _seconds, by_block=above.drift is not None)
+    over_launches = launch_ratio(above.used, below.used, _seconds)
     assert over_launches
     return over_launches.reach_further(above.reach.over(below.reach))
-
-
-def _host_speedup(summary: Summary, baseline: Summary) -> Estimate | None:
-    """The speedup over all launches of shared cohorts; None with fewer than three, or without turns."""
-    one, many = ((*side.used, *side.disturbed) for side in (baseline, summary))
-    pairs = paired_ratios(one, many, _seconds, by_block=False)
-    if len(pairs) < rules.FEW_LAUNCHES.limit:
-        return None
-    times = _times(summary.point)
-    return estimates.mean([times * ratio for ratio in pairs])
 
 
 def _bound(above: Summary, below: Summary) -> float:
@@ -244,9 +230,15 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
         disturbed = baseline.verdict is Verdict.DISTURBED
         names = ", ".join(doubt.rule.name for doubt in baseline.doubts)
         yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.NO_BASELINE, detail=names)
-    half_width = speedup.half_width if speedup else None
-    if half_width is not None and half_width > rules.WIDE.limit and summary.verdict is Verdict.OK:
-        yield Doubt(rules.WIDE, half_width)
+    if speedup and baseline.valid and summary.verdict is Verdict.OK:
+        yield from _about_width(speedup)
     amount = baseline.drift
     if amount is not None:
         yield Doubt(rules.DRIFT, amount)
+
+
+def _about_width(speedup: Estimate) -> Iterator[Doubt]:
+    if speedup.half_width is None:
+        yield Doubt(rules.NO_ANSWER)
+    elif speedup.half_width > rules.WIDE.limit:
+        yield Doubt(rules.WIDE, speedup.half_width)

@@ -24,7 +24,7 @@ _PACKED = Struct(f"{len(LEVELS)}d")
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """The counted steps of a launch, and its undisturbed `level`; `packed` are the quantiles at `LEVELS`.
+    """The counted steps of a launch, and the step time of its point as `level`; `packed` are the quantiles at `LEVELS`.
 
     They are packed because a folder may have a hundred thousand launches. `variation` is the coefficient of variation,
     their standard deviation over their mean; None of a single step.
@@ -91,9 +91,9 @@ def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes 
         return None
     ordered, count = sorted(steps), len(steps)
     quantiles = [ordered[k] + part * (ordered[after] - ordered[k]) for k, after, part in _places(count)]
-    undisturbed = quantiles[LEVELS.index(0.5)] if level is None else level
+    level = quantiles[LEVELS.index(0.5)] if level is None else level
     mean = sum([seconds / count for seconds in ordered])  # a sum of steps may be more than a number holds
-    return StepTimes(count, mean, undisturbed, _PACKED.pack(*quantiles), _variation(ordered, mean))
+    return StepTimes(count, mean, level, _PACKED.pack(*quantiles), _variation(ordered, mean))
 
 
 def _variation(steps: Sequence[float], mean: float) -> float | None:

@@ -1,15 +1,12 @@
 """Points from their launches: an estimate with its interval and a verdict per point. Pure.
 
-The launch is the unit of replication: each counts once, by the undisturbed level of its steps, however many it took. A
-launch that measured another point, or that others disturbed, is not used. That is judged by what was observed, with one
-exception: neighbours on the same cores are reported by nothing, but only ever slow down, so a launch far slower than
-the second fastest of its point is taken for disturbed. A single launch that is far faster than all others proves
-nothing against them, but the interval reaches down to it. That presumes pinned processes; of another tool's file, which
-does not say where its runs were, every one counts.
+The launch is the unit of replication: each counts once, by the mean of the steps of its quiet turns, however many it
+took. A launch that measured another point, or that others are seen to have disturbed, is not used; none is left
+out for its result. What cannot be seen, as neighbours on the same cores, is part of the host, and in the interval.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -17,7 +14,7 @@ from math import exp, inf, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.adjustment import Adjusted, Slope, adjust, adjust_one_cpu, slope
+from scaling.analysis.adjustment import Adjusted, Slope, adjust, slope
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
@@ -34,9 +31,6 @@ LARGEST_REACH = 0.99
 # A drift is a doubt only where it is also more than chance.
 DRIFT_SIGNIFICANCE = 0.05
 
-# A core is slow where so many launches on it were, and none was not.
-LEAST_ON_SLOW_CORE = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -45,12 +39,11 @@ class Launch:
     A run that took turns with the other points of its series has a `cohort`, which they share. One that others
     disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. That of a program
     may be a `whole_process`, from start to exit. One that is not `witnessed` is of another tool's file, which says
-    nothing but its time. `cpus_busy` is its CPU time per second, `clock_hz` its cycles per second of CPU time, `ipc`
-    its instructions per cycle, `throttled_share` the share of the periods of its CPU quota in which it ran into it,
-    `pipeline_share` the share of its CPU time that its input pipeline took.
-    `slow_core` is by how much one of the cores it ran on was slower than others whenever it was used alone. `rates` are
-    items per second, round by round; of a `pack` those of all its replicas. `energy` is that of a step, where it was
-    metered.
+    nothing but its time. It `started` at a second of the epoch. `cpus_busy` is its CPU time per second, `clock_hz` its
+    cycles per second of CPU time, `ipc` its instructions per cycle, `throttled_share` the share of the periods of its
+    CPU quota in which it ran into it, `pipeline_share` the share of its CPU time that its input pipeline took. `rates`
+    are items per second, round by round; of a `pack` those of all its replicas. `energy` is that of a step, where it
+    was metered.
     """
 
     point: Point
@@ -78,20 +71,15 @@ class Launch:
     throttled_share: float | None = None
     pipeline_share: float | None = None
     cpus: CpuSet = frozenset()
-    slow_core: float = 0.0
     rates: tuple[tuple[int, float], ...] = ()
     pack: Pack | None = None
     energy: LaunchEnergy | None = None
+    started: float | None = None
 
     @property
     def spoiled(self) -> bool:
         """Whether it is left out of its point."""
         return bool(self.doubts) and any(doubt.rule.spoils for doubt in self.doubts)
-
-    @property
-    def only_slow(self) -> bool:
-        """Whether it is left out for nothing but being slower than the others."""
-        return bool(self.doubts) and {doubt.rule for doubt in self.doubts if doubt.rule.spoils} == {rules.SLOW_LAUNCH}
 
     @property
     def misplaced(self) -> bool:
@@ -101,7 +89,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class HostSlowdown:
-    """How much slower turns were on this host than undisturbed: quantiles of the ratio, and the share that was quiet.
+    """The mean steps of all turns over the step time: quantiles of the ratio, and the share of turns that was quiet.
 
     A launch that had the machine to itself is one turn. Without `turns` of its own it stands between counts that have.
     """
@@ -118,9 +106,10 @@ class Summary:
     """A point over its launches: the figure, what it rests on, and what speaks against it.
 
     The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
-    were left out for what happened beside them, or for being slower than the others, are `disturbed`. `turn_ratios` are
-    the times of all turns over the undisturbed one, launch by launch, and `slowdown` sums them up. `reach` is by how
-    much the step time may be off for reasons that the launches cannot know.
+    were left out for what happened beside them are `disturbed`. `turn_ratios` are the mean steps of all turns over the
+    step time, launch by launch, and `slowdown` sums them up; they were watched for `watched_seconds`, from the first to
+    the last. `reach` is by how much the step time may be off for what
+    others took, which the launches do not show.
     """
 
     point: Point
@@ -135,6 +124,7 @@ class Summary:
     disturbed: tuple[Launch, ...] = ()
     turn_ratios: tuple[tuple[float, ...], ...] = ()
     reach: Reach = NO_REACH
+    watched_seconds: float | None = None
 
     @property
     def valid(self) -> bool:
@@ -146,17 +136,11 @@ class Summary:
         """The seconds of the launches that count, in the order they were made."""
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
 
-    @property
-    def comparable(self) -> tuple[Launch, ...]:
-        """The launches that a comparison takes: none is left out because of its result."""
-        return (*self.used, *(launch for launch in self.disturbed if launch.only_slow))
-
     @cached_property
     def step_times(self) -> tuple[StepTimes, ...]:
-        """All counted steps of its launches, those of disturbed ones over the undisturbed level of the point."""
-        if self.step is None:
-            return ()
-        return tuple(replace(steps, level=_level(one, self.step.value)) for one, steps in self._launches_with_steps())
+        """All counted steps of its launches, over the step time of the point."""
+        level = self.step.value if self.step else 0.0
+        return tuple(replace(steps, level=level) for _, steps in self._launches_with_steps())
 
     def _launches_with_steps(self) -> list[tuple[Launch, StepTimes]]:
         launches = (*self.used, *self.disturbed) if self.step else ()
@@ -173,23 +157,6 @@ class Summary:
             return None
         amount, chance = moved[0].value - 1, moved[1]
         return amount if abs(amount) > rules.DRIFT.limit and chance < DRIFT_SIGNIFICANCE else None
-
-    @cached_property
-    def slow_cores(self) -> dict[CpuSet, float]:
-        """Of a point on one core: those on which every launch was slow for no reason that is known, and by how much."""
-        fast = {launch.cpus for launch in self.used}
-        by_core: dict[CpuSet, list[float]] = defaultdict(list)
-        for launch in self.disturbed:
-            if launch.only_slow and launch.seconds and self.step and launch.cpus not in fast:
-                by_core[launch.cpus].append(launch.seconds / self.step.value - 1)
-        return {cpus: min(slower) for cpus, slower in by_core.items() if len(slower) >= LEAST_ON_SLOW_CORE}
-
-    @property
-    def unexplained_ratios(self) -> tuple[tuple[float, ...], ...]:
-        """Launches that nothing is seen to have disturbed over what counts: 1 of those used, more of slow ones."""
-        slow = [launch.seconds for launch in self.disturbed if launch.only_slow and launch.seconds is not None]
-        step = self.step.value if self.step else 1.0
-        return (*((1.0,) for _ in self.used), *((seconds / step,) for seconds in slow)) if slow else ()
 
     @cached_property
     def peak_memory_bytes(self) -> float | None:
@@ -216,7 +183,7 @@ class Summary:
         """Items per second, of all replicas together; None where nothing was measured."""
         together = [launch.pack.items_per_second for launch in self.used if launch.pack]
         if together and min(together) > 0:
-            return estimates.mean(together)
+            return estimates.location(together)
         items = (self.items or 0) * self.point.replicas
         return self.step.map(lambda seconds: items / seconds) if self.step and items else None
 
@@ -278,7 +245,7 @@ def _over_launches(figures: Iterable[float | None]) -> Estimate | None:
     known = [figure for figure in figures if figure is not None]
     if not known:
         return None
-    return estimates.mean(known) if min(known) > 0 else Estimate(fmean(known))
+    return estimates.location(known) if min(known) > 0 else Estimate(fmean(known))
 
 
 def summarize(launches: Iterable[Launch]) -> list[Summary]:
@@ -286,21 +253,9 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
     by_point: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         by_point[launch.point].append(launch)
-    summaries: dict[Point, Summary] = {}
-    for point in sorted(by_point, key=table_order):
-        launches = sorted(by_point[point], key=lambda launch: launch.number)
-        summaries[point] = _summary(point, _with_slow_cores(launches, summaries.get(point.baseline)))
-    return list(summaries.values())
-
-
-def _with_slow_cores(launches: Sequence[Launch], one_core: Summary | None) -> Sequence[Launch]:
-    """The launches of a point on several cores, each with how slow one of its cores is alone."""
-    slow = one_core.slow_cores.items() if one_core and one_core.point.in_laws else ()
-    if not slow:
-        return launches
     return [
-        replace(launch, slow_core=max((slower for cpus, slower in slow if cpus <= launch.cpus), default=0.0))
-        for launch in launches
+        _summary(point, sorted(by_point[point], key=lambda launch: launch.number))
+        for point in sorted(by_point, key=table_order)
     ]
 
 
@@ -308,12 +263,11 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
     used = [launch for launch in measured if not launch.spoiled]
     reach = reach_of(used)
-    mean = estimates.mean(_seconds(used)).reach_further(reach) if used else None
-    about_point = tuple(_about_point(used, mean))
+    location = estimates.location(_seconds(used)).reach_further(reach) if used else None
+    about_point = tuple(_about_point(used, location))
     verdict = _verdict(used, launches, measured, about_point)
-    step = _step(verdict, mean, measured)
-    observed = [one for one in measured if one.witnessed and not one.misplaced]
-    turns = [list(_turns(one, step.value)) for one in observed] if step else []
+    step = _step(verdict, location, measured)
+    turns = [_turns(one) for one in measured if one.witnessed and not one.misplaced] if step else []
     return Summary(
         point=point,
         step=step,
@@ -325,11 +279,18 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         ),
         doubts=(*about_point, *_launch_doubts(measured)),
         verdict=verdict,
-        slowdown=_slowdown(list(chain(*turns))) if turns else None,
+        slowdown=_slowdown(list(chain(*turns)), step.value) if turns and step else None,
         disturbed=tuple(launch for launch in measured if launch.spoiled and not launch.misplaced),
-        turn_ratios=tuple(tuple(ratio for ratio, _ in launch) for launch in turns),
+        turn_ratios=tuple(tuple(seconds / step.value for seconds, _ in launch) for launch in turns) if step else (),
         reach=reach,
+        watched_seconds=_watched_seconds(measured),
     )
+
+
+def _watched_seconds(launches: Sequence[Launch]) -> float | None:
+    """The time from the first launch to the end of the last; None where it is not known."""
+    known = [(one.started, one.started + (one.wall_seconds or 0.0)) for one in launches if one.started is not None]
+    return max(end for _, end in known) - min(start for start, _ in known) if known else None
 
 
 def _seconds(launches: Iterable[Launch]) -> list[float]:
@@ -339,32 +300,23 @@ def _seconds(launches: Iterable[Launch]) -> list[float]:
 def reach_of(launches: Sequence[Launch]) -> Reach:
     """By how much launches that count may all be off: slowed by others, or adjusted by too much or too little."""
     taken = share_taken(turn for launch in launches for turn in launch.turns)
-    taken = max(taken, 1 - 1 / (1 + _slow_core(launches)))
-    match sorted(_seconds(launches)):
-        case [fastest, second, *_] if second > fastest * (1 + rules.SLOW_LAUNCH.limit):
-            taken = max(taken, 1 - fastest / second)
     uncertain = fmean([one.adjusted.uncertain if one.adjusted else 0.0 for one in launches] or [0.0])
     either_way = 1 - exp(-uncertain)
     return Reach(min(LARGEST_REACH, 1 - (1 - taken) * (1 - either_way)), min(LARGEST_REACH, either_way))
 
 
-def _slow_core(launches: Sequence[Launch]) -> float:
-    """How slow a core of every launch is alone; 0 where one of them had none."""
-    return min((launch.slow_core for launch in launches), default=0.0)
-
-
-def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doubt]:
+def _about_point(used: Sequence[Launch], location: Estimate | None) -> Iterable[Doubt]:
     """What speaks against a point as a whole."""
-    half_width = mean.half_width if mean else None
+    half_width = location.half_width if location else None
     adjusted = [launch.adjusted.correction for launch in used if launch.adjusted]
     if adjusted:
         yield Doubt(rules.ADJUSTED, 1 - exp(-max(adjusted)), launches=len(adjusted), of=len(used))
-    if slower := _slow_core(used):
-        yield Doubt(rules.SLOW_CORE, slower)
     if len(used) < rules.FEW_LAUNCHES.limit:
         yield Doubt(rules.FEW_LAUNCHES, len(used))
-    elif half_width is None:
+    elif estimates.are_equal(_seconds(used)):
         yield Doubt(rules.EQUAL)
+    elif half_width is None:
+        yield Doubt(rules.NO_ANSWER)
     elif half_width > rules.WIDE.limit:
         yield Doubt(rules.WIDE, half_width)
 
@@ -372,49 +324,34 @@ def _about_point(used: Sequence[Launch], mean: Estimate | None) -> Iterable[Doub
 def _verdict(
     used: Sequence[Launch], made: Sequence[Launch], measured: Sequence[Launch], about_point: Sequence[Doubt]
 ) -> Verdict:
-    """What a point can be used for; where launches are missing, what became of most of the others.
-
-    Two launches that agree where the others were slow without a reason are few, but tell; one is a bound.
-    """
-    undisturbed = [launch for launch in measured if not launch.spoiled or launch.only_slow]
-    missing = len(made) - len(undisturbed)
-    if len(undisturbed) < rules.FEW_LAUNCHES.limit and missing:
+    """What a point can be used for; where launches are missing, what became of most of the others."""
+    missing = len(made) - len(used)
+    if len(used) < rules.FEW_LAUNCHES.limit and missing:
         disturbed = sum(launch.spoiled and not launch.misplaced for launch in measured)
         return Verdict.DISTURBED if 2 * disturbed >= missing else Verdict.NOT_VALID
     effects = {doubt.rule.effect for doubt in about_point}
-    if len(used) == 1 < len(undisturbed):
-        return Verdict.DISTURBED
     if Effect.NOT_VALID in effects:
         return Verdict.NOT_VALID
     return Verdict.IMPRECISE if Effect.IMPRECISE in effects else Verdict.OK
 
 
-def _step(verdict: Verdict, mean: Estimate | None, measured: Sequence[Launch]) -> Estimate | None:
+def _step(verdict: Verdict, location: Estimate | None, measured: Sequence[Launch]) -> Estimate | None:
     """The step time: for a disturbed point a bound, for one that is not valid what was measured all the same."""
     if verdict is Verdict.DISTURBED:
         return Estimate(min(_seconds(launch for launch in measured if not launch.misplaced)))
-    if verdict is Verdict.NOT_VALID and mean is None:
-        return estimates.mean(_seconds(measured)) if measured else None
-    return mean
+    if verdict is Verdict.NOT_VALID and location is None:
+        return estimates.location(_seconds(measured)) if measured else None
+    return location
 
 
-def _turns(launch: Launch, undisturbed: float) -> Iterator[tuple[float, bool]]:
-    """The turns of a launch over the undisturbed step time, and whether each was quiet; without turns it is one.
-
-    A launch that counts has an undisturbed level of its own, one that was left out has that of its point.
-    """
+def _turns(launch: Launch) -> list[tuple[float, bool]]:
+    """The mean step of every turn, and whether it was quiet; a launch without turns is one."""
     assert launch.seconds is not None
-    level = _level(launch, undisturbed)
-    turns = [(turn.seconds, turn.quiet) for turn in launch.turns] or [(launch.seconds, not launch.spoiled)]
-    yield from ((seconds / level, quiet) for seconds, quiet in turns)
+    return [(turn.seconds, turn.quiet) for turn in launch.turns] or [(launch.seconds, not launch.spoiled)]
 
 
-def _level(launch: Launch, undisturbed: float) -> float:
-    return undisturbed if launch.spoiled or launch.seconds is None else launch.seconds
-
-
-def _slowdown(turns: Sequence[tuple[float, bool]]) -> HostSlowdown:
-    ratios = [ratio for ratio, _ in turns]
+def _slowdown(turns: Sequence[tuple[float, bool]], step: float) -> HostSlowdown:
+    ratios = [seconds / step for seconds, _ in turns]
     deciles = quantiles(ratios, n=10, method="inclusive") if len(ratios) > 1 else ratios * 9
     return HostSlowdown(deciles[0], deciles[4], deciles[8], fmean(quiet for _, quiet in turns), len(ratios))
 
@@ -431,8 +368,7 @@ def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
 
 def _with_doubts(launches: Sequence[Launch]) -> list[Launch]:
     """The launches with what their turns and the other launches say against each, beyond their own witness."""
-    witnessed = _with_clock_drops([_with_lack_of_quiet(launch) for launch in launches])
-    return _with_slow_launches(_adjust_if_few(witnessed))
+    return _adjust_if_few(_with_clock_drops([_with_lack_of_quiet(launch) for launch in launches]))
 
 
 def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
@@ -451,15 +387,11 @@ def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _adjust(launch: Launch, by: Slope | None) -> Adjusted | None:
-    """A launch adjusted for what others took; None where that cannot be told, as from what its own quota took.
+    """A launch adjusted for what others took; None without a slope.
 
-    Nor is a pack, whose replicas wait each for itself.
+    One that its own quota stops is not adjusted, nor a pack, whose replicas wait each for itself.
     """
-    if not launch.point.in_laws:
-        return None
-    if launch.point.cores * launch.point.smt == 1:
-        return adjust_one_cpu(launch.turns)
-    return adjust(launch.turns, by) if by else None
+    return adjust(launch.turns, by) if by and launch.point.in_laws else None
 
 
 def _lacks_only_quiet(launch: Launch) -> bool:
@@ -487,25 +419,6 @@ def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
     return replace(launch, doubts=(*launch.doubts, Doubt(rules.CLOCK, drop))) if drop > rules.CLOCK.limit else launch
 
 
-def _with_slow_launches(launches: Sequence[Launch]) -> list[Launch]:
-    """The launches, with a doubt on each that is far slower than the second fastest of those that nothing disturbed.
-
-    A process keeps to 2 to 4 % of its level; one that never left the lower of a core's two speeds is steady as well. A
-    correction may be too large as well as too small, so that of adjusted launches none is too slow.
-    """
-    fastest = sorted(_seconds(launch for launch in launches if not launch.spoiled))[:2]
-    if len(launches) < rules.FEW_LAUNCHES.limit or len(fastest) < 2 or any(launch.adjusted for launch in launches):
-        return list(launches)
-    return [_with_slowness(launch, fastest[1]) for launch in launches]
-
-
-def _with_slowness(launch: Launch, fast: float) -> Launch:
-    slower = (launch.seconds or 0.0) / fast - 1
-    if launch.spoiled or not launch.witnessed or slower <= rules.SLOW_LAUNCH.limit:
-        return launch
-    return replace(launch, doubts=(*launch.doubts, Doubt(rules.SLOW_LAUNCH, slower)))
-
-
 def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
     """How a point moved from its first launch to its last, as a ratio, with the probability of chance.
 
@@ -529,33 +442,31 @@ def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
 
 
 def launch_ratio(
-    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None], *, by_block: bool
+    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None]
 ) -> Estimate | None:
-    """The ratio of what launches have of a value, by pairs where at least three belong together, else by Welch.
+    """The ratio of what launches have of a value, by pairs where at least three belong together.
 
     Launches without the value are left out; None where there are no others on either side.
     """
-    pairs = paired_ratios(above, below, value, by_block=by_block)
-    if len(pairs) >= rules.FEW_LAUNCHES.limit:
-        return estimates.mean(pairs)
+    pairs = _paired_ratios(above, below, value)
+    if len(pairs) >= rules.FEW_LAUNCHES.limit and not estimates.are_equal(pairs):
+        return estimates.location(pairs)
     values, others = ([known for launch in side if (known := value(launch))] for side in (above, below))
     return estimates.ratio(values, others) if values and others else None
 
 
-def paired_ratios(
-    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None], *, by_block: bool
+def _paired_ratios(
+    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None]
 ) -> list[float]:
-    """The ratios of launches that belong together: those of one cohort or, `by_block`, else those of one block."""
-    partners = {group: value(launch) for launch in above if (group := _group(launch, by_block))}
-    if not partners:
-        return []
-    both = [(partners.get(group), value(launch)) for launch in below if (group := _group(launch, by_block))]
+    """The ratios of launches that were made together: those of one cohort, or of one block."""
+    partners = {_group(launch): value(launch) for launch in above if launch.witnessed}
+    both = [(partners.get(_group(launch)), value(launch)) for launch in below if launch.witnessed]
     return [one / other for one, other in both if one and other]
 
 
-def _group(launch: Launch, by_block: bool) -> str | int | None:
-    """What launches that are compared with each other share: their cohort, or else their block."""
-    return launch.cohort or (launch.number if by_block else None)
+def _group(launch: Launch) -> str | int:
+    """What launches that were made together share: their cohort, or else their block."""
+    return launch.cohort or launch.number
 
 
 def table_order(point: Point) -> tuple[object, ...]:

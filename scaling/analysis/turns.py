@@ -5,13 +5,11 @@ process takes one turn, in random order, so that what the machine does to one po
 A run that had the machine to itself from its first step to its last (`design = "apart"`) has no turns.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, compress, pairwise
+from itertools import chain
 from math import sqrt
-from operator import ne
-from statistics import fmean, median
+from statistics import fmean
 from typing import NamedTuple
 
 from scaling.analysis import rules
@@ -27,17 +25,6 @@ QUIET = 0.10
 
 # No step can have lost more than this: ticks of the kernel that all fell into one short turn say nothing.
 LARGEST_SHARE = 0.5
-
-# The two speeds of a CPU that has neighbours last from a tenth of a second on: within a window there is one of them.
-WINDOW_SECONDS = 0.25
-
-# No turn has taken thousands of years.
-LONGEST_SECONDS = 1e12
-
-# The fast level is where the fastest twentieth of the windows ends, and as wide as windows of one speed scatter.
-FASTEST_SHARE = 0.05
-LEVEL_WIDTH = 0.12
-
 
 # CPU time per second beyond these is no measurement.
 LEAST_BUSY, MOST_BUSY = 1e-6, 1e6
@@ -100,7 +87,7 @@ def counted_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[
 
 @dataclass(frozen=True, slots=True)
 class TurnTimes:
-    """A turn as the analysis sees it: the median of its steps, the medians of its windows, and how disturbed it was.
+    """A turn as the analysis sees it: the mean of its steps, and how disturbed it was.
 
     `disturbance` is what others took, in CPU-seconds per second over all CPUs in use, less what the clock of the kernel
     cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read.
@@ -110,7 +97,6 @@ class TurnTimes:
 
     round: int
     seconds: float
-    windows: tuple[float, ...]
     disturbance: float | None = None
     stolen: float = 0.0
     foreign: float = 0.0
@@ -135,35 +121,12 @@ def was_quiet(turn: Turn, cpus: int, replicas: int = 1) -> bool:
     return disturbance is None or disturbance <= QUIET
 
 
-def turn_times(
-    step_seconds: Sequence[float], turns: Sequence[Turn], cpus: int, *, throttled: bool = False
-) -> tuple[TurnTimes, ...]:
-    """Every turn with counted steps, from the steps of a run on so many CPUs.
-
-    One that is `throttled` by a CPU quota does some steps at full speed and is stopped in others: what counts is their
-    mean.
-    """
-    return tuple(
-        [
-            _turn_times(turn, steps, cpus, 1, throttled, tuple(_windows(steps, throttled)))
-            for turn, steps in _timed(counted_steps(step_seconds, turns))
-        ]
-    )
-
-
-def _timed(counted: Iterable[CountedTurn]) -> list[CountedTurn]:
-    return [(turn, steps) for turn, steps in counted if steps and turn.seconds > 0]
-
-
-def _turn_times(
-    turn: Turn, steps: Sequence[float], cpus: int, replicas: int, throttled: bool, windows: tuple[float, ...] = ()
-) -> TurnTimes:
+def _turn_times(turn: Turn, steps: Sequence[float], cpus: int, replicas: int) -> TurnTimes:
     seconds = turn.seconds * replicas
     # A folder may have a hundred thousand of them, and a call by position takes half as long as one by name.
     return TurnTimes(
         turn.round,
-        fmean(steps) if throttled else median(steps),
-        windows,
+        _mean(steps),
         _disturbance(turn, cpus, replicas),
         (turn.steal_seconds or 0.0) / seconds,
         (turn.foreign_seconds or 0.0) / seconds,
@@ -173,26 +136,32 @@ def _turn_times(
     )
 
 
-class LaunchTimes(NamedTuple):
-    """The undisturbed step time of a launch, how many CPUs it kept busy, and its turns without their windows."""
+def _mean(steps: Sequence[float]) -> float:
+    return sum([seconds / len(steps) for seconds in steps])  # a sum of steps may be more than a number holds
 
-    level: float | None
+
+class LaunchTimes(NamedTuple):
+    """The step time of a launch, how many CPUs it kept busy, and its turns."""
+
+    seconds: float | None
     cpus_busy: float | None
     turns: tuple[TurnTimes, ...]
 
 
-def launch_times(
-    counted: Iterable[CountedTurn], cpus: int, *, throttled: bool = False, replicas: int = 1
-) -> LaunchTimes:
-    """What the turns of a launch on so many CPUs come to; steps of several processes together have no windows."""
-    timed = _timed(counted)
-    turns = tuple([_turn_times(turn, steps, cpus, replicas, throttled) for turn, steps in timed])
+def launch_times(counted: Iterable[CountedTurn], cpus: int, replicas: int = 1) -> LaunchTimes:
+    """What the turns of a launch on so many CPUs come to: the mean of the steps of its calmest turns.
+
+    A CPU runs at two speeds where it has neighbours: a quantile of steps jumps from one to the other, their mean does
+    not. Where no turn was quiet all are used, and the launch is left out of its point or adjusted.
+    """
+    timed = [(turn, steps) for turn, steps in counted if steps and turn.seconds > 0]
+    turns = tuple([_turn_times(turn, steps, cpus, replicas) for turn, steps in timed])
     used = calmest(turns) or turns
-    if throttled or replicas > 1:
-        return LaunchTimes(mean_level(used), _mean_busy(used), turns)
     calm = set(map(id, used))
-    steps_used = [steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm]
-    return LaunchTimes(_level([_windows(steps, throttled) for steps in steps_used]), _mean_busy(used), turns)
+    steps = [*chain.from_iterable([steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm])]
+    if not steps:
+        return LaunchTimes(None, None, turns)
+    return LaunchTimes(_mean(steps), _mean_busy(used), turns)
 
 
 def _disturbance(turn: Turn, cpus: int, replicas: int) -> float | None:
@@ -220,70 +189,18 @@ def calmest(turns: Iterable[TurnTimes]) -> list[TurnTimes]:
 def share_taken(turns: Iterable[TurnTimes]) -> float:
     """The share of their time that steps of quiet turns may have lost to others, which the limit of quiet lets pass.
 
-    Half of the turns, and those that make the undisturbed level are among the faster ones, lost no more than the median
-    of what was stolen and what other processes took; a step loses nothing to a process its threads did not wait for.
+    Turns lost what was stolen and what other processes took; a step loses nothing to a process its threads did not wait
+    for.
     """
     quiet = calmest(turns)
     if not quiet:
         return 0.0
-    taken = median(turn.stolen + turn.foreign for turn in quiet)
+    taken = fmean(turn.stolen + turn.foreign for turn in quiet)
     waits = [turn.stolen + turn.waited for turn in quiet if turn.waited is not None]
     return min(LARGEST_SHARE, taken, fmean(waits) if waits else taken)
-
-
-def _windows(steps: Sequence[float], throttled: bool) -> Sequence[float]:
-    """Medians of successive stretches of about a quarter of a second; a longer step is a window by itself.
-
-    Of steps that a quota throttles it is their mean.
-    """
-    if throttled:
-        return [sum(seconds / len(steps) for seconds in steps)]
-    total = sum(steps)
-    if min(steps) >= 2 * WINDOW_SECONDS or total > LONGEST_SECONDS:
-        return steps
-    per_second = max(1, round(total / WINDOW_SECONDS)) / total
-    elapsed = accumulate(steps, initial=0.0)
-    numbers = [(before + seconds / 2.0) * per_second // 1.0 for before, seconds in zip(elapsed, steps, strict=False)]
-    starts = compress(range(1, len(steps)), map(ne, numbers, numbers[1:]))
-    # The median of one step is that step and that of two their mean, which is told without a call.
-    return [
-        (steps[start] + steps[end - 1]) / 2 if end - start <= 2 else median(steps[start:end])
-        for start, end in pairwise((0, *starts, len(steps)))
-    ]
-
-
-def launch_level(turns: Sequence[TurnTimes]) -> float | None:
-    """The undisturbed step time of a launch, from its calmest turns; from all where none was quiet."""
-    return _level([turn.windows for turn in calmest(turns) or turns])
-
-
-def _level(windows: Sequence[Sequence[float]]) -> float | None:
-    ordered = sorted(chain.from_iterable(windows))
-    return lower_level(ordered) if ordered else None
-
-
-def mean_level(turns: Sequence[TurnTimes]) -> float | None:
-    """The mean step time of a launch that is throttled by a CPU quota, over its calmest turns or else all of them."""
-    used = calmest(turns) or turns
-    return fmean(turn.seconds for turn in used) if used else None
-
-
-def launch_cpus_busy(turns: Sequence[TurnTimes]) -> float | None:
-    """How many CPUs a launch kept busy in the turns that its level comes from; None where it is not known, or none."""
-    return _mean_busy(calmest(turns) or turns)
 
 
 def _mean_busy(turns: Sequence[TurnTimes]) -> float | None:
     known = [turn.cpus_busy for turn in turns if turn.cpus_busy is not None]
     busy = fmean(known) if known else 0.0
     return busy if LEAST_BUSY < busy < MOST_BUSY else None
-
-
-def lower_level(ordered: Sequence[float]) -> float:
-    """The lower of the levels that windows lie at: the median of those close to the fastest few.
-
-    Noise is one-sided, and neighbours leave two speeds: the fast one is taken wherever at least a twentieth of the
-    windows had it. Where there is one level, nearly all windows are close to their fastest and this is their median.
-    """
-    fastest = ordered[int(FASTEST_SHARE * (len(ordered) - 1))]
-    return median(ordered[: bisect_right(ordered, fastest * (1 + LEVEL_WIDTH))])

@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from scaling.analysis.rules import UNSTEADY
 
-# A step belongs to the steady state when it and the next few are no slower than the second half of the launch.
+# A step belongs to the steady state when it, and the next few together, are no slower than the second half of a launch.
 WINDOW = 3
 
 # Agreement: within three robust standard errors of a window's median, and never stricter than half a percent.
@@ -32,7 +32,8 @@ def warmup_steps(step_seconds: Sequence[float]) -> int:
     level = median(settled)
     tolerance = max(STANDARD_ERRORS * deviation(settled) / WINDOW**0.5, LEAST_TOLERANCE * level)
     for start in range(cap):
-        if median(step_seconds[start : start + WINDOW]) - level <= tolerance:
+        is_settled = median(step_seconds[start : start + WINDOW]) - level <= tolerance
+        if is_settled and step_seconds[start] - level <= WINDOW**0.5 * tolerance:
             return start
     return cap
 

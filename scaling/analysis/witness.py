@@ -131,7 +131,7 @@ def _waiting(witness: Witness, circumstances: Circumstances) -> float | None:
     threads, waited = witness.busy_threads, witness.run_queue_wait_seconds
     if not threads or waited is None or threads > len(circumstances.cpus):
         return None
-    return waited / (circumstances.run_seconds * threads)
+    return min(1.0, waited / (circumstances.run_seconds * threads))
 
 
 def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scaling.analysis.estimates import Estimate, mean
+from scaling.analysis.estimates import Estimate, location
 from scaling.analysis.ops.kernel_errors import ERROR_SIZES, ErrorSizes, offsets
 from scaling.analysis.ops.laws import StepPrediction
 from scaling.analysis.ops.machines import (
@@ -57,7 +57,7 @@ def read_speeds(folder: Path) -> MachineSpeeds:
         for cores, best in rates.items()
     }
     imports = [1 / seconds for seconds in map(_import_seconds, rows) if seconds]
-    return MachineSpeeds(str(folder), by_ceiling, mean(imports) if imports else None)
+    return MachineSpeeds(str(folder), by_ceiling, location(imports) if imports else None)
 
 
 def _per_second(items: Estimate, unit: float) -> Estimate:

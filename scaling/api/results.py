@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scaling.analysis.comparison import Comparison, compare
-from scaling.analysis.estimates import mean
+from scaling.analysis.estimates import location
 from scaling.analysis.laws import BEST, laws_by_name
 from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.sizing.sizes import Price
@@ -106,7 +106,6 @@ class Results(Sources):
         core_hour: float = 1.0,
         replica_hour: float = 0.0,
         gpu_hour: float = 0.0,
-        undisturbed: bool = False,
         quantile: float | None = None,
         work: float | None = None,
         epochs: float | None = None,
@@ -116,9 +115,9 @@ class Results(Sources):
     ) -> Answers:
         """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost.
 
-        Times and throughputs are promised of turns on this host or, `undisturbed`, of launches without others. With a
-        `quantile`, `latency` is promised of that quantile of steps. A job is `work` items, times `epochs`, with a
-        `deadline` such as "8h" or without; `arrivals` are requests per second, to be answered within `response`.
+        Times and throughputs are promised of turns on this host. With a `quantile`, `latency` is promised of that
+        quantile of steps. A job is `work` items, times `epochs`, with a `deadline` such as "8h" or without; `arrivals`
+        are requests per second, to be answered within `response`.
         """
         targets = {
             "throughput": throughput,
@@ -130,7 +129,7 @@ class Results(Sources):
         }
         demand = Demand(quantile, work, epochs, arrivals)
         price = Price(core_hour, replica_hour, gpu_hour)
-        question = sizing_question(targets, cheapest, assurance, price, undisturbed, demand=demand)
+        question = sizing_question(targets, cheapest, assurance, price, demand=demand)
         if question is None:
             raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no question")
         return self.answer(question)
@@ -238,7 +237,7 @@ def _table_points(source: Source) -> "pd.DataFrame":
     rows = []
     for series in source.series()[0]:
         for one in series.observations:
-            step = mean(one.launch_seconds)
+            step = location(one.launch_seconds)
             counts = {"cores": one.cores, "siblings": one.siblings, "launches": len(one.launch_seconds)}
             times = {"step_seconds": step.value, "step_seconds_low": step.low, "step_seconds_high": step.high}
             rows.append({"series": series.name, **counts, **times})

@@ -197,7 +197,6 @@ NEEDS = {
     "response": ("arrivals",),
 }
 # What is known of this host only, and so not of one without others.
-OF_THIS_HOST = ("quantile", "response")
 
 
 def sizing_question(
@@ -205,7 +204,6 @@ def sizing_question(
     cheapest: bool,
     assurance: float,
     price: Price,
-    undisturbed: bool = False,
     spell: Callable[[str], str] = str,
     demand: Demand = NO_DEMAND,
 ) -> Question | None:
@@ -213,7 +211,7 @@ def sizing_question(
     given = {name: value for name, value in targets.items() if value is not None}
     given |= {"cheapest": 1.0} if cheapest else {}
     details = {name: value for name, value in asdict(demand).items() if value is not None}
-    _check_details(given, details, undisturbed, spell)
+    _check_details(given, details, spell)
     given |= {"work": demand.work} if demand.work is not None and "deadline" not in given else {}
     if len(given) > 1:
         raise FitError(f"{' and '.join(map(spell, given))} are different questions; ask one at a time")
@@ -229,26 +227,17 @@ def sizing_question(
         items = None if demand.work is None else demand.work * (demand.epochs or 1.0)
         _check_target(spell("work"), items or 1.0, inf)
         quantile = RESPONSE_QUANTILE if name == "response" and demand.quantile is None else demand.quantile
-        return Question(
-            Goal[name.upper()], value, assurance, price, undisturbed, quantile, items, arrivals=demand.arrivals
-        )
+        return Question(Goal[name.upper()], value, assurance, price, quantile, items, arrivals=demand.arrivals)
     return None
 
 
-def _check_details(
-    given: Mapping[str, float], details: Mapping[str, float], undisturbed: bool, spell: Callable[[str], str]
-) -> None:
+def _check_details(given: Mapping[str, float], details: Mapping[str, float], spell: Callable[[str], str]) -> None:
     """Refuse what is missing beside a parameter, and what says nothing."""
     names = [*given, *details]
     for name in names:
         needed = NEEDS.get(name)
         if needed and not {*needed} & {*names}:
             raise FitError(f"{spell(name)} needs {' or '.join(map(spell, needed))} beside it; give both")
-        if undisturbed and name in OF_THIS_HOST:
-            raise FitError(
-                f"{spell(name)} is about steps as they are on this host, and {spell('undisturbed')} about a machine "
-                "without others; leave one of them out"
-            )
     for name, value in details.items():
         _check_target(spell(name), value, FARTHEST if name == "quantile" else inf)
 
@@ -298,7 +287,7 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
 
     def read(source: Source) -> list[SeriesFit]:
         series, left_out = source.series()
-        fits, refusals = fit_all(series, resamples=0)
+        fits, refusals = fit_all(series)
         if not fits and refusals:
             raise FitError("; ".join([*left_out, *grouped(refusals)]))
         notes.extend([*left_out, *grouped(refusals)])

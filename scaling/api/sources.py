@@ -189,7 +189,7 @@ class Source:
         """
         series = self.table.series if self.table else self._series_with_few_counts()
         short = [one for one in series if is_short(one)]
-        return fit_all(short[:most], resamples=0)
+        return fit_all(short[:most])
 
     def _series_with_few_counts(self) -> list[Series]:
         selection = select_points(point.summary for point in self._read_table_points[0])

@@ -84,10 +84,6 @@ def capacity(
     assurance: Annotated[
         float, typer.Option("--assurance", metavar="P", help="How sure to be that a launch keeps the promise, 0-1.")
     ] = 0.95,
-    undisturbed: Annotated[
-        bool,
-        typer.Option("--undisturbed", help="Promise for a machine without others, not for this host as it was."),
-    ] = False,
     form: Annotated[
         str | None,
         typer.Option("--format", metavar="|".join(FORMATS), help="Print the sizes as limits to deploy instead."),
@@ -123,7 +119,7 @@ def capacity(
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
     demand = Demand(quantile, work, epochs, arrivals)
-    question = sizing_question(targets, cheapest, assurance, price, undisturbed, _option, demand)
+    question = sizing_question(targets, cheapest, assurance, price, _option, demand)
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
     if core_hour is not None and results.is_cluster:
         raise FitError(

@@ -114,9 +114,9 @@ def run(
         return
     results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
     finish(results, no_report, [])
-    points = results.sources[0].points
-    print_lines("", *answers(points))
-    if not any(point.summary.step for point in points):
+    found = answers(results.sources[0].points)
+    print_lines("", *(answer.sentence for answer in found))
+    if not all(answer.known for answer in found):
         raise typer.Exit(1)
 
 

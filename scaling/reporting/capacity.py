@@ -216,34 +216,31 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
 
 
 def level_sentences(answers: Iterable[Answer]) -> list[str]:
-    """What sizes do undisturbed and what on this host, where that makes a difference."""
+    """What sizes do, and how long turns took on them, where that makes a difference."""
     slower = [one for one in answers if one.allocation and is_slower(one.allocation.host)]
     return [sentence for sentence in map(level_sentence, slower) if sentence]
 
 
 def level_sentence(answer: Answer) -> str | None:
-    """What the size given does undisturbed and what on this host; None where that is not known."""
+    """What the size given does, and how long turns took on it; None where that is not known."""
     fit, given = answer.fit, answer.allocation
     levels = size_levels(fit, given.cores, given.threads, given.efficiency) if given else None
     if levels is None:
         return None
-    counts = "does not count" if answer.question.undisturbed else "includes"
-    return f"{fit.series.sizing_label} on {levels}" + (
-        f", which the assurance {counts}" if answer.question.is_promise else ""
-    )
+    included = ", which the assurance includes" if answer.question.is_promise else ""
+    return f"{fit.series.sizing_label} on {levels}{included}"
 
 
 def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) -> str | None:
-    """The speedup of a size undisturbed, and how much longer turns take on this host; None where that is not known."""
+    """The speedup of a size, and how long turns take on it over the step time; None where that is not known."""
     cpus = fit.series.host_cpus(cores, threads)
     host = slowdown_at(fit.series.host, cpus)
     if host is None:
         return None
-    undisturbed = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)} undisturbed"
+    gain = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)}"
     if host.turns:
-        return f"{undisturbed}, from {quiet_words(host)}; on this host a turn took {slower_words(host)}"
-    beside = _measured_beside(fit, cpus)
-    return f"{undisturbed}; on this host, as measured {beside}, a turn takes {slower_words(host)}"
+        return f"{gain}, from {quiet_words(host)}; a turn took {slower_words(host)}"
+    return f"{gain}; as measured {_measured_beside(fit, cpus)}, a turn takes {slower_words(host)}"
 
 
 def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
@@ -446,7 +443,6 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "reason_codes": [reason.code for reason in answer.reasons],
         "verdict": VERDICT_WORDS[answer.fit.verdict],
         "verdict_code": answer.fit.verdict.value,
-        "level": "undisturbed" if answer.question.undisturbed else "host",
         "levels": level_sentence(answer),
         "sentence": answer_sentence(answer),
     }

@@ -390,8 +390,6 @@ def _law(figures: LawFigures, fit: SeriesFit) -> dict[str, object]:
         extra["smt_yield"] = _interval(figures.smt_yields[0].per_thread)
     if any(one.of_core for one in figures.smt_yields):
         extra["smt_yields"] = {str(one.threads): estimate_facts(one.of_core) for one in figures.smt_yields}
-    if figures.bootstrap is not None:
-        extra["bootstrap"] = {"low": figures.bootstrap.low, "high": figures.bootstrap.high}
     if not figures.law.has_peak:
         assert figures.speedup_limit is not None
         return {

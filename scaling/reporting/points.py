@@ -18,7 +18,6 @@ from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
 from scaling.errors import grouped
 from scaling.reporting.energy import energy_facts, joules, watts
 from scaling.reporting.verdicts import (
-    SLOWER,
     VERDICT_WORDS,
     doubt_words,
     is_slower,
@@ -190,7 +189,7 @@ def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
         for point in points
     ]
     names = (f">{'median' if level == 0.5 else f'p{100 * level:g}'}" for level in SHOWN)
-    return Table(("workload", *unusual, ">cores", ">undisturbed", *names, ">sd", ">CV", ">steps per launch"), rows)
+    return Table(("workload", *unusual, ">cores", ">step", *names, ">sd", ">CV", ">steps per launch"), rows)
 
 
 def _step_figure(summary: Summary, name: str, words: Callable[[float], str]) -> str:
@@ -222,52 +221,6 @@ def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
 def _worst_remark(remarks: Sequence[tuple[float, str]]) -> str:
     _, worst = max(remarks, key=lambda remark: remark[0])
     return worst + (f"; likewise {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
-
-
-def host_table(points: Iterable[ScalingPoint]) -> Table:
-    """How quiet the host was at every point, and how much longer turns took than undisturbed."""
-    rows = [
-        (point_words(point.summary.point), *_host_cells(slowdown), VERDICT_WORDS[point.verdict])
-        for point in points
-        if (slowdown := point.summary.slowdown)
-    ]
-    return Table(("point", ">turns", ">quiet", ">fastest tenth", ">median", ">slowest tenth", "verdict"), rows)
-
-
-def _host_cells(slowdown: HostSlowdown) -> tuple[str, ...]:
-    ratios = (f"× {ratio:.2f}" for ratio in (slowdown.p10, slowdown.p50, slowdown.p90))
-    return str(slowdown.turns), f"{100 * slowdown.quiet_share:.0f} %", *ratios
-
-
-def host_sentence(points: Iterable[ScalingPoint]) -> str:
-    """How quiet the host was over all points, and where turns took longest."""
-    known = [(point.summary.point, slowdown) for point in points if (slowdown := point.summary.slowdown)]
-    turns = sum(slowdown.turns for _, slowdown in known)
-    quiet = sum(round(slowdown.quiet_share * slowdown.turns) for _, slowdown in known)
-    if not known:
-        return "Nothing is known of how quiet the host was."
-    worst, slowdown = max(known, key=lambda one: one[1].p90)
-    summary = f"{quiet} of {count(turns, 'turn')} were quiet"
-    if not is_slower(slowdown):
-        return (
-            f"{summary}, and at no point did the slowest tenth take {100 * (SLOWER - 1):.0f} % longer than undisturbed."
-        )
-    return f"{summary}. Most disturbed was {point_words(worst)}: {slowdown_words(slowdown)}."
-
-
-def host_facts(points: Sequence[ScalingPoint]) -> dict[str, object]:
-    """How quiet the host was at every point, for JSON."""
-    return {
-        "sentence": host_sentence(points),
-        "points": [
-            {
-                **point_settings(point.summary.point),
-                **_slowdown_facts(point.summary.slowdown),
-                "verdict_code": point.verdict,
-            }
-            for point in points
-        ],
-    }
 
 
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
@@ -358,7 +311,14 @@ def _shown_words(compared: Sequence[Difference]) -> str:
         return f"too few launches to tell in {total}" if few else f"no difference shown in {total}"
     largest = max(differing, key=lambda difference: abs(difference.ratio.value - 1))
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
-    return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}"
+    return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}{_host_words(largest)}"
+
+
+def _host_words(difference: Difference) -> str:
+    """That the host may be what differs between results that were not made in turns with each other."""
+    if difference.pairs is not None or not all(launch.witnessed for launch in difference.first.used):
+        return ""
+    return "; the host may be what differs between the two times, which measuring both with `--between` rules out"
 
 
 def gate_sentence(comparison: Comparison) -> str | None:
@@ -432,7 +392,7 @@ def _step_cell(summary: Summary) -> str:
 def _launch_counts(difference: Difference) -> str:
     if difference.pairs is not None:
         return count(difference.pairs, "pair")
-    return f"{len(difference.first.comparable)}/{len(difference.second.comparable)}"
+    return f"{len(difference.first.used)}/{len(difference.second.used)}"
 
 
 def _interval(figure: Estimate | None, form: str) -> str:
@@ -488,8 +448,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         "verdict_code": point.verdict.value,
         "speedup_at_least": point.at_least,
         "speedup_at_most": point.at_most,
-        **_estimate_facts("speedup_on_this_host", point.on_this_host),
-        **_slowdown_facts(summary.slowdown),
+        "host": None if summary.slowdown is None else _values(summary.slowdown),
         "doubts": [doubt.rule.name for doubt in point.all_doubts],
         "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],
         "reasons": [doubt_words(doubt) for doubt in point.all_doubts],
@@ -511,13 +470,6 @@ def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object
         **{name: estimate_facts(getattr(decomposition, name)) for name in DECOMPOSITION},
         "counters": counters and {name: estimate_facts(getattr(counters, name)) for name in COUNTERS},
     }
-
-
-def _slowdown_facts(slowdown: HostSlowdown | None) -> dict[str, object]:
-    """How much slower turns on this host were than undisturbed, and that in a sentence."""
-    if slowdown is None:
-        return {"host": None, "on_this_host": None}
-    return {"host": _values(slowdown), "on_this_host": slowdown_words(slowdown)}
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
@@ -546,7 +498,7 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
         "probability": difference.probability,
         "adjusted_probability": difference.adjusted,
         "margin_probability": difference.beyond_margin,
-        "launches": [len(difference.first.comparable), len(difference.second.comparable)],
+        "launches": [len(difference.first.used), len(difference.second.used)],
         "pairs": difference.pairs,
         "launches_needed": difference.launches_needed,
         "verdict": CHANGE_WORDS[difference.verdict],

@@ -93,7 +93,7 @@ SETTINGS: Fields = {
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
 QUIETNESS = _record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
-ON_THIS_HOST: Fields = {"host": HOST | None, "on_this_host": str | None}
+ON_THIS_HOST: Fields = {"host": HOST | None}
 ESTIMATE = _record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
 PARAMETER = _record("Parameter", value=NUMBER, low=NUMBER, high=NUMBER, stderr=NUMBER, on_bound=bool)
 
@@ -122,7 +122,6 @@ MEASURED_POINT = _record(
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     _estimates("common_speedup", "common_efficiency"),
     {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},
-    _estimates("speedup_on_this_host"),
     ON_THIS_HOST,
     {"doubts": TEXTS, "doubt_codes": TEXTS, "reasons": TEXTS},
 )
@@ -150,7 +149,6 @@ LAW = _record(
     dict.fromkeys(("serial_fraction", "contention", "coherency", "smt_yield"), OPTIONAL[PARAMETER]),
     dict.fromkeys(("speedup_limit", "peak_cores"), OPTIONAL[PARAMETER]),
     rate_at_1=PARAMETER,
-    bootstrap=OPTIONAL[_record("Bootstrap", low=NUMBER, high=NUMBER)],
     smt_yields=OPTIONAL[MAP[str, ESTIMATE]],
 )
 AVERAGED = _record(
@@ -190,7 +188,7 @@ ANSWER = _record(
     {"neighbours": ARRAY[ALLOCATION], "replicas": _record("Replicas", _fields_of(Replicas)) | None},
     {"quantile": NUMBER, "items": NUMBER, "arrivals": NUMBER, "queue": QUEUE | None},
     {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
-    {"level": ONLY["undisturbed", "host"], "levels": str | None, "sentence": str},
+    {"levels": str | None, "sentence": str},
 )
 SIDE_BY_SIDE = _record(
     "SideBySide",

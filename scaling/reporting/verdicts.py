@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import HostSlowdown
-from scaling.reporting.words import count, figure, share, with_interval
+from scaling.reporting.words import count, share
 
 VERDICT_WORDS = {
     Verdict.OK: "ok",
@@ -15,7 +15,7 @@ VERDICT_WORDS = {
     Verdict.NOT_VALID: "not valid",
 }
 
-# By how much turns on this host took longer than undisturbed where that is worth a sentence.
+# How many times the step time the slowest tenth of turns took where that is worth a sentence.
 SLOWER = 1.1
 
 # A sentence for every rule, by its code.
@@ -39,14 +39,13 @@ RULE_WORDS = {
     "fixed-time": "it takes as long as on one core while its CPU time grows with the cores, as a program does that "
     "runs for a fixed time or spins; where it prints what it achieved, have that found by `throughput`",
     "adjusted": "others used its CPUs in every turn, and up to {amount:.0%} of its time was taken off for that",
-    "slow-core": "one of its cores was {amount:.0%} slower than others whenever it was used alone",
-    "slow-launch": "it was {amount:.0%} slower than the second fastest launch, for reasons nothing reports",
     "no-steady-state": "the second half of its steps lies {amount:.0%} from the first",
     "few-steps": "too few steady steps in a launch: {amount:.0f}",
     "too-few-launches": "launches that count: {amount:.0f}",
     "launches-are-equal": "its launches are equal to the last digit, which no clock is",
     "wide-interval": "its interval is ± {amount:.0%}",
-    "baseline-drift": "one core drifted by {amount:+.0%} from the first block to the last; blocks were compared",
+    "no-answer": "its launches differ too much for an interval within a factor of 3",
+    "baseline-drift": "one core drifted by {amount:+.0%} from the first block to the last",
     "one-core-count": "it was measured on this number of cores alone, so that it has no speedup",
     "baseline-not-valid": "its one-core baseline is not valid: {detail}",
     "baseline-disturbed": "its one-core baseline was disturbed: {detail}",
@@ -70,8 +69,6 @@ def verdict_words(scaled: ScalingPoint) -> str:
         return f"disturbed: at least {scaled.at_least:.3g} ×"
     if scaled.at_most is not None:
         return f"one core disturbed: at most {scaled.at_most:.3g} ×"
-    if scaled.unknown and scaled.on_this_host is not None:
-        return f"disturbed: on this busy host {with_interval(scaled.on_this_host, figure)} ×"
     return VERDICT_WORDS[verdict] + (f": {names}" if names else "")
 
 
@@ -90,8 +87,8 @@ def verdict_counts(verdicts: Iterable[Verdict]) -> str:
 
 
 def slowdown_words(slowdown: HostSlowdown) -> str:
-    """How much slower turns on this host were than undisturbed."""
-    return f"{quiet_words(slowdown)}; a turn took {slower_words(slowdown, ' as undisturbed')}"
+    """How many turns were quiet, and how long they took over the step time."""
+    return f"{quiet_words(slowdown)}; a turn took {slower_words(slowdown)}"
 
 
 def quiet_words(slowdown: HostSlowdown) -> str:
@@ -99,11 +96,11 @@ def quiet_words(slowdown: HostSlowdown) -> str:
     return f"{round(slowdown.quiet_share * slowdown.turns)} quiet of {count(slowdown.turns, 'turn')}"
 
 
-def slower_words(slowdown: HostSlowdown, than: str = "") -> str:
-    """How much longer turns took, from the fastest tenth to the slowest."""
-    return f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times as long{than} (median {slowdown.p50:.2f})"
+def slower_words(slowdown: HostSlowdown) -> str:
+    """How long turns took over the step time, from the fastest tenth to the slowest."""
+    return f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times the step time (median {slowdown.p50:.2f})"
 
 
 def is_slower(slowdown: HostSlowdown | None) -> bool:
-    """Whether turns on this host took so much longer than undisturbed that it is worth a sentence."""
+    """Whether turns took so much longer than the step time that it is worth a sentence."""
     return slowdown is not None and slowdown.p90 > SLOWER

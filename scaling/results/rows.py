@@ -6,6 +6,7 @@ Names and nesting are a contract with everybody who reads `rows.jsonl`; what cou
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from itertools import chain, repeat
 from statistics import median
@@ -770,8 +771,8 @@ def _replace(value: T, **changes: object) -> T:
 
 
 def launch_seconds(row: AnyRow) -> float | None:
-    """The undisturbed step time of a row; None where it has none."""
-    return _times(row, _counted_steps(row), len(_cpu_set(row.run.cpus))).level
+    """The step time of a row; None where it has none."""
+    return _times(row, _counted_steps(row), len(_cpu_set(row.run.cpus))).seconds
 
 
 def _counted_steps(row: AnyRow) -> list[CountedTurn]:
@@ -781,7 +782,7 @@ def _counted_steps(row: AnyRow) -> list[CountedTurn]:
 
 def _times(row: AnyRow, counted: Iterable[CountedTurn], cpus: int) -> LaunchTimes:
     point = row.run.point
-    return launch_times(counted, cpus, throttled=point.quota is not None, replicas=point.replicas)
+    return launch_times(counted, cpus, point.replicas)
 
 
 def steady_steps(row: AnyRow) -> list[float]:
@@ -804,9 +805,10 @@ def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
     return Launch(
         point=run.point,
         number=run.launch,
-        seconds=times.level,
+        seconds=times.seconds,
         items=outcome.items_per_step,
         wall_seconds=outcome.sections.wall,
+        started=_epoch_seconds(row.started_at),
         reason=outcome.reason,
         steps=len(steps),
         run_seconds=outcome.sections.run,
@@ -828,6 +830,16 @@ def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
         pack=outcome.pack,
         energy=_energy(row),
     )
+
+
+# Launches of a cohort start together.
+@lru_cache(4096)
+def _epoch_seconds(text: str) -> float | None:
+    """A time in a row as seconds of the epoch; None where it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _energy(row: AnyRow) -> LaunchEnergy | None:

@@ -22,7 +22,7 @@ SMALLEST = {
     "launch": "--rounds 1 --seconds 0.01",
     "metering": "--seconds 0.3 --launches 0",
     "promises": "normal --sets 2",
-    "levels": "quiet --sweeps 2 --design apart --estimator product",
+    "held": "--sets 1 budgets",
 }
 
 

@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sixteen-cores"
 def test_the_tables_of_the_document_are_made_from_rows(capsys):
     main(EXAMPLE)
     printed = capsys.readouterr().out
-    assert "| 16 | 56 % | 54 % | 46 % | 43 % | 28 % | 16 % | 12 % | 10 % |" in printed
+    assert "| 16 | 62 % | 57 % | 47 % | 44 % | 39 % | 19 % | 13 % | 13 % |" in printed
     assert printed.count("### ") == 2
 
 

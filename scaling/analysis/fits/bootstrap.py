@@ -1,10 +1,4 @@
-"""Bootstrap of a fit, nonparametric and parametric, and the prediction intervals drawn from it. Pure.
-
-The nonparametric bootstrap resamples launches with replacement and fits both laws to each resample. It is a check on
-the profile likelihood intervals (Efron, Annals of Statistics 7, 1979). Percentiles over few launches cover the true
-value too seldom (86-90 % of the time with five launches), because resampling R values shrinks their scatter by
-(R - 1)/R and takes a normal distribution for Student's. The levels are widened for both, as Hesterberg (The American
-Statistician 69, 2015) proposes: Φ(-t √(R/(R - 1))) instead of 2.5 %.
+"""Parametric bootstrap of a fit, and the prediction intervals drawn from it. Pure.
 
 The parametric bootstrap draws the parameters of a fit, so that any answer computed from them has an interval. Each draw
 takes a noise that the residuals allow (a scaled inverse χ², which makes few launches as uncertain as Student's t does,
@@ -21,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scaling.analysis.distributions import chi2_quantile, normal_cdf, normal_quantile, t_quantile
+from scaling.analysis.distributions import chi2_quantile, normal_quantile
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.host_level import UNDISTURBED, HostLevel
+from scaling.analysis.fits.host_level import UNKNOWN_HOST, HostLevel
 from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors
 from scaling.analysis.fits.least_squares import (
@@ -31,76 +25,20 @@ from scaling.analysis.fits.least_squares import (
     FittedLaw,
     columns,
     effective_cores,
-    fit_problem,
     natural,
     yields_of,
 )
-from scaling.analysis.fits.observations import LEAST_NOISE, Counts
+from scaling.analysis.fits.observations import Counts
 from scaling.analysis.fits.profile_likelihood import LARGEST_LOG_RATIO
 from scaling.analysis.fits.selection import Clock
 from scaling.analysis.fits.solving import solve
-from scaling.analysis.laws import STRONG_LAWS, Law, Scale, relative_time
+from scaling.analysis.laws import Scale, relative_time
 from scaling.analysis.series import UNEVEN
 
-RESAMPLES = 1000
-# With more launches than this the mean of a resample is as good as normal.
-MANY = 200
 DRAWS = 1000
 SEED = 20260101
 # Nothing is predicted beyond this many times the most cores measured.
 EXTRAPOLATION_LIMIT = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class ResampledLaw:
-    """A law's parameters, one entry per resample."""
-
-    contention: Floats
-    coherency: Floats
-
-
-def resample_means(counts: Counts, size: int, seed: int) -> Floats:
-    """Means of log seconds of the launches resampled at each count, resamples × counts."""
-    chance = np.random.default_rng(seed)
-    shift = counts.means - np.array([logs.mean() for logs in counts.logs])
-    means: Floats = np.tile(shift, (size, 1))
-    for index, logs in enumerate(counts.logs):
-        if logs.size > MANY:
-            means[:, index] += chance.normal(logs.mean(), logs.std() / np.sqrt(logs.size), size)
-        else:
-            means[:, index] += logs[chance.integers(0, logs.size, (size, logs.size))].mean(axis=1)
-    return means
-
-
-def fit_resamples(means: Floats, counts: Counts, law: Law, smt_yields: tuple[float, ...] = ()) -> ResampledLaw:
-    """Fit a law to every resample at once; the yields of its SMT levels are sought from these."""
-    problem, smt = fit_problem(law, counts), yields_of(smt_yields, len(means))
-    solution = solve(law.sign * means, problem.weights, columns(law, counts), smt=smt)
-    _, contention, coherency = natural(solution, law)
-    return ResampledLaw(contention, coherency)
-
-
-def both_laws(counts: Counts, size: int = RESAMPLES, seed: int = 1) -> dict[Law, ResampledLaw]:
-    """Amdahl's law and the universal scalability law over the same resamples."""
-    means = resample_means(counts, size, seed)
-    return {law: fit_resamples(means, counts, law) for law in STRONG_LAWS}
-
-
-def expanded_level(counts: Counts) -> float | None:
-    """The lower percentile that replaces 2.5 %; None where no count has two launches."""
-    if counts.pure_df < 1 or counts.repeats < 2.0:
-        return None
-    widened = t_quantile(0.975, counts.pure_df) * np.sqrt(counts.repeats / (counts.repeats - 1.0))
-    return float(normal_cdf(-widened))
-
-
-def expanded_interval(values: Floats, counts: Counts) -> tuple[float, float] | None:
-    """The 95 % interval of resampled values, widened for few launches."""
-    level = expanded_level(counts)
-    if level is None:
-        return None
-    low, high = np.quantile(values, [level, 1.0 - level])
-    return float(low), float(high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +62,8 @@ class Draws:
     """Bootstrap draws of the parameters, one entry per draw, each with its share of the whole.
 
     `noise` is of one launch on one core, and `slope` how the log of its variance grows with the log of cores. `block`
-    is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `errors` is the
-    shape of the noise of a launch, and `host` what a turn takes on the host beyond its launch. `smt_yields` are draws ×
-    `levels`, which are threads per core. `noisier` are counts of cores and the variance there over the common one.
+    is the noise that launches at all counts share, and `misfit` how far a count may be off the law. `host` is what a
+    turn of a new launch takes on the host over the law. `smt_yields` are draws × `levels`, which are threads per core.
     Under weak `scale` times are those of the items of one core. With `counts` times are theirs, and no law's.
     """
 
@@ -140,11 +77,9 @@ class Draws:
     clock: Clock
     block: Floats
     misfit: Floats
-    errors: LaunchErrors = NORMAL
-    host: HostLevel = UNDISTURBED
+    host: HostLevel = UNKNOWN_HOST
     scale: Scale = "strong"
     levels: tuple[int, ...] = ()
-    noisier: tuple[tuple[float, float], ...] = ()
     counts: CountTimes | None = None
 
     @property
@@ -176,25 +111,14 @@ class Draws:
 
     def launch_noise(self, cores: Floats, launches: int | float = 1) -> Floats:
         """Relative noise of the mean of new launches on so many cores, and how far off the law it may be."""
-        return self.noise_of_mean(self.own_variance(np.atleast_1d(np.asarray(cores, dtype=np.float64))), launches)
-
-    def noise_of_mean(self, own_variance: Floats, launches: int | float) -> Floats:
-        """The same from the variance that launches have of their own."""
-        noise: Floats = np.sqrt((own_variance + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
+        own = self.own_variance(np.atleast_1d(np.asarray(cores, dtype=np.float64)))
+        noise: Floats = np.sqrt((own + self.block[:, None] ** 2) / launches + self.misfit[:, None] ** 2)
         return noise
 
     def own_variance(self, cores: Floats) -> Floats:
         """The variance of a launch on so many cores, without what it shares with others of its block."""
-        own: Floats = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores)) * self._noisier_at(cores)
+        own: Floats = self.noise[:, None] ** 2 * np.exp(self.slope[:, None] * np.log(cores))
         return own
-
-    def _noisier_at(self, cores: Floats) -> Floats | float:
-        """The variance at each count over the common one, between counts in proportion."""
-        if not self.noisier:
-            return 1.0
-        known, ratios = zip(*self.noisier, strict=True)
-        ratio: Floats = np.interp(np.log(cores), np.log(known), ratios)
-        return ratio
 
 
 def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, *, new_launches: bool = True) -> Draws:
@@ -226,10 +150,8 @@ def draws(fitted: FittedLaw, clock: Clock, size: int = DRAWS, seed: int = SEED, 
         clock=clock,
         block=block,
         misfit=misfit if fitted.misfits else np.zeros(size),
-        errors=counts.errors,
         scale=problem.law.scale,
         levels=counts.levels,
-        noisier=_noisier(counts),
     )
 
 
@@ -244,14 +166,6 @@ def around_means(drawn: Draws, counts: Counts, seed: int = SEED) -> Draws:
     level = chance.standard_normal(size) * drawn.block / np.sqrt(blocks)
     logs = counts.means + scatter + level[:, None]
     return replace(drawn, counts=CountTimes(counts.cores, logs), misfit=np.zeros(size))
-
-
-def _noisier(counts: Counts) -> tuple[tuple[float, float], ...]:
-    """The noisiest of the counts on as many cores, by cores."""
-    if counts.noisier is None:
-        return ()
-    cores = np.unique(counts.cores)
-    return tuple((float(count), float(counts.noisier[counts.cores == count].max())) for count in cores)
 
 
 def _noises(fitted: FittedLaw, size: int, chance: np.random.Generator) -> tuple[Floats, Floats]:
@@ -300,11 +214,9 @@ def mix(parts: Sequence[tuple[Draws, float]]) -> Draws:
         clock=used[0][0].clock,
         block=np.concatenate([part.block for part, _ in used]),
         misfit=np.concatenate([part.misfit for part, _ in used]),
-        errors=used[0][0].errors,
         host=used[0][0].host,
         scale=used[0][0].scale,
         levels=used[0][0].levels,
-        noisier=used[0][0].noisier,
     )
 
 
@@ -375,8 +287,8 @@ class HeldOut:
 
 
 def predict(draws: Draws, cores: float, launches: int = 1) -> Prediction:
-    """Predict the mean of new launches on a number of cores, undisturbed, with its noise."""
-    mixture = turn_mixture(replace(draws, host=UNDISTURBED), cores, launches=launches)
+    """Predict the mean of new launches on a number of cores, with its noise."""
+    mixture = turn_mixture(replace(draws, host=UNKNOWN_HOST), cores, launches=launches)
     middle = quantiles(mixture.means, draws.share, [0.5])[0]
     middle, low, high = (float(np.exp(log)) for log in (middle, mixture.quantile(0.025), mixture.quantile(0.975)))
     return Prediction(cores, Estimate(middle, low, high))
@@ -388,15 +300,15 @@ def turn_mixture(draws: Draws, cores: float, threads: int = 1, launches: int | f
 
 
 def turn_mixtures(draws: Draws, cores: float, threads: int, launches: Iterable[int | float]) -> Iterator[Mixture]:
-    """The same for several numbers of launches; the shape is that of a launch with the noise of an average draw."""
+    """The same for several numbers of launches; where no turns are known, launches scatter normally."""
     at, share = np.array([float(cores)]), draws.share / draws.share.sum()
-    delay, own = draws.host.at(cores * threads), draws.own_variance(at)
+    delay = draws.host.at(cores * threads)
     means = draws.log_time(at, threads)[:, 0] + delay.mean
-    typical = max(float(np.sqrt(share @ draws.noise_of_mean(own, 1)[:, 0] ** 2)), LEAST_NOISE)
-    errors = draws.errors.plus(delay.errors, delay.deviation / typical)
     for count in launches:
-        noise = np.sqrt(draws.noise_of_mean(own, count)[:, 0] ** 2 + delay.deviation**2 / count)
-        yield Mixture(means, np.maximum(noise, 1e-15), share, errors.mean_of(count))
+        noise = draws.launch_noise(at, count)[:, 0]
+        if draws.host.cpus:
+            noise = np.sqrt(delay.deviation**2 / count + draws.misfit**2)
+        yield Mixture(means, np.maximum(noise, 1e-15), share, delay.errors.mean_of(count))
 
 
 def chance_within(draws: Draws, seconds: float | Floats, cores: Floats, threads: int = 1, launches: int = 1) -> Floats:

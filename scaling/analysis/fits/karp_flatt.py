@@ -106,7 +106,7 @@ def _time_ratio(many: Observation, one: Observation) -> Estimate | None:
     if len(many.launch_seconds) < 2 or len(one.launch_seconds) < 2:
         return None
     pairs = paired_ratios(many, one)
-    ratio = estimates.mean(pairs) if pairs else estimates.ratio(many.launch_seconds, one.launch_seconds)
+    ratio = estimates.location(pairs) if pairs else estimates.ratio(many.launch_seconds, one.launch_seconds)
     return None if ratio.low is None else ratio
 
 

@@ -46,20 +46,6 @@ class LaunchErrors:
         kernel = float(np.sqrt(1.0 - part**2 * (1.0 - self.kernel**2)))
         return LaunchErrors(tuple(part * error for error in self.errors), kernel)
 
-    def plus(self, other: "LaunchErrors", deviation: float) -> "LaunchErrors":
-        """The sum with an independent error of another shape and so many times the standard deviation, standardised.
-
-        Sums of single errors are put together in groups; the kernel takes up what they differ by within those.
-        """
-        if not deviation > 0.0:
-            return self
-        total = float(np.hypot(1.0, deviation))
-        own, further = np.array(self.errors) / total, np.array(other.errors) * (deviation / total)
-        sums = np.sort((own[:, None] + further).ravel())
-        errors = np.array([group.mean() for group in np.array_split(sums, min(len(sums), MOST_ERRORS))])
-        errors -= errors.mean()
-        return LaunchErrors(tuple(errors.tolist()), float(np.sqrt(1.0 - np.mean(errors**2))))
-
 
 NORMAL = LaunchErrors()
 

@@ -11,9 +11,6 @@ counts, with a normal prior around 0 as the penalty. With one value per count no
 weigh the same. The uncertainty of the slope is kept: whatever depends on the noise of few launches at many cores is
 judged by fewer degrees of freedom.
 
-Where one count is far noisier than that, a promise on as many cores has to know: where variances are unequal by
-Bartlett's test, a count with more than the common noise has its own.
-
 What others took of quiet turns, or what was taken off for it, has moved all launches of a count by anything up to their
 `reach`. Launches do not show it, so the mean of a count is worth fewer of them: as many as would leave it with the mean
 square of that error, a third of the square of the reach, besides their noise.
@@ -25,9 +22,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.fits.launch_effects import Floats, LaunchEffects, TwoWay, matched, two_way, within_blocks
-from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors, launch_errors
 from scaling.analysis.series import Observation, Series, smt_levels
 
 
@@ -48,7 +43,7 @@ class Counts:
     """A series as arrays with one entry per count: the input of the solver.
 
     `launches` are as many as the mean is worth; `logs` are of the launches' seconds, without the effects of launches
-    that several counts share, which are in `effects`. `errors` is the distribution of launches, effects included.
+    that several counts share, which are in `effects`.
     """
 
     cores: Floats
@@ -61,8 +56,6 @@ class Counts:
     logs: tuple[Floats, ...] = ()
     effects: LaunchEffects | None = None
     slope: Slope = LEVEL
-    errors: LaunchErrors = NORMAL
-    noisier: Floats | None = None  # variance of a launch at each count over the common one; None where they are alike
     levels: tuple[int, ...] = ()  # threads per core of each SMT level
 
     @property
@@ -116,8 +109,6 @@ def _counts(observations: tuple[Observation, ...]) -> Counts:
     )
     blocks = matched([point.blocks for point in observations], logs)
     seen = replace(plain, slope=noise_slope(plain)) if blocks is None else _without_effects(plain, blocks)
-    seen = replace(seen, noisier=_noisier(seen))
-    seen = replace(seen, errors=_errors(seen, logs))
     return _worth_less(seen, np.array([point.reach.largest for point in observations]))
 
 
@@ -138,50 +129,6 @@ def _worth_less(seen: Counts, reach: Floats) -> Counts:
     noise = pure_error(seen, seen.slope.value) / seen.pure_df + LEAST_NOISE**2
     shifts = reach**2 / 3.0 / (noise * variance_at(seen.cores, seen.slope.value))
     return replace(seen, launches=1.0 / (1.0 / seen.launches + shifts))
-
-
-def _noisier(seen: Counts) -> Floats | None:
-    """How much larger the variance of a count is than the common one, where they differ by more than chance.
-
-    Where some counts are far noisier than the others, the common variance is that of neither. A variance of few degrees
-    of freedom is enlarged so that a normal distribution has the 95 % quantile of Student's prediction.
-    """
-    known = seen.degrees >= 1.0
-    if known.sum() < 2:
-        return None
-    df = seen.degrees[known]
-    own = seen.scatter[known] / df / variance_at(seen.cores[known], seen.slope.value) + LEAST_NOISE**2
-    common = float(df @ own / df.sum())
-    if bartlett(own, df) <= chi2_quantile(1.0 - UNEQUAL, len(df) - 1):
-        return None
-    noisier = np.ones(seen.size)
-    student = (df + 1.0) / np.maximum(df - 1.0, LEAST_EXCESS)
-    noisier[known] = np.where(own > common, own / common * student, 1.0)
-    return noisier
-
-
-def bartlett(variances: Floats, df: Floats) -> float:
-    """Bartlett's statistic of equal variances, chi-squared with one degree of freedom less than there are of them.
-
-    Bartlett, Proceedings of the Royal Society A 160, 1937
-    """
-    pooled = df @ variances / df.sum()
-    unequal = df.sum() * np.log(pooled) - df @ np.log(variances)
-    return float(unequal / (1.0 + ((1.0 / df).sum() - 1.0 / df.sum()) / (3.0 * (len(df) - 1))))
-
-
-def _errors(seen: Counts, logs: Sequence[Floats]) -> LaunchErrors:
-    """The errors of launches, each in standard deviations of a launch on so many cores."""
-    variance = variance_at(seen.cores, seen.slope.value) * (1.0 if seen.noisier is None else seen.noisier)
-    if seen.effects is not None and seen.pure_df:
-        noise = np.sqrt(pure_error(seen, seen.slope.value) / seen.pure_df)
-        variance = variance + seen.effects.variance(noise) / max(noise**2, LEAST_NOISE**2)
-    repeated = [
-        (values - values.mean()) / np.sqrt(own * (1.0 - 1.0 / len(values)))
-        for values, own in zip(logs, variance, strict=True)
-        if len(values) > 1
-    ]
-    return launch_errors(np.concatenate(repeated) if repeated else np.empty(0), seen.pure_df)
 
 
 def _without_effects(plain: Counts, blocks: TwoWay) -> Counts:
@@ -224,11 +171,6 @@ PRIOR_SLOPE = 2.0
 STEEPEST = 4.0
 # Over which the curvature of the likelihood is taken.
 CURVATURE_STEP = 0.05
-
-# Variances of counts are told apart where they differ as much less often than this by chance.
-UNEQUAL = 0.01
-# Degrees of freedom beyond one that a variance is taken to have at least, when it is enlarged for having few.
-LEAST_EXCESS = 0.15
 
 # The least relative noise assumed: no clock and no table of printed figures is more precise.
 LEAST_NOISE = 1e-7

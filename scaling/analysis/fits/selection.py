@@ -4,9 +4,7 @@ The law is chosen on launches, not on one mean per count, by two tests: the corr
 Biometrika 76, 1989), and an F test of coherency = 0, whose p-value is halved because coherency cannot be negative. With
 launches, both must favour coherency. With one value per count the Akaike correction is left out, because it would
 charge more for a parameter than any curve can gain, and where the two disagree the law that better predicts a count
-left out of the fit is taken (leave-one-out cross-validation). Where counts lie off even the law with coherency, the
-likelihood is divided by that overdispersion (QAIC: Burnham & Anderson, Model Selection and Multimodel Inference, 2002,
-section 2.5), and the F test is against it.
+left out of the fit is taken (leave-one-out cross-validation).
 
 A clock that falls as more cores are busy looks like a serial fraction: 3.7 GHz falling to 2.8 over 32 cores turns 0.020
 into 0.029. Where every count has a measured clock, two models are tried, neither of which costs a parameter: the serial
@@ -29,7 +27,6 @@ from scaling.analysis.series import Series
 
 SIGNIFICANT = 0.05
 LEAST_USL_WEIGHT = 0.75
-DISPERSED = 0.02
 # Of more counts than this, as many are left out of a fit in turn, evenly among them.
 MOST_LEFT_OUT = 256
 
@@ -68,7 +65,7 @@ def only(law: Law) -> Choice:
 
 def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     """Choose the law that both tests favour."""
-    gain = akaike(amdahl, overdispersion(usl)) - akaike(usl, overdispersion(usl))
+    gain = akaike(amdahl) - akaike(usl)
     p = coherency_p(amdahl, usl)
     favours_usl = (gain > 0.0, p < SIGNIFICANT)
     tie = any(favours_usl) and not has_replicates(usl.problem.counts)
@@ -77,20 +74,10 @@ def choose(amdahl: FittedLaw, usl: FittedLaw) -> Choice:
     return Choice(chosen, 1.0 - float(weight), float(weight), float(gain), p)
 
 
-def overdispersion(fitted: FittedLaw) -> float:
-    """How much larger the variance of counts around a law is than launches explain; 1 where they explain it."""
-    return max(fitted.lack_of_fit_variance / fitted.variance, 1.0) if _is_dispersed(fitted) else 1.0
-
-
-def _is_dispersed(fitted: FittedLaw) -> bool:
-    """Whether counts clearly lie off a law: a doubt that widens intervals would cost the choice its power."""
-    return fitted.misfits and (fitted.lack_of_fit_p or 0.0) < DISPERSED
-
-
-def akaike(fitted: FittedLaw, overdispersion: float = 1.0) -> float:
+def akaike(fitted: FittedLaw) -> float:
     """The Akaike criterion of a fit, corrected for few launches where there are launches."""
     n, q = fitted.problem.counts.observed, fitted.problem.parameters + 1
-    plain = n * np.log(fitted.squares / n) / overdispersion + 2.0 * q
+    plain = n * np.log(fitted.squares / n) + 2.0 * q
     if not has_replicates(fitted.problem.counts) or n - q - 1 <= 0:
         return float(plain)
     return float(plain + 2.0 * q * (q + 1) / (n - q - 1))
@@ -100,10 +87,8 @@ def coherency_p(amdahl: FittedLaw, usl: FittedLaw) -> float:
     """The p-value of coherency = 0: half that of an F test, because coherency cannot be negative."""
     if usl.problem.df <= 0:
         return 1.0
-    launches = (usl.variance, usl.effective_df("coherency"))
-    variance, df = usl.interval_variance("coherency") if _is_dispersed(usl) else launches
-    ratio = (amdahl.squares - usl.squares) / variance
-    return f_tail(max(ratio, 0.0), 1, df) / 2.0
+    ratio = (amdahl.squares - usl.squares) / usl.variance
+    return f_tail(max(ratio, 0.0), 1, usl.effective_df("coherency")) / 2.0
 
 
 def _predicts_better(one: FittedLaw, other: FittedLaw) -> bool:

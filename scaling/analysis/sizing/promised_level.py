@@ -1,11 +1,11 @@
-"""What a promise is about, beyond the undisturbed time of a launch. Pure.
+"""What a promise is about, over the step time of a point. Pure.
 
-By default it is a turn on this host; without others, a launch that nobody is seen to disturb. The promise of a quantile
-is about that quantile of all steps of a launch, quiet turns or not. A job and a service meet the mean of all steps.
-Each is a distribution over launches, count by count, of its logarithm over the undisturbed step time.
+By default it is a turn of a new launch on this host. The promise of a quantile is about that quantile of all steps of a
+launch, quiet turns or not. A job and a service meet the mean of all steps. Each is a distribution over launches, count
+by count, of its logarithm over the step time.
 """
 
-from scaling.analysis.fits.host_level import HostLevel, host_level, statistic_level, unexplained_level
+from scaling.analysis.fits.host_level import HostLevel, host_level, statistic_level
 from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.question import Goal, Question, StepRefusal, StepsUnknown, TooFewSteps
 from scaling.analysis.step_times import StepTimes, steps_needed
@@ -14,8 +14,6 @@ from scaling.analysis.step_times import StepTimes, steps_needed
 def promised_level(fit: SeriesFit, question: Question) -> HostLevel | None:
     """The level that a question's promise is about; None where too little is known of single steps."""
     host, quantile = fit.series.host, question.quantile
-    if question.undisturbed:
-        return unexplained_level(host)
     if question.goal is Goal.RESPONSE:
         return statistic_level(host, _mean)
     if question.goal in (Goal.WORK, Goal.DEADLINE):

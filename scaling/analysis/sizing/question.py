@@ -210,17 +210,16 @@ class Status(StrEnum):
 class Question:
     """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour.
 
-    A time or a throughput is promised of a turn on the host as it was while it was measured or, `undisturbed`, of a
-    launch on a machine without others. With a `quantile`, a latency is promised of that quantile of the steps of a
-    launch, and a response of that quantile of requests. A job has so many `items`, the target of a deadline is its
-    seconds; `arrivals` are requests per second, each of them a step.
+    A time or a throughput is promised of a turn on the host as it was while it was measured. With a `quantile`, a
+    latency is promised of that quantile of the steps of a launch, and a response of that quantile of requests. A job
+    has so many `items`, the target of a deadline is its seconds; `arrivals` are requests per second, each of them a
+    step.
     """
 
     goal: Goal
     target: float
     assurance: float = ASSURANCE
     price: Price = CORE_HOURS
-    undisturbed: bool = False
     quantile: float | None = None
     items: float | None = None
     arrivals: float | None = None
@@ -257,10 +256,10 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """An allocation of cores with so many threads each, and what it would do undisturbed: median and 95 % of the draws.
+    """An allocation of cores with so many threads each, and what it would do: median and 95 % of the draws.
 
     `assurance` is of the question's promise, None where it has none to keep. Speedup and efficiency are against one
-    core with one thread. `host` is how much longer turns take on this host, None where it is unknown. `job_seconds` is
+    core with one thread. `host` is how long turns take over the step time, None where it is unknown. `job_seconds` is
     what the question's job takes there, None where it has none.
     """
 

@@ -40,7 +40,7 @@ function sentence(series, question, { status, allocation, reason, replicas }) {
   return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, ${crowdingWords(replicas)}`;
 }
 
-// What the size does undisturbed and what on this host, which a promise includes.
+// What the size does, and how long turns take on it, which a promise includes.
 function levels({ label }, { goal }, { allocation }) {
   if (!allocation || !allocation.levels) return null;
   return `${label} on ${allocation.levels}${["throughput", "latency"].includes(goal) ? ", which the assurance includes" : ""}`;

@@ -55,7 +55,7 @@ def _caption(target: float | None) -> str:
         else "the recommended size, beyond which more cores add little"
     )
     return (
-        "Throughput over cores. The line is the median prediction undisturbed, the band the range of a new turn on "
+        "Throughput over cores. The line is the median prediction, the band the range of a new turn on "
         f"this host, which is above the lower edge with a probability of {100 * ASSURANCE:.0f} %; the vertical line is "
         f"{size}. Dashed and shaded is extrapolated; beyond twice the cores measured nothing is predicted. {MARKS}."
     )

@@ -64,7 +64,7 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn("no launch went well")
     caption = (
         "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
-        "the undisturbed level of its steps, which is the step time of the launch. Times are relative to the step "
+        "the mean of the steps of its quiet turns: its step time. Times are relative to the step "
         "time of the point, which is written below with standard deviation (sd), coefficient of variation (CV) and the "
         "5 % and 95 % quantiles of all steps of a launch, means over launches; warm-up beyond the axis is cut. Where "
         "columns stand apart, launches differ more than steps do."

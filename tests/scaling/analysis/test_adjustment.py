@@ -2,7 +2,7 @@ from math import exp, log
 
 import pytest
 
-from scaling.analysis.adjustment import adjust, adjust_one_cpu, slope
+from scaling.analysis.adjustment import adjust, slope
 from scaling.analysis.turns import TurnTimes
 
 
@@ -10,9 +10,7 @@ def turns(level: float, *taken: float, by: float = 0.2) -> list[TurnTimes]:
     """The turns of a launch of which others took so much, each longer for it; with a little noise of its own."""
     noise = [1.0, 1.01, 0.99, 1.005]
     times = [level * exp(by * share) * noise[number % 4] for number, share in enumerate(taken)]
-    return [
-        TurnTimes(number, time, (time,), share) for number, (time, share) in enumerate(zip(times, taken, strict=True))
-    ]
+    return [TurnTimes(number, time, share) for number, (time, share) in enumerate(zip(times, taken, strict=True))]
 
 
 def test_the_slope_within_launches_is_found_whatever_their_levels():
@@ -54,12 +52,3 @@ def test_a_launch_too_far_from_quiet_is_not_moved():
     by = slope([turns(1.0, 0.1, 1.0, 2.0, 3.0), turns(2.0, 0.5, 1.5, 2.5, 0.2)])
     assert by is not None
     assert adjust(turns(1.0, 6.0, 6.0), by) is None
-
-
-def test_on_one_cpu_a_step_takes_as_much_longer_as_the_cpu_was_taken():
-    shares = (0.2, 0.3, 0.4)
-    adjusted = adjust_one_cpu([TurnTimes(1, 1 / (1 - share), (1.0,), share, foreign=share) for share in shares])
-    assert adjusted is not None
-    assert adjusted.seconds == pytest.approx(1.0)
-    assert 0 < adjusted.uncertain < adjusted.correction
-    assert adjust_one_cpu([TurnTimes(1, 5.0, (5.0,), 0.8, foreign=0.8)]) is None

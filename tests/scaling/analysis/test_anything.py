@@ -25,7 +25,7 @@ def test_any_measurement_ends_in_a_verdict_and_an_answer(counts, shared, target)
     if shared:
         measured = threads_on(measured, int(np.median(list(counts))))
     try:
-        fitted = fit(measured, resamples=20)
+        fitted = fit(measured)
     except FitError:
         return
     sized = answer(fitted, Question(Goal.THROUGHPUT, target), draw_count=50)

@@ -23,7 +23,7 @@ from scaling.results.rows import launch_of
 from tests.published import CISCO, NO_SINGLE, rates
 
 QUIET = Truth(0.05, noise=0.005, grid=TO_16)
-FIT = fit(series(QUIET, np.random.default_rng(1)), resamples=0)
+FIT = fit(series(QUIET, np.random.default_rng(1)))
 
 
 def throughput(speedup, assurance=0.95, sizes=None, of=FIT):
@@ -53,15 +53,14 @@ def on_busy_host(fitted):
     return replace(fitted, series=replace(fitted.series, host=tuple(turns)))
 
 
-def test_a_promise_on_a_busy_host_takes_more_cores_than_undisturbed():
-    busy = on_busy_host(FIT)
-    promised, undisturbed = throughput(6.0, of=busy), answer(busy, Question(Goal.THROUGHPUT, 6.0, undisturbed=True))
-    assert undisturbed.allocation.cores == throughput(6.0).allocation.cores < promised.allocation.cores
-    assert undisturbed.replicas.replicas <= promised.replicas.replicas
-    assert promised.needed == undisturbed.needed
+def test_a_promise_on_a_busy_host_takes_more_cores_than_on_a_quiet_one():
+    promised, quiet = throughput(6.0, of=on_busy_host(FIT)), throughput(6.0)
+    assert quiet.allocation.cores < promised.allocation.cores
+    assert quiet.replicas.replicas <= promised.replicas.replicas
+    assert promised.needed == quiet.needed
 
 
-def test_rates_and_efficiencies_are_those_of_the_machine_undisturbed():
+def test_rates_and_efficiencies_are_those_of_the_step_time():
     questions = [Question(Goal.EFFICIENCY, 0.5), Question(Goal.CHEAPEST, 1.0, price=Price(1.0, 2.0))]
     for question in questions:
         here, alone = (answer(fitted, question).allocation for fitted in (on_busy_host(FIT), FIT))
@@ -75,7 +74,7 @@ def test_a_latency_is_the_same_question_as_its_throughput():
 
 
 def test_weak_scaling_is_sized_by_gustafsons_law():
-    scaled = fit(series(replace(QUIET, scale="weak"), np.random.default_rng(1)), resamples=0)
+    scaled = fit(series(replace(QUIET, scale="weak"), np.random.default_rng(1)))
     sized = throughput(10.0, of=scaled)
     assert sized.needed.low < cores_for_speedup(10.0, 0.05, scale="weak") < sized.needed.high
     assert sized.allocation.cores == 11
@@ -92,7 +91,7 @@ def test_more_assurance_never_takes_fewer_cores():
 def test_beyond_the_measured_range_an_answer_is_marked_and_beyond_twice_refused():
     assert throughput(speedup(20, 0.05)).allocation.extrapolated
     assert not throughput(speedup(10, 0.05)).allocation.extrapolated
-    refused = throughput(speedup(64, 0.05), of=fit(FIT.series, (AMDAHL,), resamples=0))
+    refused = throughput(speedup(64, 0.05), of=fit(FIT.series, (AMDAHL,)))
     assert (refused.status, refused.allocation) == (Status.REFUSED, None)
     assert [(reason.code, reason.measured) for reason in refused.reasons] == [("beyond-extrapolation", 16.0)]
 
@@ -116,7 +115,7 @@ def test_only_counts_the_machine_has_are_offered():
 
 def test_threads_of_a_core_come_before_a_further_core():
     truth = Truth(0.02, noise=0.005, grid=(1, 2, 4, 6, 8, 10, 12, 16), physical=8, smt_yield=0.3)
-    shared = fit(series(truth, np.random.default_rng(1)), resamples=0)
+    shared = fit(series(truth, np.random.default_rng(1)))
     machine = Sizes((1, 2, 3, 4, 5, 6, 7, 8), "smt", threads=2)
     fewer = throughput(0.95 / truth.true_seconds(8), sizes=machine, of=shared)
     assert (fewer.allocation.cores, fewer.allocation.threads) == (6, 2)
@@ -156,9 +155,7 @@ def test_a_budget_buys_the_most_throughput_it_can():
 
 
 def test_a_budget_does_not_buy_cores_past_the_peak():
-    turning = fit(
-        series(Truth(0.02, 5e-3, noise=0.005, grid=(1, 2, 4, 8, 16, 24)), np.random.default_rng(1)), resamples=0
-    )
+    turning = fit(series(Truth(0.02, 5e-3, noise=0.005, grid=(1, 2, 4, 8, 16, 24)), np.random.default_rng(1)))
     assert answer(turning, Question(Goal.HOURLY_BUDGET, 40.0)).allocation.cores < 18
 
 
@@ -183,7 +180,7 @@ def off_the_law(factors=(1.0, 1.2, 1.0, 1.2, 1.0)):
 
 
 def test_where_no_law_fits_the_counts_measured_answer_for_themselves_and_no_other():
-    odd = fit(off_the_law(), resamples=0)
+    odd = fit(off_the_law())
     measured = {one.cores: float(np.exp(-np.mean(np.log(one.launch_seconds)))) for one in odd.series.observations}
     assert odd.verdict is Verdict.NO_LAW_FITS
     sized = answer(odd, Question(Goal.THROUGHPUT, 4.0))
@@ -200,13 +197,13 @@ def test_where_no_law_fits_the_counts_measured_answer_for_themselves_and_no_othe
 
 
 def test_where_no_law_fits_the_best_count_measured_is_recommended_without_landmarks():
-    limits = scaling_limits(fit(off_the_law(), resamples=0), Sizes(tuple(range(1, 65)), "big"))
+    limits = scaling_limits(fit(off_the_law()), Sizes(tuple(range(1, 65)), "big"))
     assert (limits.recommended, limits.extrapolation_limit) == (16, 16.0)
     assert [limits.knee, limits.speedup_limit, limits.rate_limit, limits.peak_cores] == [None] * 4
 
 
 def test_more_than_its_share_is_answered_by_the_counts_measured():
-    fast = fit(off_the_law((1.0, 0.9, 0.8, 0.7, 0.6)), resamples=0)
+    fast = fit(off_the_law((1.0, 0.9, 0.8, 0.7, 0.6)))
     assert fast.verdict is Verdict.SUPERLINEAR
     assert answer(fast, Question(Goal.THROUGHPUT, 4.1)).allocation.cores == 4
 
@@ -218,12 +215,12 @@ def test_counts_whose_noise_is_not_known_or_without_one_core_do_not_answer():
     )
     from_two = replace(off_the_law(), observations=off_the_law((1.0, 1.0, 1.2, 1.0, 1.2)).observations[1:])
     for refused in (once, from_two):
-        fitted = fit(refused, resamples=0)
+        fitted = fit(refused)
         assert not fitted.counts_answer
 
 
 def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_further():
-    two = fit(Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552)))), resamples=0)
+    two = fit(Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552)))))
     assert answer(two, Question(Goal.THROUGHPUT, 1.6)).allocation.cores == 2
     refused = answer(two, Question(Goal.THROUGHPUT, 2.5))
     assert (refused.status, refused.allocation) == (Status.REFUSED, None)
@@ -232,7 +229,7 @@ def test_what_is_not_identifiable_is_answered_within_what_was_measured_and_no_fu
 
 @pytest.mark.parametrize(("serial", "whole"), [(0.375, 2), (0.05, 19), (0.9, 1)])
 def test_the_knee_is_the_whole_number_of_cores_with_the_largest_speedup_times_efficiency(serial, whole):
-    exact = fit(series(Truth(serial, noise=1e-6, grid=(1, 2, 3, 4, 8, 16)), np.random.default_rng(1)), resamples=0)
+    exact = fit(series(Truth(serial, noise=1e-6, grid=(1, 2, 3, 4, 8, 16)), np.random.default_rng(1)))
     limits = scaling_limits(exact)
     assert (limits.recommended, limits.knee.value) == (whole, whole)
     assert max(range(1, 33), key=lambda cores: speedup(cores, serial) ** 2 / cores) == whole
@@ -243,7 +240,7 @@ def test_a_size_that_was_not_measured_is_marked_as_between_below_or_beyond():
     assert {cores: basis.grounds for cores, basis in grounds.items()} == {4: "measured", 5: "between", 20: "beyond"}
     assert grounds[5].beside == (4.0, 8.0)
     few = Series("from four", FIT.series.observations[2:], left_out=(LeftOut(1, ("no quiet turn",)),))
-    from_four = fit(few, (AMDAHL,), resamples=0)
+    from_four = fit(few, (AMDAHL,))
     assert allocation_of(from_four, 2).basis == Basis(Grounds.BELOW, (4.0,))
     assert allocation_of(from_four, 1).basis == Basis(Grounds.BELOW, (4.0,), own_left_out=True)
 
@@ -254,7 +251,7 @@ def test_a_count_far_noisier_than_the_others_is_promised_by_its_own_noise():
     others = [
         Observation(n, tuple(x / 56.0 * (0.75 / n + 0.25) for x in (0.99, 1.0, 1.01, 1.0))) for n in (2.0, 4.0, 8.0)
     ]
-    noisy = fit(Series("seq2seq", (Observation(1.0, one), *others)), (AMDAHL,), resamples=0)
+    noisy = fit(Series("seq2seq", (Observation(1.0, one), *others)), (AMDAHL,))
     (law,) = level_laws(noisy, 2000)
     sure = {rate: Size(1, law).chance_within(1.0 / rate) for rate in (36.0, 50.0, 58.0)}
     assert sure[58.0] < 0.5
@@ -278,7 +275,7 @@ def test_promises_are_kept_as_often_as_they_say(cores, assurance):
     truth, chance = Truth(0.05, grid=TO_16), np.random.default_rng(6)
     promises = []
     for _ in range(40):
-        draws = fit(series(truth, chance), (AMDAHL,), resamples=0).draws(400)
+        draws = fit(series(truth, chance), (AMDAHL,)).draws(400)
         tried = truth.true_seconds(cores) * np.exp(np.linspace(-0.3, 0.3, 1201))
         chances = [float(chance_within(draws, seconds, np.array([float(cores)]))[0]) for seconds in tried[::40]]
         promised = float(np.interp(assurance, chances, tried[::40]))
@@ -295,14 +292,14 @@ def test_a_predicted_mean_is_surer_than_a_single_launch():
 
 def test_a_falling_clock_is_kept_in_the_answer():
     truth = Truth(0.02, noise=0.005, slowest_mhz=2800.0)
-    slowed = fit(series(truth, np.random.default_rng(1), clock=True), resamples=0)
+    slowed = fit(series(truth, np.random.default_rng(1), clock=True))
     assert predict(slowed.draws(), 32.0).seconds.value == pytest.approx(truth.true_seconds(32), rel=0.02)
     sized = answer(slowed, Question(Goal.LATENCY, truth.true_seconds(16)))
     assert sized.allocation.cores in (16, 17)
     assert sized.needed.low < 16 < sized.needed.high
 
 
-NOISY = fit(series(Truth(0.05, noise=0.02, grid=TO_16), np.random.default_rng(1)), resamples=0)
+NOISY = fit(series(Truth(0.05, noise=0.02, grid=TO_16), np.random.default_rng(1)))
 DRAWS = NOISY.draws(400)
 OFFERED = offered_sizes(level_laws(NOISY, 400), Sizes(tuple(range(1, 17)), "sixteen"))
 PLAIN, DEAR = Price(1.0, 0.0), Price(1.0, 5.0)
@@ -383,5 +380,5 @@ def test_packs_of_a_folder_feed_its_series():
     assert [(found.replicas, found.cores) for found in one.crowding.divisions] == [(2, 4), (4, 2), (8, 1)]
     assert one.crowding.cores == 8
     assert one.cores == (1.0, 2.0, 4.0, 8.0)
-    found = answer(fit(one, resamples=0), Question(Goal.THROUGHPUT, 60.0)).replicas
+    found = answer(fit(one), Question(Goal.THROUGHPUT, 60.0)).replicas
     assert found.crowding >= 1 + 0.05 * (found.replicas - 1)

@@ -106,7 +106,7 @@ def test_results_made_in_turns_with_each_other_are_compared_cohort_by_cohort():
     (difference,) = compare(one, other).differences
     assert (difference.pairs, difference.verdict) == (8, Change.SLOWER)
     assert difference.ratio.low < 1.05 < difference.ratio.high
-    apart = [summarize([replace(launch, cohort=None) for launch in side[0].comparable]) for side in (one, other)]
+    apart = [summarize([replace(launch, cohort=None) for launch in side[0].used]) for side in (one, other)]
     (difference,) = compare(*apart).differences
     assert (difference.pairs, difference.verdict) == (None, Change.NONE_SHOWN)
 
@@ -128,24 +128,14 @@ def test_five_pairs_are_too_few():
 
 def test_turns_are_compared_within_rounds_that_were_quiet_for_both():
     def launch(side: str, number: int, seconds: float, disturbance: float) -> Launch:
-        quiet = TurnTimes(1, seconds, (seconds,), 0.0)
-        disturbed = TurnTimes(2, 5 * seconds, (5 * seconds,), disturbance)
+        quiet = TurnTimes(1, seconds, 0.0)
+        disturbed = TurnTimes(2, 5 * seconds, disturbance)
         return Launch(POINTS[0], number, 3 * seconds, turns=(quiet, disturbed), cohort=f"cohort {number}")
 
     one = summarize(launch("one", number, 1.0, 0.0) for number in range(1, 7))
     other = summarize(launch("other", number, 1.1 + number / 1000, 1.0) for number in range(1, 7))
     (difference,) = compare(one, other).differences
     assert difference.ratio.value == pytest.approx(1.1035, abs=0.001)
-
-
-def test_launches_left_out_for_being_slow_are_compared_all_the_same():
-    """Of two sides with few launches in the faster state, one may have left out all others."""
-    slow, fast = ([level * (1 + number / 100) for number in range(5)] for level in (1.4, 1.0))
-    first = summarize(Launch(POINTS[0], number, seconds) for number, seconds in enumerate((*slow[:4], fast[0]), 1))
-    second = summarize(Launch(POINTS[0], number, seconds) for number, seconds in enumerate((*slow[1:3], *fast[1:4]), 1))
-    (difference,) = compare(first, second).differences
-    assert len(second[0].used) < 5
-    assert difference.verdict is Change.NONE_SHOWN
 
 
 def under_load(points: list[Point], change: float) -> list[Summary]:
@@ -173,7 +163,7 @@ def test_points_that_are_not_comparable_leave_the_others_their_test():
 
 def test_what_others_took_of_a_side_is_no_difference():
     chance = random.Random(13)
-    turns = (TurnTimes(1, 1.0, (1.0,), disturbance=0.04, foreign=0.04),)
+    turns = (TurnTimes(1, 1.0, disturbance=0.04, foreign=0.04),)
     slowed = summarize(Launch(POINTS[0], number, 1.03 * exp(calm(chance)), turns=turns) for number in range(1, 9))
     (difference,) = compare(summaries(chance, POINTS[:1], count=8), slowed).differences
     assert difference.adjusted < 0.05

@@ -201,5 +201,6 @@ def test_each_of_two_workloads_is_held_beside_each_and_is_in_no_division_of_core
     assert found.keys() == {*product(("calibrated", "stream"), repeat=2)}
     assert {one.summary.point.cores for one in found.values()} == {4}
     for (workload, beside), one in found.items():
-        assert one.factor.low < (1.1 if workload == beside else 1.2) < one.factor.high
+        assert one.factor.value == pytest.approx(1.1 if workload == beside else 1.2, rel=0.002)
+        assert one.factor.is_answer
     assert all(division.point.beside is None for one in packed_series(summaries) for division in one.divisions)

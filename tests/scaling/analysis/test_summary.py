@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -7,11 +6,10 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Verdict
-from scaling.analysis.speedup import speedups
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize
 from scaling.analysis.turns import TurnTimes
-from scaling.study.planning import Point, plan
+from scaling.study.planning import plan
 
 POINT = next(run.point for run in plan(study(), machine(1)).runs)
 LOAD = Doubt(rules.FOREIGN_LOAD, 0.3)
@@ -117,11 +115,11 @@ def test_launches_of_another_point_are_neither_used_nor_a_bound():
     assert summary.step.value == pytest.approx(1.0, rel=1e-4)
 
 
-def test_a_launch_that_stayed_at_the_slow_speed_is_left_out_however_steady():
+def test_no_launch_is_left_out_for_its_result():
     (summary,) = summarize(launches(1.0, 1.02, 1.35, 0.99, 1.01))
-    assert (summary.verdict, summary.left_out, names(summary)) == (Verdict.OK, 1, ["slow launch"])
-    assert summary.step.value == pytest.approx(1.005, abs=1e-3)
-    assert summary.unexplained_ratios == (*[(1.0,)] * 4, (pytest.approx(1.35 / 1.005, rel=1e-3),))
+    assert (summary.left_out, len(summary.used)) == (0, 5)
+    assert summary.step.value == pytest.approx(1.015, abs=0.005)
+    assert summary.step.high >= 1.35
 
 
 def test_ordinary_launch_effects_leave_no_launch_out():
@@ -129,37 +127,24 @@ def test_ordinary_launch_effects_leave_no_launch_out():
     assert (summary.left_out, names(summary)) == (0, [])
 
 
-def test_two_launches_that_agree_where_the_others_were_slow_are_imprecise():
-    (summary,) = summarize(launches(1.0, 1.02, 1.35, 1.36, 1.34))
-    assert (summary.verdict, summary.launches) == (Verdict.IMPRECISE, (1.0, 1.02))
-    assert summary.step.half_width > 0.1
-
-
-@pytest.mark.parametrize("fast", [1.0, 1.2])
-def test_where_one_launch_is_far_faster_than_all_others_the_interval_holds_it_and_them(fast):
-    (summary,) = summarize(launches(fast, 1.5, 1.52, 1.49, 1.5))
-    assert (summary.verdict, summary.left_out) == (Verdict.IMPRECISE, 0)
-    assert summary.step.low < fast
-    assert summary.step.high > 1.52
-    assert summary.reach.down == pytest.approx(1 - fast / 1.49)
+@pytest.mark.parametrize("figures", [(1.0, 1.4), (1.0, 2.0, 5.0)])
+def test_launches_that_differ_too_much_for_an_answer_have_no_interval(figures):
+    (summary,) = summarize(launches(*figures))
+    assert (summary.step.low, summary.verdict) == (None, Verdict.IMPRECISE)
+    assert names(summary) == ["too few launches" if len(figures) < 3 else "no answer"]
 
 
 def turn(number: int, seconds: float, disturbance: float = 0.0) -> TurnTimes:
-    return TurnTimes(number, seconds, (seconds,), disturbance)
+    return TurnTimes(number, seconds, disturbance)
 
 
-def test_turns_are_held_against_the_undisturbed_level():
+def test_turns_are_held_against_the_step_time_of_the_point():
     turns = (turn(1, 1.0), turn(2, 1.5, 0.4), turn(3, 1.0), turn(4, 2.0, 0.9))
     (summary,) = summarize([replace(launch, turns=turns) for launch in launches(0.99, 1.0, 1.01)])
     slowdown = summary.slowdown
     assert (slowdown.quiet_share, slowdown.turns) == (0.5, 12)
     assert (slowdown.p10, slowdown.p50, slowdown.p90) == pytest.approx((1.0, 1.25, 2.0), rel=0.011)
-
-
-def test_turns_of_a_launch_that_counts_are_held_against_its_own_level_and_others_against_that_of_the_point():
-    made = [replace(launch, turns=(turn(1, launch.seconds),)) for launch in launches(1.0, 1.02, 1.01, 1.5)]
-    (summary,) = summarize(made)
-    assert summary.turn_ratios == ((1.0,), (1.0,), (1.0,), (pytest.approx(1.5 / summary.step.value),))
+    assert summary.turn_ratios[0] == pytest.approx((1.0, 1.5, 1.0, 2.0), rel=1e-3)
 
 
 def test_a_launch_on_other_cpus_says_nothing_of_the_host():
@@ -169,7 +154,8 @@ def test_a_launch_on_other_cpus_says_nothing_of_the_host():
 
 
 def test_launches_that_ran_apart_are_their_own_turns():
-    (summary,) = summarize(launches(1.0, 1.01, 0.99, 1.4))
+    three = launches(1.0, 1.01, 0.99, 1.4)
+    (summary,) = summarize([*three[:3], replace(three[3], doubts=(LOAD,))])
     assert (summary.slowdown.turns, summary.slowdown.quiet_share) == (4, 0.75)
 
 
@@ -197,37 +183,15 @@ def test_quantiles_are_of_all_steps_of_launches_disturbed_or_not_with_an_interva
     assert (median.value, tail.value) == pytest.approx((1.005, 1.5 * 1.005), rel=1e-3)
     assert tail.low < tail.value < tail.high
     assert summary.quantile(0.999) is None
-    assert [one.level for one in summary.step_times] == [1.00, 1.01, 0.99, summary.step.value]
+    assert {one.level for one in summary.step_times} == {summary.step.value}
 
 
 @pytest.mark.parametrize("quota", [None, 0.5])
 def test_launches_under_a_quota_are_not_adjusted_to_the_cpu_time_that_it_left_them(quota):
     point = replace(launches(1.0)[0].point, cores=1, quota=quota)
-    turns = tuple(TurnTimes(number, 0.2, (0.2,), 0.5, foreign=0.5, waited=0.5, cpus_busy=0.5) for number in (1, 2, 3))
+    taken = {1: 0.3, 2: 0.5, 3: 0.7}
+    turns = tuple(TurnTimes(number, 0.2 * (1 + share), share, foreign=share) for number, share in taken.items())
     made = [Launch(point, number, 0.2 + number / 1000, 1, turns=turns) for number in range(1, 6)]
     (summary,) = summarize(made)
     assert (summary.verdict is Verdict.DISTURBED) == (quota is not None)
     assert any(doubt.rule is rules.ADJUSTED for doubt in summary.doubts) == (quota is None)
-
-
-def on_cpus(point: Point, cpus: Sequence[Sequence[int]], seconds: Sequence[float]) -> list[Launch]:
-    return [
-        Launch(point, number, one, 2, 1.0, cpus=frozenset(used))
-        for number, (used, one) in enumerate(zip(cpus, seconds, strict=True), 1)
-    ]
-
-
-def test_a_core_that_is_always_slow_alone_may_have_slowed_every_launch_that_contains_it():
-    alone = on_cpus(POINT, [[0], [1], [0], [1], [0]], [1.00, 1.41, 1.01, 1.40, 0.99])
-    both = on_cpus(replace(POINT, cores=2), [[0, 1]] * 5, [1.15, 1.16, 1.14, 1.15, 1.16])
-    one, two = speedups(summarize([*alone, *both]))
-    assert (one.verdict, names(one.summary)) == (Verdict.OK, ["slow launch"])
-    assert (two.verdict, names(two.summary)) == (Verdict.IMPRECISE, ["slow core", "wide interval"])
-    assert two.speedup.low < 0.88 < 1.2 < two.speedup.high < 1.3
-
-
-@pytest.mark.parametrize("cpus", [[[0], [1], [0], [0], [0]], [[0], [1], [1], [1], [0]]], ids=["once", "not-always"])
-def test_a_core_that_was_slow_once_or_not_always_slows_nothing_else(cpus):
-    alone = on_cpus(POINT, cpus, [1.00, 1.41, 1.01, 1.40 if cpus[2] == [1] else 1.0, 0.99])
-    both = on_cpus(replace(POINT, cores=2), [[0, 1]] * 5, [0.55, 0.56, 0.54, 0.55, 0.56])
-    assert "slow core" not in names(summarize([*alone, *both])[1])

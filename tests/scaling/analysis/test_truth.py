@@ -52,14 +52,14 @@ def test_overhead_of_many_cores_adds_to_the_serial_fraction():
 
 @pytest.mark.parametrize(("serial", "inside"), [(0.1, True), (0.15, False)])
 def test_a_fit_says_whether_the_stated_truth_is_inside(serial, inside):
-    check = fit(stated_series(*[StatedTruth(serial, 0.0)] * 5), resamples=0).truth
+    check = fit(stated_series(*[StatedTruth(serial, 0.0)] * 5)).truth
     assert check.serial_fraction == pytest.approx(serial)
     assert check.inside is inside
 
 
 def test_a_fit_with_nothing_to_judge_noise_by_cannot_say():
     one_each = Series("one", (Observation(1.0, (1.0,), truth=TRUTH), Observation(2.0, (0.55,), truth=TRUTH)))
-    assert fit(one_each, resamples=0).truth.inside is None
+    assert fit(one_each).truth.inside is None
 
 
 @pytest.mark.parametrize(

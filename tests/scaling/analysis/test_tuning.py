@@ -149,7 +149,7 @@ def test_a_gain_known_to_more_than_a_factor_of_three_is_no_answer():
 
 
 def turns(*disturbances: float) -> tuple[TurnTimes, ...]:
-    return tuple(TurnTimes(number, 1.0, (1.0,), one) for number, one in enumerate(disturbances, 1))
+    return tuple(TurnTimes(number, 1.0, one) for number, one in enumerate(disturbances, 1))
 
 
 def test_a_launch_is_disturbed_where_no_round_was_quiet_for_it_and_the_default():

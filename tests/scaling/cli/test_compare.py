@@ -125,15 +125,15 @@ def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
     assert completed.returncode == 0
     assert completed.stdout.count("not comparable") == 3
     assert "slower" not in completed.stdout
-    assert "1 core, compact: second: others used its CPUs in every turn, and up to" in completed.stderr
+    assert "1 core, compact: second: launches that count: 0" in completed.stderr
     assert "2 cores, compact: second: others used its CPUs in every one of its turns" in completed.stderr
     point = json.loads(scaling("compare", a, b, "--json").stdout)["points"][0]
     assert (point["verdict_code"], point["ratio"], point["point_verdict_codes"]) == (
         "not-comparable",
         None,
-        ["ok", "imprecise"],
+        ["ok", "disturbed"],
     )
-    assert point["reason_codes"][0] == "adjusted"
+    assert point["reason_codes"][0] == "too-few-launches"
 
 
 @pytest.mark.parametrize("margin", ["much", "5", "-1%", "5%%", "nan"])

@@ -27,7 +27,6 @@ def test_every_figure_comes_with_its_interval_and_verdict(tmp_path):
     assert four["karp_flatt"] == pytest.approx(0.1, abs=0.005)
     assert [point["verdict_code"] for point in (one, two, four)] == ["ok"] * 3
     assert (four["host"]["turns"], four["host"]["quiet_share"]) == (5, 1.0)
-    assert four["on_this_host"].startswith("5 quiet of 5 turns; a turn took ")
     assert four["reasons"] == []
 
 
@@ -119,7 +118,7 @@ def test_a_file_of_another_tool_has_points_whose_unknown_settings_are_null():
     assert [(point["workload"], point["cores"], point["launches"]) for point in points] == [
         ("naps", cores, 5) for cores in (1, 2, 4)
     ]
-    assert {points[0][name] for name in ("size", "placement", "framework", "host", "on_this_host")} == {None}
+    assert {points[0][name] for name in ("size", "placement", "framework", "host")} == {None}
 
 
 def test_every_run_of_another_tool_counts_and_none_is_called_slow(tmp_path):
@@ -185,7 +184,7 @@ def test_quantiles_of_steps_are_shown_where_launches_have_enough_of_them(tmp_pat
     folder = folder_of(tmp_path / "results", swept_rows())
     completed = scaling("show", folder, "--quantiles")
     header, first, *_ = completed.stdout.splitlines()
-    assert " ".join(header.split()) == "workload cores undisturbed median p95 p99 sd CV steps per launch"
+    assert " ".join(header.split()) == "workload cores step median p95 p99 sd CV steps per launch"
     assert first.split()[-1] == "20"
     (point, *_) = json.loads(scaling("show", folder, "--json").stdout)["points"]
     assert point["step_seconds_p95_low"] < point["step_seconds_p95"] < point["step_seconds_p95_high"]

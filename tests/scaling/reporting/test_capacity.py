@@ -55,8 +55,8 @@ from scaling.reporting.capacity import (
 from scaling.reporting.words import cores_words, text_lines
 from tests.published import NO_SINGLE, rates
 
-FIT = fit(series(Truth(0.05, noise=0.005, grid=TO_16), np.random.default_rng(1)), resamples=0)
-ODD = fit(rates("odd", NO_SINGLE), resamples=0)
+FIT = fit(series(Truth(0.05, noise=0.005, grid=TO_16), np.random.default_rng(1)))
+ODD = fit(rates("odd", NO_SINGLE))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def on(device, framework, faster=1.0):
         replace(one, launch_seconds=tuple(seconds / faster for seconds in one.launch_seconds))
         for one in made.observations
     )
-    return fit(replace(made, key=series_key(point), observations=observations), resamples=0)
+    return fit(replace(made, key=series_key(point), observations=observations))
 
 
 def ask(target, price, *fits):

@@ -49,7 +49,7 @@ from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 
 def fitted(measured):
-    return fit(measured, resamples=0)
+    return fit(measured)
 
 
 def test_the_answer_comes_first_in_words():
@@ -162,7 +162,7 @@ def test_a_peak_of_cores_and_their_second_threads_is_said_in_cores_with_one_thre
 
 def test_a_limit_is_not_below_the_speedup_that_was_measured():
     past = Series("past", tuple(Observation(2.0**n, (time,)) for n, time in enumerate((1.0, 0.6, 0.4, 0.5, 0.45))))
-    limited = fit(past, [AMDAHL], resamples=0)
+    limited = fit(past, [AMDAHL])
     assert limited.averaged.speedup_limit.value < 2.5
     facts = fit_facts(limited)
     assert facts["averaged"]["speedup_limit"]["value"] == pytest.approx(2.5)
@@ -171,14 +171,14 @@ def test_a_limit_is_not_below_the_speedup_that_was_measured():
 
 
 def test_a_trace_names_its_trend():
-    (line,) = trace_lines(fit(rates("cisco", CISCO), resamples=0))
+    (line,) = trace_lines(fit(rates("cisco", CISCO)))
     assert line.startswith("cisco: Karp-Flatt 2: 0.017")
     assert "; rising (p = " in line
-    assert trace_lines(fit(rates("odd", NO_SINGLE), resamples=0)) == []
+    assert trace_lines(fit(rates("odd", NO_SINGLE))) == []
 
 
 def test_a_caution_about_all_series_is_said_once():
-    fits = [fit(rates("rays", RAYTRACER), resamples=0), fit(rates("odd", NO_SINGLE), resamples=0)]
+    fits = [fit(rates("rays", RAYTRACER)), fit(rates("odd", NO_SINGLE))]
     lines = caution_lines(fits)
     assert sum("no clock was recorded" in line for line in lines) == 1
     assert any(line.startswith("odd: no point on one core can be used") for line in lines)

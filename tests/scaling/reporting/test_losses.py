@@ -28,9 +28,9 @@ def points(*measured, **known):
 @pytest.mark.parametrize(
     ("seconds", "busy", "words"),
     [
-        (0.1, 12.0, "25 % is lost to idle or waiting cores, 12 % to slower computation or spinning"),
+        (0.1, 12.0, "25 % is lost to idle or waiting cores, 13 % to slower computation or spinning"),
         (0.15625, 6.4, "60 % is lost to idle or waiting cores"),
-        (0.1, 16.0, "37 % is lost to slower computation or spinning"),
+        (0.1, 16.0, "38 % is lost to slower computation or spinning"),
         (0.05, 12.0, "25 % is lost to idle or waiting cores, 50 % is gained by faster computation"),
         (0.05, 16.0, "25 % is gained by faster computation"),
         (0.0625, 16.0, "no loss is shown"),

@@ -41,7 +41,7 @@ def test_a_sentence_says_in_how_many_launches():
         (at_two(0.5), "imprecise (1 launch)"),
         (at_two(0.6, 0.5, 0.55, doubts=(STEAL,)), "disturbed: at least 2 ×"),
         (at_two(0.6, 0.5, 0.55, doubts=(Doubt(rules.STRAYED),)), "not valid: strayed"),
-        (at_two(0.5, 0.501, 0.499, 0.7), "ok: slow launch"),
+        (at_two(0.5, 0.9, 2.0), "imprecise (3 launches)"),
     ],
 )
 def test_a_verdict_says_what_goes_with_it(scaled, words):
@@ -49,11 +49,11 @@ def test_a_verdict_says_what_goes_with_it(scaled, words):
 
 
 def test_the_width_of_an_imprecise_point_is_the_one_that_makes_it_so():
-    rows = PackedMachine().rows(pack_study("launches = 3"))  # step times drift, and speedups from turns do not
+    rows = PackedMachine().rows(pack_study("launches = 3"))  # step times drift, and speedups from turns hardly do
     points = speedups(summarize(map(launch_of, rows)))
     two = next(point for point in points if (point.summary.point.cores, point.summary.point.replicas) == (2, 1))
-    assert two.speedup.half_width < 0.02 < 0.1 < two.summary.step.half_width
-    assert verdict_words(two) == f"imprecise (± {100 * two.summary.step.half_width:.1f} %)"
+    widest = max(two.speedup.half_width, two.summary.step.half_width)
+    assert verdict_words(replace(two, doubts=(Doubt(rules.WIDE, widest),))) == f"imprecise (± {100 * widest:.1f} %)"
 
 
 def test_verdicts_are_counted_from_good_to_bad():
@@ -62,13 +62,13 @@ def test_verdicts_are_counted_from_good_to_bad():
 
 
 def test_a_sentence_says_how_much_slower_turns_were():
-    words = "14 quiet of 60 turns; a turn took 1.00 to 1.60 times as long as undisturbed (median 1.20)"
+    words = "14 quiet of 60 turns; a turn took 1.00 to 1.60 times the step time (median 1.20)"
     assert slowdown_words(HostSlowdown(1.0, 1.2, 1.6, 14 / 60, 60)) == words
 
 
-def test_a_disturbed_baseline_leaves_an_upper_bound_or_what_the_busy_host_gave():
+def test_a_disturbed_baseline_leaves_an_upper_bound_and_a_disturbed_point_nothing():
     disturbed = [replace(Launch(ONE, n, seconds), doubts=(STEAL,)) for n, seconds in enumerate((1.0, 1.1, 1.2), 1)]
     sound = [Launch(TWO, n, seconds) for n, seconds in enumerate((0.5, 0.501, 0.499), 1)]
     assert verdict_words(speedups(summarize([*disturbed, *sound]))[1]) == "one core disturbed: at most 2.01 ×"
-    both = [replace(launch, doubts=(STEAL,), cohort=str(launch.number)) for launch in (*disturbed, *sound)]
-    assert verdict_words(speedups(summarize(both))[1]).startswith("disturbed: on this busy host 2.19 (")
+    both = [replace(launch, doubts=(STEAL,)) for launch in (*disturbed, *sound)]
+    assert verdict_words(speedups(summarize(both))[1]) == "disturbed: steal, baseline disturbed"

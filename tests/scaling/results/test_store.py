@@ -163,7 +163,7 @@ def test_rows_get_the_files_that_are_measured(tmp_path):
 
 def test_a_finished_study_says_from_when_its_results_are():
     later = replace(ROWS[1], started_at="2026-01-01T02:30:00+01:00")
-    assert period(ROWS) == "2026-01-01 00:00 UTC"
+    assert period(ROWS) == "2026-01-01 00:00 to 05:00 UTC"
     assert "all 2 runs are there already, from 2026-01-01 00:00 to 01:30 UTC" in made_before([ROWS[0], later])
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from scaling.analysis.fits.host_level import (
-    UNDISTURBED,
+    UNKNOWN_HOST,
     TurnDelay,
     host_level,
     slowdown_at,
     statistic_level,
-    unexplained_level,
 )
 from scaling.analysis.series import HostTurns
 from scaling.analysis.step_times import step_times
@@ -26,20 +25,11 @@ BUSY = turns_on(16.0, *[(1.0, 1.2, 1.5, 1.6)] * 5)
 
 
 def test_a_host_of_which_nothing_is_known_adds_nothing():
-    assert host_level(()) == UNDISTURBED
-    assert UNDISTURBED.at(8.0) == TurnDelay()
+    assert host_level(()) == UNKNOWN_HOST
+    assert UNKNOWN_HOST.at(8.0) == TurnDelay()
 
 
-def test_without_others_only_what_nobody_is_seen_to_have_caused_is_added():
-    assert unexplained_level([QUIET, BUSY]) == UNDISTURBED
-    slow = replace(BUSY, unexplained=((1.0,), (1.0,), (1.0,), (1.25,)))
-    level = unexplained_level([QUIET, slow])
-    assert (level.at(1.0).mean, level.at(1.0).deviation) == (0.0, 0.0)
-    assert level.at(16.0).mean == pytest.approx(np.log(1.25) / 4.0)
-    assert level.at(16.0).deviation > np.log(1.25) / 2.0
-
-
-def test_turns_that_are_all_undisturbed_add_nothing():
+def test_turns_that_all_took_the_step_time_add_nothing():
     delay = host_level([QUIET]).at(4.0)
     assert (delay.mean, delay.deviation) == (0.0, 0.0)
 

@@ -50,7 +50,7 @@ def test_what_a_block_shares_does_not_change_the_law():
             for point in measured.observations
         ),
     )
-    even, uneven = fit(measured, resamples=0), fit(shifted, resamples=0)
+    even, uneven = fit(measured), fit(shifted)
     for name in ("value", "low", "high"):
         one, other = (getattr(fitted.averaged.serial_fraction, name) for fitted in (even, uneven))
         assert one == pytest.approx(other, rel=1e-4)

@@ -52,17 +52,3 @@ def test_a_mean_that_others_may_have_shifted_is_worth_fewer_launches():
     noise = pure_error(plain, plain.slope.value) / plain.pure_df * variance_at(plain.cores, plain.slope.value)
     assert noise / seen.launches == pytest.approx(noise / plain.launches + 0.06**2 / 3, rel=1e-3)
     assert (seen.repeats, seen.pure_df, seen.means.tolist()) == (plain.repeats, plain.pure_df, plain.means.tolist())
-
-
-def test_counts_of_equal_noise_are_not_told_apart():
-    chance = np.random.default_rng(7)
-    assert np.mean([counts(series(STEADY, chance)).noisier is None for _ in range(100)]) > 0.95
-
-
-def test_a_count_noisier_than_the_others_has_its_own_variance():
-    quiet = tuple(Observation(n, tuple(np.exp([0.01, -0.01, 0.0, 0.005, -0.005]) / n)) for n in (2.0, 4.0, 8.0))
-    noisy = Observation(1.0, tuple(np.exp([0.2, -0.2, 0.0, 0.1, -0.1])))
-    noisier = counts(Series("noisy", (noisy, *quiet))).noisier
-    assert noisier is not None
-    assert noisier[0] > 1.5
-    assert noisier.min() == 1.0

@@ -53,7 +53,7 @@ def test_curves_no_law_describes_are_called_so(points, launches):
         "curve",
         tuple(Observation(float(n), tuple(np.exp(chance.normal(0, 0.01, launches)) / rate)) for n, rate in points),
     )
-    assert fit(noisy, resamples=0).verdict is Verdict.NO_LAW_FITS
+    assert fit(noisy).verdict is Verdict.NO_LAW_FITS
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_superlinear_launches_are_distinguished_from_noise():
 
 def test_too_much_noise_is_not_identifiable():
     chance = np.random.default_rng(2)
-    verdicts = {fit(series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance), resamples=0).verdict for _ in range(20)}
+    verdicts = {fit(series(Truth(0.002, noise=0.03, grid=(1, 2, 4)), chance)).verdict for _ in range(20)}
     assert verdicts == {Verdict.NOT_IDENTIFIABLE}
 
 

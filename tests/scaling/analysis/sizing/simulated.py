@@ -27,9 +27,9 @@ def _launches() -> list[Launch]:
     ]
 
 
-FIT: SeriesFit = fit(selected_series(select_points(summarize(_launches())))[0], resamples=0)
+FIT: SeriesFit = fit(selected_series(select_points(summarize(_launches())))[0])
 
 
 def of_table() -> SeriesFit:
     """A fit of which nothing is known but times."""
-    return fit(series(TRUTH, np.random.default_rng(1)), resamples=0)
+    return fit(series(TRUTH, np.random.default_rng(1)))

@@ -51,5 +51,5 @@ def test_without_a_deadline_the_recommended_size_has_its_time():
 
 @pytest.mark.parametrize("goal", [Goal.WORK, Goal.DEADLINE])
 def test_where_no_law_fits_no_time_is_said(goal):
-    odd = answer_job(fit(rates("odd", NO_SINGLE), resamples=0), Question(goal, 1.0, items=1.0))
+    odd = answer_job(fit(rates("odd", NO_SINGLE)), Question(goal, 1.0, items=1.0))
     assert (odd.status, odd.allocation) == (Status.REFUSED, None)

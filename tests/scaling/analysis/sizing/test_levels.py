@@ -21,7 +21,7 @@ def fitted(networks, **pretend):
     """The fits of all levels together, by network."""
     rows = SmtMachine(**pretend).execute(plan(smt_study(networks=networks), machine(20, 8)).runs)
     series = selected_series(select_points(summarize(map(launch_of, rows))))
-    return {one.series.key.settings.workload: one for one in without_levels(fit_all(series, resamples=0)[0])}
+    return {one.series.key.settings.workload: one for one in without_levels(fit_all(series)[0])}
 
 
 @pytest.fixture(scope="module")

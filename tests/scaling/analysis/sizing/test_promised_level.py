@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.host_level import UNDISTURBED, host_level
+from scaling.analysis.fits.host_level import UNKNOWN_HOST, host_level
 from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import Goal, Question
 from tests.scaling.analysis.sizing.simulated import FIT, TAIL, of_table
@@ -15,10 +15,9 @@ def level(quantile=None, goal=Goal.LATENCY, **more):
 
 def test_a_promise_is_about_a_turn_unless_a_quantile_is_asked_for():
     assert level() == host_level(FIT.series.host)
-    assert level(undisturbed=True) == UNDISTURBED
 
 
-def test_a_quantile_of_steps_lies_as_far_above_the_undisturbed_step_as_it_did_in_launches():
+def test_a_quantile_of_steps_lies_as_far_above_the_step_time_as_it_did_in_launches():
     assert [level(share).at(4.0).mean for share in (0.5, 0.99)] == pytest.approx([0.0, np.log(TAIL)], abs=0.02)
 
 
@@ -38,7 +37,7 @@ def test_too_few_steps_or_none_say_nothing_of_a_quantile():
 
 
 def test_a_deadline_of_a_plain_table_has_its_one_level():
-    assert promised_level(of_table(), Question(Goal.DEADLINE, 1.0, items=1.0)) == UNDISTURBED
+    assert promised_level(of_table(), Question(Goal.DEADLINE, 1.0, items=1.0)) == UNKNOWN_HOST
 
 
 def test_two_launches_say_nothing_of_how_far_launches_differ():

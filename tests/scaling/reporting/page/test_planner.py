@@ -72,7 +72,7 @@ def plain(folder_named):
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
-    return without_levels(fit_all(Source(folder).series()[0], resamples=0)[0])
+    return without_levels(fit_all(Source(folder).series()[0])[0])
 
 
 def random_question(chance):
