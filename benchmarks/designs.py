@@ -4,8 +4,8 @@
                                  [--size small] [--start fork] [--designs turns,apart]
 
 Launches of both designs alternate, each first in every other pair, so that both see the same afternoon. A process that
-runs apart measures for as long as one that takes turns has turns. Levels are those the tool reports as undisturbed,
-from the launches that count; the scatter of speedups is over all launches, as they were made. The rows of every design
+runs apart measures for as long as one that takes turns has turns. Step times are those the tool reports, from the
+launches that count; the scatter of speedups is over all launches, as they were made. The rows of every design
 go to a results folder of its own below FOLDER, which every command reads; a benchmark that is given again goes on where
 it ended. The second table has what a launch of all core counts costs: wall time, also per second of counted steps, the
 memory of all processes that are alive at once, and the CPU time that stopped processes used, over the wall time.

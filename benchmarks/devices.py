@@ -98,7 +98,7 @@ def _parts(rows: Sequence[Row]) -> tuple[float, float, float]:
 
 
 def frameworks_on_gpu(folders: Iterable[Folder]) -> list[str]:
-    """The step of torch over JAX's jitted step on the same GPU with as many host cores, by Welch's interval.
+    """The step of torch over JAX's jitted step on the same GPU with as many host cores, with the interval of both.
 
     Either is from the first folder that has it.
     """

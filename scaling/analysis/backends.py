@@ -15,7 +15,7 @@ Backend = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class BackendComparison:
     """A point without its backend, what each backend made of it, and how many times as long a step takes as with the
-    fastest: by Welch's interval over launches, for those that are valid."""
+    fastest: with the interval of both over launches, for those that are valid."""
 
     point: Point
     summaries: Mapping[Backend, Summary]

@@ -3,7 +3,7 @@ either. Pure.
 
 Points of a workload that differ in cores, replicas and caps do the same work, item by item. A point is on the
 *frontier* where no other takes both less time and less energy per item. Ratios are over launches that shared a cohort
-where there are at least three such pairs, else by Welch's interval, as speedups are.
+where there are at least three such pairs, else by the interval of both sides, as speedups are.
 """
 
 from collections.abc import Callable, Iterable

@@ -187,7 +187,7 @@ def _tool_case(chance: Chance, number: int) -> Case:
 
 
 # Options that take no value.
-FLAGS = {"--json", "--cheapest", "--across-machines", "--energy", "--sections", "--why", "--quantiles", "--undisturbed"}
+FLAGS = {"--json", "--cheapest", "--across-machines", "--energy", "--sections", "--why", "--quantiles"}
 FLAGS |= {"--weak", "--shell"}
 OPTIONS = {
     "show": ["--json", "--cores-from", "--column", "--energy", "--sections", "--why", "--quantiles"],
@@ -204,7 +204,7 @@ OPTIONS = {
             "--response",
             "--quantile",
         ),
-        *("--undisturbed", "--format", "--physical"),
+        *("--format", "--physical"),
     ],
     "compare": ["--across-machines", "--between", "--set", "-o", "--fail-above"],
     "export": ["--format", "-o"],
