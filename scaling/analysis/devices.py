@@ -1,8 +1,8 @@
 """What a GPU does for workloads that were measured on the CPU alone too. Pure.
 
-Execution relative to the CPU is a ratio of step times, with the interval of both over launches. Whether workloads that use
-cores well gain more is Spearman's rank correlation (Spearman 1904), with the percentile interval of a bootstrap over
-workloads (Efron 1979).
+Execution relative to the CPU is a ratio of step times, with the interval of both over launches. Whether workloads that
+use cores well gain more is Spearman's rank correlation (Spearman 1904), with the percentile interval of a bootstrap
+over workloads (Efron 1979).
 """
 
 from collections.abc import Iterable, Sequence

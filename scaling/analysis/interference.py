@@ -1,9 +1,9 @@
 """What replicas on one machine do to each other, and which division of its cores is best. Pure.
 
 A *division* is r replicas of n cores each. Its interference is the throughput of a replica in the pack over that of a
-lone replica on as many cores, the median ratio within the rounds that both took turns in and were quiet for both, by its
-location over launches. A lone replica's throughput times r is what is promised where nobody has measured a
-pack. Points that others disturbed, or that are not valid, say nothing of either, nor which division is best.
+lone replica on as many cores, the median ratio within the rounds that both took turns in and were quiet for both, by
+its location over launches. A lone replica's throughput times r is what is promised where nobody has measured a pack.
+Points that others disturbed, or that are not valid, say nothing of either, nor which division is best.
 """
 
 from collections.abc import Iterable, Sequence
