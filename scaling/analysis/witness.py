@@ -106,10 +106,10 @@ def _amounts(witness: Witness, circumstances: Circumstances) -> tuple[tuple[Rule
         (rules.SIBLING_LOAD, _over(_less(witness.sibling_busy_seconds, slack), seconds)),
         (rules.LOAD_ELSEWHERE, _over(_less(witness.elsewhere_busy_seconds, slack), seconds)),
         (rules.STEAL, _over(_less(witness.steal_seconds, slack), seconds)),
-        (rules.TOO_SHORT_TO_SEE, _unseen(witness, slack, circumstances.turn_seconds or seconds)),
+        (rules.TOO_SHORT_TO_SEE, _unseen(witness, circumstances, slack)),
         (rules.THROTTLED, _over(witness.throttled_periods, 1)),
         (rules.WAITING, _waiting(witness, circumstances)),
-        (rules.PRESSURE, _over(_less(witness.pressure_seconds, waited), seconds)),
+        (rules.PRESSURE, _share(_less(witness.pressure_seconds, waited), seconds)),
         (rules.OVERSUBSCRIBED, max(circumstances.intra, circumstances.inter) / len(circumstances.cpus)),
         (rules.THREADS_EXCEEDED, _excess_cpu_time(witness, circumstances)),
     )
@@ -121,9 +121,12 @@ def _foreign_seconds(witness: Witness, slack: float) -> float | None:
     return _less(witness.busy_seconds, witness.cpu_seconds + (witness.parent_cpu_seconds or 0) + slack)
 
 
-def _unseen(witness: Witness, slack: float, seconds: float) -> float | None:
+def _unseen(witness: Witness, circumstances: Circumstances, slack: float) -> float | None:
     """What others may take per second without being seen, where it is known at all what they take."""
-    return None if witness.steal_seconds is None and witness.busy_seconds is None else slack / seconds
+    if witness.steal_seconds is None and witness.busy_seconds is None:
+        return None
+    seconds = circumstances.turn_seconds or circumstances.run_seconds
+    return min(slack / seconds, float(len(circumstances.cpus)))
 
 
 def _waiting(witness: Witness, circumstances: Circumstances) -> float | None:
@@ -131,7 +134,7 @@ def _waiting(witness: Witness, circumstances: Circumstances) -> float | None:
     threads, waited = witness.busy_threads, witness.run_queue_wait_seconds
     if not threads or waited is None or threads > len(circumstances.cpus):
         return None
-    return min(1.0, waited / (circumstances.run_seconds * threads))
+    return _share(waited, circumstances.run_seconds * threads)
 
 
 def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | None:
@@ -158,3 +161,8 @@ def _less(value: float | None, taken_off: float) -> float | None:
 
 def _over(value: float | None, whole: float) -> float | None:
     return None if value is None else value / whole
+
+
+def _share(value: float | None, whole: float) -> float | None:
+    """A share of the time: counters that are read a moment apart may make it more than all."""
+    return None if value is None else min(1.0, value / whole)

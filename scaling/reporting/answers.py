@@ -36,6 +36,8 @@ def _answer(subject: str, series: Sequence[ScalingPoint]) -> SeriesAnswer:
         reasons = [reason for point in series for reason in point.summary.failures]
         why = reasons[0] if reasons else "no run was made"
         return SeriesAnswer(f"{subject}: nothing was measured: {why}", known=False)
+    if len({point.summary.point.cores for point in series}) == 1:
+        return SeriesAnswer(f"{subject}: measured on {_cores(series[0])} alone, which says nothing of how it scales")
     known = [point for point in series if point.speedup is not None and not point.unknown and _is_sound(point)]
     wider = [point for point in known if point.summary.point.cores > 1]
     best = max(known, key=_benefit, default=None)

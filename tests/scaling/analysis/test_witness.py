@@ -93,3 +93,10 @@ def test_a_caution_of_the_framework_is_a_setting_that_did_not_hold():
 def test_every_rule_has_its_own_code_and_gives_a_reason():
     assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15
     assert all(rule.why for rule in RULES)
+
+
+def test_no_share_of_the_time_is_more_than_all_and_no_more_cpus_are_taken_than_there_are():
+    run = Circumstances(frozenset({0, 1}), 0.001, 0, 0)
+    witness = Witness(busy_threads=1, run_queue_wait_seconds=0.002, pressure_seconds=0.009, steal_seconds=0.0)
+    amounts = {doubt.rule.code: doubt.amount for doubt in doubts(witness, run)}
+    assert (amounts["waiting"], amounts["pressure"], amounts["too-short-to-see"]) == (1.0, 1.0, 2.0)

@@ -48,6 +48,10 @@ def test_an_imprecise_answer_says_why():
     assert "; imprecise because launches that count: 2" in sentence
 
 
+def test_one_number_of_cores_asks_nothing_about_scaling():
+    assert answer({4: 2.0}).startswith("prog: measured on 4 cores alone")
+
+
 def test_launches_that_differ_too_much_are_no_answer():
     made = [
         Launch(replace(POINT, cores=cores), number, seconds * slower, items=1)
