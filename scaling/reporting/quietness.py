@@ -1,6 +1,6 @@
 """How quiet the host was while results were made: table, sentence and JSON facts, point by point.
 
-How much longer turns took is held against quiet ones, so that nothing is known of it where no turn was quiet.
+How long turns took is held against the step time, which comes from quiet ones: without any, nothing is known of it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ REMEDY = "measure when `scaling doctor` finds no spoiler, or on a machine withou
 
 
 def quietness_table(points: Iterable[ScalingPoint]) -> Table:
-    """The turns of every point, the share that was quiet, and how long all of them took against quiet ones."""
+    """The turns of every point, the share that was quiet, and how long all of them took over the step time."""
     rows = [
         (
             point_words(point.summary.point),
@@ -58,10 +58,10 @@ def quietness_sentence(points: Iterable[ScalingPoint]) -> str:
     worst, slowdown = max((one for one in known if has_quiet_turn(one[1])), key=lambda one: one[1].p90)
     if slowdown.p90 > LONGER:
         low, middle, high = _tenths(slowdown)
-        took = f"{low:.2f} to {high:.2f} times as long as quiet ones (median {middle:.2f})"
+        took = f"{low:.2f} to {high:.2f} times the step time (median {middle:.2f})"
         sentences.append(f"Turns took longest at {point_words(worst)}: {took}")
     else:
-        sentences.append(f"At no point did the slowest tenth take {100 * (LONGER - 1):.0f} % longer than quiet ones")
+        sentences.append(f"At no point did the slowest tenth take {100 * (LONGER - 1):.0f} % longer than the step time")
     return ". ".join(sentences) + "."
 
 

@@ -31,7 +31,7 @@ QUIET, BUSY, NEVER = (
     ("slowdowns", "sentence"),
     [
         ((), "Nothing is known"),
-        ((QUIET,), "10 of 10 turns were quiet. At no point did the slowest tenth take 5 % longer than quiet ones."),
+        ((QUIET,), "10 of 10 turns were quiet. At no point did the slowest tenth take 5 % longer than the step time."),
         ((QUIET, BUSY), "15 of 20 turns were quiet. Turns took longest at "),
         ((QUIET, NEVER), "10 of 20 turns were quiet. No turn was quiet at 1 of 2 points: "),
         ((NEVER, NEVER), "No turn of 20 was quiet, so nothing is known of how much longer they took: "),
