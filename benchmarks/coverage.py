@@ -38,7 +38,7 @@ from scaling.analysis.fits.profile_likelihood import (
 from scaling.analysis.fits.selection import STEADY_CLOCK, Choice, choose
 from scaling.analysis.fits.verdict import ClockUnknown, Verdict
 from scaling.analysis.fitting import SeriesFit, fit, held_out
-from scaling.analysis.laws import AMDAHL, STRONG_LAWS, USL, Law
+from scaling.analysis.curves.laws import AMDAHL, STRONG_LAWS, USL, Law
 from scaling.analysis.series import UNEVEN, Observation, Series
 from scaling.analysis.sizing.question import Goal, Question
 

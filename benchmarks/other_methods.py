@@ -17,12 +17,12 @@ from scipy import stats
 from scipy.optimize import brentq, least_squares
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.arrays import Floats
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.profile_likelihood import CONFIDENCE
 from scaling.analysis.fitting import LawFigures, limit
-from scaling.analysis.laws import AMDAHL, STRONG_LAWS, USL, Law
+from scaling.analysis.curves.laws import AMDAHL, STRONG_LAWS, USL, Law
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 

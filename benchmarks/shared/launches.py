@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.laws import Scale, scaled_speedup
+from scaling.analysis.curves.laws import Scale, scaled_speedup
 from scaling.analysis.series import Observation, Series, SeriesKey, table_key, threads_on
 
 Floats = NDArray[np.float64]

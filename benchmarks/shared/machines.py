@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
-from scaling.analysis.laws import Scale, relative_time
+from scaling.analysis.curves.laws import Scale, relative_time
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import format_list
 from scaling.machine.topology import CpuMasks, Machine, Topology, topology

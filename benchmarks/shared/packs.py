@@ -7,7 +7,7 @@ from math import exp
 from typing import Any
 
 from benchmarks.shared.machines import machine, row, study
-from scaling.analysis.laws import relative_time
+from scaling.analysis.curves.laws import relative_time
 from scaling.analysis.packs import ReplicaRun, merge
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.machine.cpulist import format_list

@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean, stdev
 
 import numpy as np
 
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.arrays import Floats
 from scaling.analysis.ops.classes import OpClass
 from scaling.analysis.ops.profile import OpShare, Profile
 from scaling.analysis.ops.traces import Trace

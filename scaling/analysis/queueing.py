@@ -72,16 +72,16 @@ class ResponseCurve:
         return service * float(np.interp(busy, self.utilisations, values)) if busy <= MOST_BUSY else np.inf
 
 
-def service_shape(host: Sequence[HostTurns], cpus: float) -> ServiceShape | None:
-    """The shape of steps on so many CPUs: quantiles averaged over launches, between counts in the logarithm of CPUs.
+def service_shape(host: Sequence[HostTurns], cores: float) -> ServiceShape | None:
+    """The shape of steps on so many cores: quantiles averaged over launches, between counts in their logarithm.
 
     None where no steps are known. (Averages of quantiles keep a shape: Vincent 1912.)
     """
-    known = [(one.cpus, _mean_quantiles(one)) for one in host if one.steps]
+    known = [(one.cores, _mean_quantiles(one)) for one in host if one.steps]
     if not known:
         return None
     counts = np.log([count for count, _ in known])
-    values = [float(np.interp(np.log(cpus), counts, level)) for level in zip(*(q for _, q in known), strict=True)]
+    values = [float(np.interp(np.log(cores), counts, level)) for level in zip(*(q for _, q in known), strict=True)]
     mean = float(np.diff(LEVELS) @ (np.array(values[1:]) + values[:-1])) / 2.0
     return ServiceShape(tuple(value / mean for value in values))
 

@@ -5,16 +5,16 @@ counts is that of the items one core was given, and the speedup it gives is the 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import chain
 from math import fsum
 from statistics import fmean
 
+from scaling.analysis.curves.laws import Scale
 from scaling.analysis.estimates import NO_REACH, Reach
 from scaling.analysis.interference import Crowding, packed_series
-from scaling.analysis.laws import Scale
 from scaling.analysis.rules import Verdict
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
@@ -30,53 +30,41 @@ USUAL_PLACEMENT = "compact"
 USUAL_PIPELINE = ("pipeline_threads", "auto")
 # Settings whose values say by themselves what they are.
 SELF_EVIDENT = ("framework", "device", "data")
-# The SMT level of threads that share cores unevenly, some cores with more than others: one yield for all of them.
-UNEVEN = 0
+# Why counts of threads beyond the physical cores are in no series.
+SHARED_CORES = "threads share cores"
 # Seconds in another tool's file that may be a time.
 SHORTEST, LONGEST = 1e-15, 1e15
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesKey:
-    """Which series: the settings of its points without cores, its SMT levels, and its node type in a cluster.
+    """Which series: the settings of its points without cores, its threads per core, and its node type in a cluster.
 
     `settings` is a point on one core with one thread.
     """
 
     settings: Point | None = None
-    smt: tuple[int, ...] = ()
+    smt: int = 1
     node_type: str | None = None
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether it holds several numbers of threads per core together."""
-        return len(self.smt) > 1
 
     @property
     def on_any_node_type(self) -> "SeriesKey":
         """The key that the same series has on every node type of a cluster."""
         return replace(self, node_type=None)
 
-    @property
-    def parts(self) -> tuple["SeriesKey", ...]:
-        """The keys of the series with one number of threads per core that a joint series is made of."""
-        return tuple(replace(self, smt=(level,)) for level in self.smt) if self.is_joint else ()
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The launches at one count: seconds for the series' work, each launch once.
 
-    `cores` are physical cores in use and `siblings` the further hardware threads in use on them; a plain table of other
-    people's making may have fractional counts. `mhz` is the clock they ran at, where it was recorded, and `truth` what
-    the workload states of itself. `blocks` names the block of each launch: those of one block, at whatever count, were
-    made together and share what the machine did then; empty where launches cannot be matched. `reach` is by how
-    much all of them may be off for reasons that they cannot know.
+    `cores` are physical cores; a plain table of other people's making may have fractional counts. `mhz` is the clock
+    they ran at, where it was recorded, and `truth` what the workload states of itself. `blocks` names the block of each
+    launch: those of one block, at whatever count, were made together and share what the machine did then; empty where
+    launches cannot be matched. `reach` is by how much all of them may be off for reasons that they cannot know.
     """
 
     cores: float
     launch_seconds: tuple[float, ...]
-    siblings: float = 0.0
     mhz: float | None = None
     truth: StatedTruth | None = None
     blocks: tuple[str, ...] = ()
@@ -87,19 +75,23 @@ class Observation:
 class LeftOut:
     """A point that was measured and left out of its series as not valid, with the names of the rules it broke."""
 
-    cores: int
+    cores: float
     rules: tuple[str, ...]
-    threads: int = 1
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether it was left out because its threads share cores."""
+        return SHARED_CORES in self.rules
 
 
 @dataclass(frozen=True, slots=True)
 class HostTurns:
-    """All turns of a point, quiet or not: the CPUs it used, and launch by launch their mean steps over the step time.
+    """All turns of a point, quiet or not: the cores it used, and launch by launch their mean steps over the step time.
 
     `steps` are all counted steps of these launches, which were watched for `watched_seconds` in all.
     """
 
-    cpus: float
+    cores: float
     ratios: tuple[tuple[float, ...], ...]
     slowdown: HostSlowdown
     steps: tuple[StepTimes, ...] = ()
@@ -113,8 +105,8 @@ class Series:
     `own_name` tells it from the other series of its folder, and `short_name`, where there is one, is the same without
     what is usual. `work` is how many `unit`s (items, say) the seconds of an observation are for. `left_out` are the
     points of the same settings that are not valid. `host` is what its points took on this host, by CPUs in use; empty
-    for a plain table. `joint_name` is that of a series of several SMT levels without them. `crowding` is how replicas
-    of it disturb each other on one machine, None where no packs were measured.
+    for a plain table. `joint_name` is its name without the threads per core, where there are several of these.
+    `crowding` is how replicas of it disturb each other on one machine, None where no packs were measured.
     """
 
     own_name: str
@@ -154,6 +146,11 @@ class Series:
         return tuple(observation.cores for observation in self.observations)
 
     @property
+    def has_several_counts(self) -> bool:
+        """Whether it was measured at several core counts, usable or not."""
+        return len({*self.cores, *(out.cores for out in self.left_out)}) > 1
+
+    @property
     def scale(self) -> Scale:
         """Whether its items are the same for any number of cores, or grow with them."""
         settings = self.key.settings
@@ -170,28 +167,12 @@ class Series:
 
         Threads of a core that are only ever used together are no cores, so that series has another serial fraction.
         """
-        physical = self.without_siblings().observations
-        if (
-            self.key.smt[:1] not in ((), (1,))
-            or combine([observation.truth for observation in self.observations]) is None
-        ):
+        if self.key.smt != 1 or combine([observation.truth for observation in self.observations]) is None:
             return None
-        one, most = physical[0], physical[-1]
+        one, most = self.observations[0], self.observations[-1]
         if one.cores != 1.0 or most.cores == 1.0 or one.truth is None or most.truth is None:
             return None
         return expected_serial_fraction(fmean(one.launch_seconds), one.truth, most.cores, most.truth, self.scale)
-
-    def host_cpus(self, cores: int, threads: int) -> float:
-        """The CPUs of a size as `host` counts them: a series of one SMT level counts cores."""
-        return float(cores * (1 if len(self.key.smt) == 1 else threads))
-
-    def without_siblings(self) -> "Series":
-        """The observations that use one thread per core."""
-        return replace(self, observations=tuple(one for one in self.observations if not one.siblings))
-
-    def below(self, cores: float) -> "Series":
-        """The observations on fewer cores."""
-        return replace(self, observations=tuple(one for one in self.observations if one.cores < cores))
 
     def on_node_type(self, node_type: str) -> "Series":
         """The same series as one of a node type of a cluster."""
@@ -201,25 +182,11 @@ class Series:
         return name if self.key.node_type is None else f"{self.key.node_type}: {name}"
 
 
-def smt_levels(observations: Sequence[Observation]) -> tuple[int, ...]:
-    """The threads per core of each observation; where any are uneven, `UNEVEN` for all that share cores."""
-    threads = [1.0 + one.siblings / one.cores for one in observations]
-    if all(number.is_integer() for number in threads):
-        return tuple(map(int, threads))
-    return tuple(UNEVEN if one.siblings else 1 for one in observations)
-
-
 def threads_on(series: Series, physical: int) -> Series:
-    """Counts of threads that fill so many physical cores first, as cores and the further threads on them."""
-    return replace(
-        series,
-        observations=tuple(
-            replace(
-                observation, cores=min(observation.cores, physical), siblings=max(observation.cores - physical, 0.0)
-            )
-            for observation in series.observations
-        ),
-    )
+    """The counts of threads that have a physical core each, of so many there are; the others are left out."""
+    shared = tuple(LeftOut(one, (SHARED_CORES,)) for one in series.cores if one > physical)
+    alone = tuple(one for one in series.observations if one.cores <= physical)
+    return replace(series, observations=alone, left_out=(*series.left_out, *shared))
 
 
 def table_point(name: str, cores: int = 1) -> Point:
@@ -272,7 +239,7 @@ def _refuse_no_time(name: str, observation: Observation) -> None:
 
 def series_key(point: Point) -> SeriesKey:
     """The series with one number of threads per core that a point is in."""
-    return SeriesKey(_settings(point), (point.smt,))
+    return SeriesKey(_settings(point), point.smt)
 
 
 @lru_cache(2**16)
@@ -295,26 +262,18 @@ def selected_series(selection: PointSelection, of: Collection[Point] | None = No
     return [
         replace(
             series,
-            left_out=tuple(out for key in series.key.parts or [series.key] for out in excluded.get(key, ())),
-            host=_host_turns(series.key, measured),
+            left_out=tuple(excluded.get(series.key, ())),
+            host=_host_turns(measured.get(series.key, ())),
             crowding=crowding.get(series.key.settings) if series.key.settings else None,
         )
         for series in series_of(selection.launches, of, named)
     ]
 
 
-def settings_with_few_counts(selection: PointSelection, least: int) -> set[Point]:
-    """The settings with fewer than so many core counts of points taken, at any number of threads per core."""
-    cores: dict[SeriesKey, set[int]] = defaultdict(set)
-    for summary in selection.taken:
-        cores[series_key(summary.point)].add(summary.point.cores)
-    return {key.settings for key, counts in cores.items() if key.settings and len(counts) < least}
-
-
 def series_of(
     launches: Iterable[Launch], of: Collection[Point] | None = None, named: Collection[Point] | None = None
 ) -> list[Series]:
-    """A series for every workload, placement and other setting; where threads share cores, one more with both.
+    """A series for every workload, placement and other setting, and every number of threads per core.
 
     Launches under a CPU quota and packs are in none: the laws are about cores. Only series `of` some settings, if any
     are given. Names tell the settings `named` apart, without any those of the launches.
@@ -328,7 +287,7 @@ def series_of(
         series
         for settings, measured in by_settings.items()
         if of is None or settings in of
-        for series in _with_smt(settings, varied, measured)
+        for series in _by_level(settings, varied, measured)
     ]
 
 
@@ -336,22 +295,18 @@ def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftO
     by_key: dict[SeriesKey, list[LeftOut]] = defaultdict(list)
     for summary in summaries:
         broken = tuple(doubt.rule.name for doubt in summary.doubts if doubt.rule.spoils)
-        by_key[series_key(summary.point)].append(LeftOut(summary.point.cores, broken, summary.point.smt))
+        by_key[series_key(summary.point)].append(LeftOut(summary.point.cores, broken))
     return by_key
 
 
-def _host_turns(key: SeriesKey, measured: Mapping[SeriesKey, Sequence[Summary]]) -> tuple[HostTurns, ...]:
-    """The turns of the points of a series by CPUs in use; alone, threads that share cores count as their core.
-
-    Where points use as many CPUs, the one with the fewest threads per core counts.
-    """
-    of_series = [one for part in key.parts or (key,) for one in measured.get(part, ())]
-    turns = {}
-    for one in sorted(of_series, key=lambda one: -one.point.smt):
-        if one.slowdown is not None:
-            cpus = float(one.point.cores * (one.point.smt if key.is_joint else 1))
-            turns[cpus] = HostTurns(cpus, one.turn_ratios, one.slowdown, one.step_times, one.watched_seconds)
-    return tuple(turns[cpus] for cpus in sorted(turns))
+def _host_turns(points: Iterable[Summary]) -> tuple[HostTurns, ...]:
+    """The turns of the points of a series by cores in use."""
+    known = sorted((one for one in points if one.slowdown is not None), key=lambda one: one.point.cores)
+    return tuple(
+        HostTurns(float(one.point.cores), one.turn_ratios, one.slowdown, one.step_times, one.watched_seconds)
+        for one in known
+        if one.slowdown is not None
+    )
 
 
 def _varying_settings(points: Collection[Point]) -> list[str]:
@@ -366,47 +321,45 @@ def _settings_name(point: Point, varied: list[str]) -> str:
     return " ".join([point.subject, point.placement, *given])
 
 
-def _with_smt(settings: Point, varied: list[str], launches: list[Launch]) -> list[Series]:
-    """One series for each number of threads per core, and one of all together, in which a second thread has a yield."""
+def _by_level(settings: Point, varied: list[str], launches: list[Launch]) -> list[Series]:
+    """One series for each number of threads per core."""
     levels = sorted({launch.point.smt for launch in launches})
-    series = [
-        _series(settings, (level,), varied, [launch for launch in launches if launch.point.smt == level])
+    return [
+        _series(
+            SeriesKey(settings, level), varied, [one for one in launches if one.point.smt == level], len(levels) > 1
+        )
         for level in levels
     ]
-    if len(levels) > 1 and levels[0] == 1:
-        series.append(_series(settings, tuple(levels), varied, launches))
-    return series
 
 
-def _series(settings: Point, levels: tuple[int, ...], varied: list[str], launches: list[Launch]) -> Series:
-    """Launches count by count; alone, threads that share cores are simply how those cores are used."""
-    key = SeriesKey(settings, levels)
+def _series(key: SeriesKey, varied: list[str], launches: list[Launch], several_levels: bool) -> Series:
+    """Launches count by count."""
+    settings = key.settings
+    assert settings is not None
     work = float(min(launches, key=lambda launch: launch.point.cores).items or 1)
-    by_count: dict[tuple[int, int], list[Launch]] = defaultdict(list)
+    by_count: dict[int, list[Launch]] = defaultdict(list)
     for launch in launches:
-        by_count[launch.point.cores, launch.point.cores * (launch.point.smt - 1) if key.is_joint else 0].append(launch)
+        by_count[launch.point.cores].append(launch)
     observations = tuple(
         Observation(
             cores=float(cores),
             launch_seconds=tuple((launch.seconds or 0.0) / (launch.items or 1) * work for launch in timed),
-            siblings=float(siblings),
             mhz=_mean_mhz(timed),
             truth=combine([launch.truth for launch in timed]),
             blocks=tuple(launch.cohort or str(launch.number) for launch in timed),
             reach=reach_of(timed),
         )
-        for (cores, siblings), timed in sorted(by_count.items(), key=lambda item: (item[0][1] > 0, item[0]))
+        for cores, timed in sorted(by_count.items())
     )
-    smt = f"{key.smt[0]}-{key.smt[-1]}" if key.is_joint else str(key.smt[0])
     settings_name, short = _settings_name(settings, varied), _short_name(settings, varied)
     return Series(
-        f"{settings_name} smt{smt}",
+        f"{settings_name} smt{key.smt}",
         observations,
         "items",
         work,
         key,
-        short_name=short if key.smt == (1,) else None,
-        joint_name=short or settings_name if key.is_joint else None,
+        short_name=short if key.smt == 1 else None,
+        joint_name=short or settings_name if several_levels else None,
     )
 
 

@@ -25,9 +25,9 @@ from math import log
 from statistics import fmean
 
 from scaling.analysis import rules
+from scaling.analysis.curves.laws import karp_flatt
 from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.laws import karp_flatt
 from scaling.analysis.rules import Doubt, Effect, Verdict
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point

@@ -12,7 +12,7 @@ Read in the child before it has checked where it is pinned, so nothing is import
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scaling.analysis.laws import Scale, scaled_speedup, serial_fraction
+from scaling.analysis.curves.laws import Scale, scaled_speedup, serial_fraction
 
 
 @dataclass(frozen=True, slots=True)

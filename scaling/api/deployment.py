@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.series import series_key
+from scaling.analysis.sizing.levels import levels_of
 from scaling.analysis.sizing.question import Answer, ScalingLimits
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.api.sources import Source
@@ -53,8 +54,7 @@ def _peak_memory(source: Source, fit: SeriesFit) -> Iterator[int]:
 
 
 def _belongs(point: Point, fit: SeriesFit) -> bool:
-    key = fit.series.key.on_any_node_type
-    return series_key(point) in (key.parts or (key,))
+    return series_key(point) in [one.series.key.on_any_node_type for one in levels_of(fit)]
 
 
 def _quota_words(source: Source, fit: SeriesFit) -> Iterator[str]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import location
-from scaling.analysis.laws import BEST, laws_by_name
 from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
@@ -87,12 +86,8 @@ class Results(Sources):
 
     @cached_property
     def fits(self) -> Fits:
-        """The laws of every series, by its label."""
-        return self.fit()
-
-    def fit(self, law: str = BEST) -> Fits:
-        """The same with one law, or the one that the launches support."""
-        return fit_sources(self.sources, laws_by_name(law))
+        """The curve of every series, by its label."""
+        return fit_sources(self.sources)
 
     def capacity(
         self,
@@ -238,7 +233,7 @@ def _table_points(source: Source) -> "pd.DataFrame":
     for series in source.series()[0]:
         for one in series.observations:
             step = location(one.launch_seconds)
-            counts = {"cores": one.cores, "siblings": one.siblings, "launches": len(one.launch_seconds)}
+            counts = {"cores": one.cores, "launches": len(one.launch_seconds)}
             times = {"step_seconds": step.value, "step_seconds_low": step.low, "step_seconds_high": step.high}
             rows.append({"series": series.name, **counts, **times})
     return data_frame(rows)

@@ -6,9 +6,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scaling.analysis.capacity import answer, scaling_limits
+from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import LawFigures, SeriesFit, fit_all, without_levels
-from scaling.analysis.laws import Law
 from scaling.analysis.sizing.jobs import answer_job
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.services import RESPONSE_QUANTILE, answer_service
@@ -17,7 +16,7 @@ from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
 from scaling.errors import FitError, grouped
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
-from scaling.reporting.fits import VERDICT_WORDS, fit_sentence, known_limit
+from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence
 from scaling.results.export import data_frame
 from scaling.results.node_types import NodeTypeAnswer
 from scaling.study.keys import parse_duration
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The law of a series, its figures as estimates, and whether they may be relied on."""
+    """The curve of a series, its figures as estimates, and how well a law describes it."""
 
     series_fit: SeriesFit
 
@@ -38,46 +37,55 @@ class Fit:
         return self.series_fit.series.label
 
     @property
+    def curve(self) -> "pd.DataFrame":
+        """Speedup and efficiency with low and high, one row per number of cores to twice the most measured."""
+        return data_frame(
+            {"cores": point.cores, **_columns("speedup", point.speedup), **_columns("efficiency", point.efficiency)}
+            for point in self.series_fit.curve
+        )
+
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """The core counts measured."""
+        return self.series_fit.counts
+
+    @property
     def law(self) -> str:
-        """The name of the law that the launches support."""
-        return self._figures.law.name
+        """The law that describes it best: 'amdahl', 'usl' or 'gustafson'."""
+        return self.series_fit.law.value
 
     @property
-    def verdict(self) -> str:
-        """Whether the law fits: 'ok', or what speaks against it."""
-        return VERDICT_WORDS[self.series_fit.verdict]
+    def description(self) -> str:
+        """How well the law describes it: 'exactly', 'closely', 'roughly' or 'not at all'."""
+        return DESCRIPTION_WORDS[self.series_fit.description]
 
     @property
-    def serial_fraction(self) -> Estimate:
-        """The serial fraction, averaged over the laws; its interval includes that of the choice between them.
+    def described_within(self) -> float | None:
+        """How far the curve is off the law where it is farthest, 0.07 for 7 %; None with fewer than three counts."""
+        return self.series_fit.described_within
 
-        With fewer than four core counts, what the most cores show by themselves (Karp-Flatt).
+    @property
+    def serial_fraction(self) -> Estimate | None:
+        """The serial fraction of the law, None where it does not describe the series.
+
+        With fewer than three core counts, what the most cores show by themselves (Karp-Flatt).
         """
         return self.series_fit.serial_fraction
 
     @property
     def coherency(self) -> Estimate | None:
-        """The coherency of the universal scalability law."""
-        return self._figures.coherency
+        """The coherency of the universal scalability law; None where this is not the law."""
+        return self.series_fit.coherency
 
     @property
     def rate_at_1(self) -> Estimate:
-        """Items per second on one core, averaged over the laws."""
-        return self.series_fit.averaged.rate_at_1
+        """Items per second on one core."""
+        return self.series_fit.rate_at_1
 
     @property
-    def speedup_limit(self) -> Estimate:
-        """The largest speedup on any number of cores, averaged over the laws; infinite where there is no limit."""
-        return known_limit(self.series_fit, self.series_fit.averaged.speedup_limit)
-
-    @property
-    def peak_cores(self) -> Estimate | None:
-        """The cores, with one thread each, on which the universal scalability law peaks; infinite where it does not."""
-        return self._figures.peak_cores
-
-    @property
-    def _figures(self) -> LawFigures:
-        return self.series_fit.chosen.figures
+    def limit(self) -> Estimate:
+        """The largest speedup on any number of cores; infinite where there is no limit."""
+        return self.series_fit.speedup_limit
 
     def __str__(self) -> str:
         return fit_sentence(self.series_fit)
@@ -107,13 +115,14 @@ class Fits(Mapping[str, Fit]):
         return len(self._by_label)
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per series: its law, verdict and estimates with their intervals."""
-        names = ("serial_fraction", "coherency", "rate_at_1", "speedup_limit", "peak_cores")
+        """One row per series: its law, how well that describes it, and estimates with their intervals."""
+        names = ("serial_fraction", "coherency", "rate_at_1", "limit")
         return data_frame(
             {
                 "series": name,
                 "law": fit.law,
-                "verdict": fit.verdict,
+                "described": fit.description,
+                "described_within": fit.described_within,
                 **{key: value for one in names for key, value in _columns(one, getattr(fit, one)).items()},
             }
             for name, fit in self.items()
@@ -256,11 +265,11 @@ def deadline_seconds(deadline: str | float) -> float:
         raise FitError(f"deadline {deadline}: that is no time; write it such as 90s, 45m or 8h") from None
 
 
-def fit_sources(sources: Sequence[Source], laws: Sequence[Law]) -> Fits:
-    """Every series that can be fitted; one that cannot is noted, unless it is the only one."""
+def fit_sources(sources: Sequence[Source]) -> Fits:
+    """The curve of every series; one that has none is noted, unless it is the only one."""
     read, complaints = read_all(sources, Source.series)
     notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
-    fits, refusals = fit_all((one for _, (series, _) in read for one in series), laws)
+    fits, refusals = fit_all(one for _, (series, _) in read for one in series)
     if not fits and refusals:
         raise FitError("; ".join([*notes, *grouped(refusals)]))
     return Fits(fits, [*notes, *grouped(refusals)])
@@ -291,7 +300,7 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
         if not fits and refusals:
             raise FitError("; ".join([*left_out, *grouped(refusals)]))
         notes.extend([*left_out, *grouped(refusals)])
-        return without_levels(fits)
+        return by_settings(fits)
 
     fits, complaints = read_all(sources, read)
     return [(source, fit) for source, fitted in fits for fit in fitted], [*notes, *map(str, complaints)]

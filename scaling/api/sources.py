@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.analysis.between_machines import Between, several_machines
-from scaling.analysis.fits.verdict import LEAST_COUNTS, is_short
-from scaling.analysis.fitting import SeriesFit, fit_all
+from scaling.analysis.curves.fit import SeriesFit, fit_all
 from scaling.analysis.ops.roofline import Rooflines
-from scaling.analysis.series import Series, selected_series, settings_with_few_counts, table_launches, threads_on
+from scaling.analysis.series import Series, selected_series, table_launches, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
@@ -171,7 +170,7 @@ class Source:
         return evaluate(folder_of(self.path.name, read_export(self.path), self.full))
 
     def page_evaluation(self, most_series: int) -> Evaluation:
-        """The same for a page: of very many rows without their steps, and with the laws of the first series only."""
+        """The same for a page: of very many rows without their steps, and with the curves of the first series only."""
         if self.is_table or not self.path.is_dir() or not is_large(self.path):
             return self.evaluation
         return evaluate(read_large_folder(self.path, self.full, most_series), most_series)
@@ -182,21 +181,17 @@ class Source:
         assert self.core_hour is not None
         return NodeTypeEvaluation(self.node_type, self.core_hour, self.evaluation)
 
-    def short_fits(self, most: int) -> tuple[list[SeriesFit], Sequence[FitError]]:
-        """Fits of series measured at several core counts and too few for a law; for others of them why there is none.
+    def first_fits(self, most: int) -> tuple[list[SeriesFit], Sequence[FitError]]:
+        """The curves of the first series that were measured at several core counts, and why others of them have none.
 
-        Of a table with many series only the first `most`.
+        Very many rows are read without the launches that a curve needs, so that there are none.
         """
-        series = self.table.series if self.table else self._series_with_few_counts()
-        short = [one for one in series if is_short(one)]
-        return fit_all(short[:most])
-
-    def _series_with_few_counts(self) -> list[Series]:
         selection = select_points(point.summary for point in self._read_table_points[0])
-        return selected_series(selection, settings_with_few_counts(selection, LEAST_COUNTS))
+        series = self.table.series if self.table else selected_series(selection)
+        return fit_all([one for one in series if one.has_several_counts][:most])
 
     def series(self) -> tuple[list[Series], list[str]]:
-        """The series that laws are fitted to, under the name of their node type, and what was left out."""
+        """The series that have a curve, under the name of their node type, and what was left out."""
         series, notes = ([*self.table.series], []) if self.table else self._folder_series()
         if self.physical:
             series = [threads_on(one, self.physical) for one in series]

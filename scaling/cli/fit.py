@@ -1,43 +1,29 @@
-"""`scaling fit`: scaling laws, series by series."""
+"""`scaling fit`: the curve and the law of every series."""
 
-from typing import Annotated
-
-import typer
-
-from scaling.analysis.laws import BEST, LAW_CHOICES
 from scaling.api.results import load
 from scaling.cli.options import Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
-from scaling.reporting.fits import caution_lines, fit_facts, fit_sentences, fits_table, trace_lines, truth_lines
+from scaling.reporting.fits import caution_lines, fit_facts, fit_sentence, fits_table, karp_flatt_line, truth_lines
 
 
 def fit(
     source: Source,
-    law: Annotated[
-        str,
-        typer.Option("--law", metavar="|".join(LAW_CHOICES), help="One law, or the one the launches support."),
-    ] = BEST,
     physical: Physical = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
-    """Fit Amdahl's law and the universal scalability law, with intervals and a verdict on whether they fit.
+    """Draw the curve of every series, and say which serial fraction describes it, how well, and where it ends.
 
     Example: scaling fit results/minsky
     """
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
-    fits = results.fit(law)
+    fits = results.fits
     print_notes([*results.table_notes, *fits.notes])
     if as_json:
         print_json({"series": [fit_facts(one) for one in fits.series_fits]})
         return
-    print_lines(*fit_sentences(fits.series_fits))
-    with_law = [one for one in fits.series_fits if not one.is_short]
-    if with_law:
-        print_lines("")
-        print_table(fits_table(with_law))
-    traces = [line for one in with_law for line in (*trace_lines(one), *truth_lines(one))]
-    if traces:
-        print_lines("", *traces)
+    print_lines(*map(fit_sentence, fits.series_fits), "")
+    print_table(fits_table(fits.series_fits))
+    print_lines("", *(line for one in fits.series_fits for line in (karp_flatt_line(one), *truth_lines(one))))
     print_notes(caution_lines(fits.series_fits))

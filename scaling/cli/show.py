@@ -16,7 +16,7 @@ from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_no
 from scaling.errors import FitError, grouped
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
-from scaling.reporting.fits import short_series_sentences
+from scaling.reporting.fits import fit_sentence
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
 from scaling.reporting.points import (
     backends_table,
@@ -102,8 +102,8 @@ def _print_source(source: OneSource) -> None:
     if backends:
         print_lines("", "step time side by side, and how many times that of the fastest:")
         print_table(backends_table(backends))
-    short, complaints = source.short_fits(MOST_REMARKS)
-    paragraphs = [short_series_sentences(short) if short else [], _few(loss_sentences(points))]
+    fits, complaints = source.first_fits(MOST_REMARKS)
+    paragraphs = [[*map(fit_sentence, fits)], _few(loss_sentences(points))]
     paragraphs.append(_few(energy_sentences([point.summary for point in points])))
     for sentences in filter(None, paragraphs):
         print_lines("", *sentences)

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.fits.verdict import LEAST_COUNTS
 from scaling.analysis.rules import Verdict
 from scaling.api.measuring import Job, carry_out_job, prepare, redo_of, run_on_cluster
 from scaling.api.results import Results
@@ -103,8 +102,8 @@ def _next_steps(results: Results, more_launches: str) -> list[str]:
     unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
     unlimited = (point for point in points if point.valid and point.summary.point.in_laws)
     usable = Counter(point.summary.point.baseline for point in unlimited)
-    answers = {"fit": "the law of each series"} if max(usable.values(), default=0) >= LEAST_COUNTS else {}
-    answers |= {"capacity": "how many cores to give"} if max(usable.values(), default=0) > 1 else {}
+    several = max(usable.values(), default=0) > 1
+    answers = {"fit": "the curve of each series", "capacity": "how many cores to give"} if several else {}
     folder = shlex.quote(str(results.path))
     commands = [f"`scaling {command} {folder}` for {what}" for command, what in answers.items()]
     more = f"{verdict_counts(unsettled)}; for more launches, best when less goes on: `{more_launches}`"

@@ -4,27 +4,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from math import floor, isfinite, isinf
 
+from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.host_level import slowdown_at
-from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.levels import extrapolation_limit
+from scaling.analysis.series import HostTurns
+from scaling.analysis.sizing.host_level import slowdown_at
+from scaling.analysis.sizing.levels import extrapolation_limit, levels_of
 from scaling.analysis.sizing.question import (
     Allocation,
     Answer,
     Basis,
     BeyondExtrapolation,
-    CountsAnswer,
     ExtrapolationEnds,
     Goal,
     Grounds,
-    LevelsApart,
     MachineTooSmall,
-    MeasuredTooFew,
     NeverReached,
-    NoiseUnknown,
-    NoLaw,
     NoReplicasEnough,
-    OnlyMeasured,
     OverBudget,
     Question,
     ScalingLimits,
@@ -37,7 +32,7 @@ from scaling.analysis.sizing.question import (
     TooFewSteps,
     WholeMachineKeeps,
 )
-from scaling.reporting.fits import VERDICT_WORDS, reasons_sentence
+from scaling.reporting.fits import DESCRIPTION_WORDS, NO_LIMIT
 from scaling.reporting.promises import (
     crowding_words,
     job_words,
@@ -63,8 +58,6 @@ from scaling.study.planning import Point
 from scaling.study.spec import GPU
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
-NO_LIMIT = "no limit"
-ONLY_MEASURED = "not identifiable, so answers end at the cores measured"
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -233,14 +226,14 @@ def level_sentence(answer: Answer) -> str | None:
 
 def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) -> str | None:
     """The speedup of a size, and how long turns take on it over the step time; None where that is not known."""
-    cpus = fit.series.host_cpus(cores, threads)
-    host = slowdown_at(fit.series.host, cpus)
+    turns = next((one.series.host for one in levels_of(fit) if one.series.key.smt == threads), ())
+    host = slowdown_at(turns, cores)
     if host is None:
         return None
     gain = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)}"
     if host.turns:
         return f"{gain}, from {quiet_words(host)}; a turn took {slower_words(host)}"
-    return f"{gain}; as measured {_measured_beside(fit, cpus)}, a turn takes {slower_words(host)}"
+    return f"{gain}; as measured {_measured_beside(turns, cores)}, a turn takes {slower_words(host)}"
 
 
 def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
@@ -250,10 +243,10 @@ def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
     return f"{figure(cores * efficiency.value)} times one core{spread}"
 
 
-def _measured_beside(fit: SeriesFit, cpus: float) -> str:
+def _measured_beside(turns: Sequence[HostTurns], cores: int) -> str:
     """The counts that were measured on either side of one that was not."""
-    counts = [one.cpus for one in fit.series.host]
-    beside = [*[count for count in counts if count < cpus][-1:], *[count for count in counts if count > cpus][:1]]
+    counts = [one.cores for one in turns]
+    beside = [*[count for count in counts if count < cores][-1:], *[count for count in counts if count > cores][:1]]
     return f"{'between' if len(beside) > 1 else 'on'} {' and '.join(map(figure, beside))}"
 
 
@@ -287,23 +280,15 @@ def sizing_reasons_sentence(reasons: Sequence[SizingReason]) -> str | None:
 def sizing_reason_sentence(reason: SizingReason) -> str:
     """One reason for an answer."""
     match reason:
-        case NoLaw(verdict, reasons):
-            return f"{VERDICT_WORDS[verdict]}: {reasons_sentence(reasons)}"
-        case NoiseUnknown():
-            return "there are as many parameters as launches, so nothing is known of the noise; measure more launches"
-        case OnlyMeasured() | CountsAnswer():
-            return _end_words(reason)
         case StepsGrow():
             return "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput"
-        case LevelsApart():
-            return "no law describes all SMT levels together, so each answers by its own"
         case OverBudget(cost, budget):
             return f"one core costs {cost:g} an hour, more than the {budget:g} there are"
         case NeverReached(assurance, never):
-            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the laws that fit never get there)"
+            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the curves that may be never get there)"
             return f"not reachable with {100 * assurance:g} % confidence{share}"
-        case MachineTooSmall() | MeasuredTooFew() | BeyondExtrapolation():
-            about = "" if isinf(reason.needed) else f"; the law by itself asks for about {reason.needed:.3g}"
+        case MachineTooSmall() | BeyondExtrapolation():
+            about = "" if isinf(reason.needed) else f"; the curve by itself asks for about {reason.needed:.3g}"
             return f"{_too_few_words(reason)} for {100 * reason.assurance:g} % confidence{about}"
         case WholeMachineKeeps(cores):
             return f"all {cores} cores of the machine keep it"
@@ -315,21 +300,14 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return step_reason_sentence(reason)
 
 
-def _end_words(reason: OnlyMeasured | CountsAnswer) -> str:
-    """Why answers end with the cores measured."""
-    if isinstance(reason, CountsAnswer):
-        return f"{VERDICT_WORDS[reason.verdict]}, so only the counts measured answer"
-    return ONLY_MEASURED
-
-
 def _too_few_words(reason: TooFew) -> str:
     match reason:
         case MachineTooSmall():
             return f"the {reason.cores} cores of {reason.machine} are too few"
-        case MeasuredTooFew():
-            return f"{_end_words(reason.reason)}, and the {reason.measured:g} cores measured are too few"
         case BeyondExtrapolation():
-            return f"even twice the {reason.measured:g} cores measured, as far as the law is extrapolated, are too few"
+            return (
+                f"even twice the {reason.measured:g} cores measured, as far as the curve is extrapolated, are too few"
+            )
 
 
 def answers_table(answers: Sequence[Answer]) -> Table:
@@ -356,7 +334,7 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
     remark = basis_words(allocation.basis)
     if allocation is answer.allocation and needed is not None and isfinite(needed.value) and allocation.cores > 1:
         words = with_interval(needed, figure, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
-        remark = ", ".join(filter(None, (remark, f"the law alone: {words} cores")))
+        remark = ", ".join(filter(None, (remark, f"the curve alone: {words} cores")))
     return (
         size_words(allocation),
         "-" if allocation.assurance is None else f"{100 * allocation.assurance:.1f} %",
@@ -376,18 +354,12 @@ def size_words(allocation: Allocation) -> str:
 def limits_sentence(limits: ScalingLimits) -> str:
     """Where more cores stop paying."""
     name = limits.fit.series.sizing_label
-    caution = f" ({sizing_reasons_sentence(limits.reasons)})" if limits.reasons else ""
     each = f" × {limits.threads} threads" if limits.threads > 1 else ""
-    if limits.knee is None and limits.recommended is not None:
-        size = cores_words(limits.recommended, limits.threads)
-        return f"{name}: speedup times efficiency is largest at {size}{caution}"
-    if limits.knee is None:
-        return f"{name}: no answer: {sizing_reasons_sentence(limits.reasons)}"
     if isinf(limits.knee.value):
         most = figure(limits.extrapolation_limit)
-        return f"{name}: speedup times efficiency still grows at {most} cores{each}{caution}"
+        return f"{name}: speedup times efficiency still grows at {most} cores{each}"
     knee = with_interval(limits.knee, figure, beyond=f"beyond {figure(limits.extrapolation_limit)}")
-    return f"{name}: speedup times efficiency is largest at {knee} cores{each}{caution}"
+    return f"{name}: speedup times efficiency is largest at {knee} cores{each}"
 
 
 def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
@@ -397,18 +369,16 @@ def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
             limits.fit.series.sizing_label,
             "-" if limits.recommended is None else short_size(limits.recommended, limits.threads),
             *_landmarks(limits),
-            VERDICT_WORDS[limits.fit.verdict],
+            DESCRIPTION_WORDS[limits.fit.description],
         )
         for limits in series_limits
     ]
     return Table(
-        ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "verdict"), rows
+        ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "described"), rows
     )
 
 
 def _landmarks(limits: ScalingLimits) -> tuple[str, ...]:
-    if limits.knee is None:
-        return ("-",) * 4
     beyond = f"beyond {figure(limits.extrapolation_limit)}"
     return (
         with_interval(limits.knee, figure, beyond=beyond),
@@ -441,8 +411,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         **promise_facts(answer),
         "reason": sizing_reasons_sentence(answer.reasons),
         "reason_codes": [reason.code for reason in answer.reasons],
-        "verdict": VERDICT_WORDS[answer.fit.verdict],
-        "verdict_code": answer.fit.verdict.value,
+        "described_within": answer.fit.described_within,
         "levels": level_sentence(answer),
         "sentence": answer_sentence(answer),
     }
@@ -459,10 +428,7 @@ def limits_facts(limits: ScalingLimits) -> dict[str, object]:
         "speedup_limit": estimate_facts(limits.speedup_limit),
         "rate_limit": estimate_facts(limits.rate_limit),
         "peak_cores": estimate_facts(limits.peak_cores),
-        "reason": sizing_reasons_sentence(limits.reasons),
-        "reason_codes": [reason.code for reason in limits.reasons],
-        "verdict": VERDICT_WORDS[limits.fit.verdict],
-        "verdict_code": limits.fit.verdict.value,
+        "described_within": limits.fit.described_within,
     }
 
 

@@ -12,7 +12,8 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from scaling.analysis.comparison import Change, Gate
-from scaling.analysis.fits.verdict import Verdict as FitVerdict
+from scaling.analysis.curves.fit import Description
+from scaling.analysis.curves.laws import Law
 from scaling.analysis.rules import Verdict
 from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.summary import HostSlowdown
@@ -95,7 +96,6 @@ HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
 QUIETNESS = _record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
 ON_THIS_HOST: Fields = {"host": HOST | None}
 ESTIMATE = _record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
-PARAMETER = _record("Parameter", value=NUMBER, low=NUMBER, high=NUMBER, stderr=NUMBER, on_bound=bool)
 
 COUNTER_RATIOS = _record("CounterRatios", dict.fromkeys(COUNTERS, ESTIMATE))
 LOSSES = _record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counters=COUNTER_RATIOS | None)
@@ -144,32 +144,22 @@ SECTIONS_OF_POINTS: Fields = {
     "in_turns": int,
 }
 
-LAW = _record(
-    "Law",
-    dict.fromkeys(("serial_fraction", "contention", "coherency", "smt_yield"), OPTIONAL[PARAMETER]),
-    dict.fromkeys(("speedup_limit", "peak_cores"), OPTIONAL[PARAMETER]),
-    rate_at_1=PARAMETER,
-    smt_yields=OPTIONAL[MAP[str, ESTIMATE]],
-)
-AVERAGED = _record(
-    "Averaged", serial_fraction=PARAMETER, rate_at_1=PARAMETER, speedup_limit=PARAMETER, peak_cores=PARAMETER | None
-)
-HELD_OUT = _record("HeldOut", cores=float, predicted=float, low=NUMBER, high=NUMBER, measured=float, inside=bool | None)
 SERIES = _record(
     "SeriesFit",
-    {"name": str, "unit": str, "scale": ONLY["strong", "weak"], "cores": ARRAY[float], "launches": ARRAY[int]},
-    {"laws": MAP[str, LAW]},
-    {"averaged": AVERAGED, "chosen": str, "verdict": str, "verdict_code": FitVerdict},
-    {"reasons": TEXTS, "reason_codes": TEXTS, "cautions": TEXTS, "caution_codes": TEXTS},
-    akaike_weights=dict[str, float],
-    coherency_p=NUMBER,
-    lack_of_fit=_record("LackOfFit", excess=NUMBER, p=NUMBER, pure_error=bool),
-    noise_slope=float,
-    clock_governs=str | None,
+    {"name": str, "unit": str, "scale": ONLY["strong", "weak"], "measured": ARRAY[float], "launches": ARRAY[int]},
+    curve=ARRAY[_record("CurvePoint", cores=float, speedup=ESTIMATE, efficiency=ESTIMATE)],
+    law=Law,
+    serial_fraction=ESTIMATE | None,
+    coherency=ESTIMATE | None,
+    described_within=NUMBER,
+    description=Description,
+    limit=ESTIMATE,
+    rate_at_1=ESTIMATE,
     karp_flatt=ARRAY[_record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
-    karp_flatt_trend=_record("KarpFlattTrend", trend=str | None, p=NUMBER),
-    held_out=HELD_OUT | None,
+    cautions=TEXTS,
+    caution_codes=TEXTS,
     truth=_record("Truth", serial_fraction=float, inside=bool | None) | None,
+    sentence=str,
 )
 
 ALLOCATION = _record(
@@ -187,7 +177,7 @@ ANSWER = _record(
     {"extrapolated": bool | None, "basis": Grounds | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
     {"neighbours": ARRAY[ALLOCATION], "replicas": _record("Replicas", _fields_of(Replicas)) | None},
     {"quantile": NUMBER, "items": NUMBER, "arrivals": NUMBER, "queue": QUEUE | None},
-    {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
+    {"reason": str | None, "reason_codes": TEXTS, "described_within": NUMBER},
     {"levels": str | None, "sentence": str},
 )
 SIDE_BY_SIDE = _record(
@@ -206,7 +196,7 @@ LIMITS = _record(
     "Limits",
     {"name": str, "unit": str, "recommended_cores": int | None, "recommended_threads": int | None},
     dict.fromkeys(("knee_cores", "speedup_limit", "rate_limit", "peak_cores"), ESTIMATE),
-    {"reason": str | None, "reason_codes": TEXTS, "verdict": str, "verdict_code": FitVerdict},
+    {"described_within": NUMBER},
 )
 
 DIFFERENCE = _record(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import chain, groupby
 
 from scaling.analysis.capacity import scaling_limits
-from scaling.analysis.fitting import SeriesFit, fit_all, without_levels
+from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.operations import ModePair, Stationarity, Threading, mode_pairs, stationarity, threadings
 from scaling.analysis.ops.laws import (
     HeldOutStep,
@@ -97,7 +97,7 @@ def _fit_series(
 
     def fit_and_size(levels: Sequence[Series]) -> tuple[list[SeriesFit], list[ScalingLimits], list[FitError]]:
         fits, complaints = fit_all(levels)
-        return fits, [scaling_limits(one, sizes) for one in without_levels(fits)], complaints
+        return fits, [scaling_limits(one, sizes) for one in by_settings(fits)], complaints
 
     # SMT levels of the same settings are fitted together, since those of one size answer for each other.
     groups = [list(levels) for _, levels in groupby(series, key=lambda one: one.key.settings)]
@@ -131,8 +131,8 @@ def _keys_of_series(points: Sequence[ScalingPoint]) -> list[SeriesKey]:
 
 
 def _is_of(key: SeriesKey, kept: set[SeriesKey]) -> bool:
-    """Whether a series, or every part of a joint one, is among these."""
-    return kept.issuperset(key.parts or (key,))
+    """Whether a series is among these."""
+    return key in kept
 
 
 def split_series(evaluation: Evaluation, most: int) -> list[Evaluation]:

@@ -270,7 +270,6 @@ def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
             "time": [{"point": [one.cores], "values": list(one.launch_seconds)} for one in series.observations]
         }
         for series in selected_series(selection)
-        if not series.key.is_joint
     }
     return _document_writer({"parameters": ["cores"], "measurements": measurements}, len(selection.launches))
 

@@ -17,12 +17,10 @@ from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 from scaling.analysis.decomposition import CounterRatios, Decomposition
 from scaling.analysis.estimates import Estimate, Reach
-from scaling.analysis.fits.verdict import LEAST_COUNTS
 from scaling.analysis.rules import RULES, Doubt, Rule
-from scaling.analysis.series import settings_with_few_counts
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.step_times import StepTimes
-from scaling.analysis.summary import HostSlowdown, Launch, numbers_first, select_points, summarize, table_order
+from scaling.analysis.summary import HostSlowdown, Launch, numbers_first, summarize, table_order
 from scaling.analysis.turns import TurnTimes
 from scaling.analysis.witness import Witness
 from scaling.errors import StoreError
@@ -186,7 +184,7 @@ def _points_of_share(reading: _Reading, shares: int, share: int) -> _Share:
         if reading.most_subjects is not None:
             kept.add(number, row)
     points = speedups(summarize(launches))
-    whole = subjects.first if reading.most_subjects is not None else _subjects_with_few_counts(points)
+    whole = subjects.first if reading.most_subjects is not None else ()
     return _Share(
         _shown_points(points, whole, all_losses=reading.in_full or reading.most_subjects is not None),
         kept.rows(),
@@ -246,12 +244,6 @@ def _lines_by_subject(reading: _Reading) -> Iterator[tuple[int, Subject, bytes]]
 
 # A study has a handful of workloads.
 _public_name = lru_cache(4096)(without_secrets)
-
-
-def _subjects_with_few_counts(points: Sequence[ScalingPoint]) -> Collection[Subject]:
-    """The subjects with a series of too few core counts for a law."""
-    few = settings_with_few_counts(select_points(point.summary for point in points), LEAST_COUNTS)
-    return {_subject(settings) for settings in few}
 
 
 def _subject(point: Point) -> Subject:

@@ -23,7 +23,7 @@ from statistics import fmean
 
 import numpy as np
 
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.arrays import Floats
 from scaling.analysis.ops.classes import op_class
 from scaling.analysis.ops.profile import NOT_OPS
 from scaling.errors import FitError

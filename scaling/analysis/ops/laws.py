@@ -16,15 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import Mixture
-from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.solving import solve
 from scaling.analysis.ops.classes import OpClass, op_class
 from scaling.analysis.ops.profile import DRAWS, LEAST_SECONDS, NOT_OPS, PartTimes, draw_means
+from scaling.analysis.sizing.mixtures import Mixture
 from scaling.errors import FitError
 
 LOW, HIGH = 0.025, 0.975
+# How finely the serial share of a part is sought: so many on a grid, and so many golden sections.
+SHARES, SECTIONS = 25, 45
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # A part whose interval is at least this share of the predicted step is named.
 IMPRECISE = 0.05
 # A part that takes this much longer on the most threads than on the fewest has become slower.
@@ -147,10 +149,37 @@ def fit_parts(times: PartTimes, means: Floats, capacity: Floats) -> tuple[Floats
     """
     draws, counts, parts = means.shape
     logs = np.log(np.maximum(means, LEAST_SECONDS)).transpose(0, 2, 1).reshape(draws * parts, counts)
-    columns = np.stack([1.0 / capacity, np.ones_like(capacity)], axis=-1)
-    weights = np.array(times.units, dtype=np.float64)
-    coefficients = solve(logs, weights, lambda _: columns).coefficients.reshape(draws, parts, 2)
-    return coefficients[..., 0], coefficients[..., 1]
+    parallel, serial = _least_squares(logs, 1.0 / capacity, np.array(times.units, dtype=np.float64))
+    return parallel.reshape(draws, parts), serial.reshape(draws, parts)
+
+
+def _least_squares(logs: Floats, shared: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Coefficients p, q >= 0 of p shared + q whose logarithms are nearest to each row of `logs`, by their weights.
+
+    The level is a weighted mean, so what is left to find is the serial share: on a grid, then by golden section.
+    """
+    scale = shared.max(axis=-1, keepdims=True)
+    shared, weights = shared / scale, weights / weights.sum()
+
+    def left_over(share: Floats) -> tuple[Floats, Floats]:
+        left = logs - np.log((1.0 - share[:, None]) * shared + share[:, None])
+        level = left @ weights
+        return level, (left - level[:, None]) ** 2 @ weights
+
+    shares = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, SHARES)])
+    squares = np.array([left_over(np.full(len(logs), share))[1] for share in shares])
+    best = squares.argmin(axis=0)
+    low, high = shares[np.maximum(best - 1, 0)], shares[np.minimum(best + 1, len(shares) - 1)]
+    for _ in range(SECTIONS):
+        inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        is_lower = left_over(inner)[1] <= left_over(outer)[1]
+        low, high = np.where(is_lower, low, inner), np.where(is_lower, outer, high)
+    middle = (low + high) / 2.0
+    # A bound that is as good as anything beside it is meant.
+    ends = np.stack([np.zeros_like(middle), middle, np.ones_like(middle)])
+    share = ends[np.array([left_over(one)[1] for one in ends]).argmin(axis=0), np.arange(len(logs))]
+    whole = np.exp(left_over(share)[0])
+    return whole * (1.0 - share) / scale[:, 0], whole * share
 
 
 def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction:
@@ -176,8 +205,7 @@ def step_prediction(times: PartTimes, threads: int, parts: Floats, draws: Floats
         for name, value, low, high in zip(times.names, parts, lows, highs, strict=True)
     )
     logs = np.log(draws.sum(axis=1))
-    share = np.full(len(logs), 1.0 / len(logs))
-    mixture = Mixture(logs, np.maximum(noise, 1e-15), share)
+    mixture = Mixture(logs, np.maximum(noise, 1e-15))
     low, high = (float(np.exp(mixture.quantile(level))) for level in (LOW, HIGH))
     return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, predictions)
 

@@ -22,8 +22,8 @@ from typing import Final, Literal
 
 import numpy as np
 
+from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.classes import op_class
 from scaling.analysis.ops.kernel_errors import (
     ERROR_SIZES,

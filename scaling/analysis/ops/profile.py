@@ -19,9 +19,9 @@ from statistics import fmean, median, stdev
 import numpy as np
 
 from scaling.analysis import rules
+from scaling.analysis.arrays import Floats
 from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.estimates import student_t
-from scaling.analysis.fits.launch_effects import Floats
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.ops.purposes import PURPOSES, Purpose
 from scaling.analysis.ops.traces import Trace, TracedStep, traces_by_point

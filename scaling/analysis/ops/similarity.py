@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.arrays import Floats
 from scaling.analysis.ops.profile import Profile
 
 Linkage = Literal["centroid", "average"]

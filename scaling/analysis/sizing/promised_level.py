@@ -5,8 +5,8 @@ launch, quiet turns or not. A job and a service meet the mean of all steps. Each
 by count, of its logarithm over the step time.
 """
 
-from scaling.analysis.fits.host_level import HostLevel, host_level, statistic_level
-from scaling.analysis.fitting import SeriesFit
+from scaling.analysis.curves.fit import SeriesFit
+from scaling.analysis.sizing.host_level import HostLevel, host_level, statistic_level
 from scaling.analysis.sizing.question import Goal, Question, StepRefusal, StepsUnknown, TooFewSteps
 from scaling.analysis.step_times import StepTimes, steps_needed
 

@@ -1,4 +1,4 @@
-"""Answers to sizing questions as quantiles per available size, for readers without the bootstrap draws. Pure.
+"""Answers to sizing questions as quantiles per available size, for readers without the draws. Pure.
 
 Quantiles of the predictive distribution (a mixture of the distributions of turns, one per draw) are found by
 Halley's method on the probit scale, where a mixture is almost linear, with a bracket to fall back on. Whoever has the
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from scaling.analysis.capacity import crossing_grid, sustained_efficiencies
-from scaling.analysis.fits.bootstrap import Mixture, quantiles
-from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.sizing.inverses import speedup_limit
-from scaling.analysis.sizing.levels import LevelLaw, Size
+from scaling.analysis.arrays import Floats
+from scaling.analysis.capacity import rate, sustained
+from scaling.analysis.curves.draws import estimate
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.sizing.levels import LevelCurve, Size
+from scaling.analysis.sizing.mixtures import Mixture
 
 ASSURANCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Levels of the predictive quantiles, as probits: evenly spaced, and one for every assurance.
@@ -23,7 +24,6 @@ PROBITS = np.unique(np.concatenate([np.linspace(-3.4, 3.4, 69).round(1), ndtri(A
 ASSURANCE_PROBITS = tuple(np.searchsorted(PROBITS, ndtri(ASSURANCES) - 1e-12).tolist())
 # Means of 1, 2, 4, … launches: between them, quantiles are interpolated in the logarithm of their number.
 DOUBLINGS = 12
-INTERVAL = (0.5, 0.025, 0.975)
 # Log seconds of what takes no time at all: a law without a limit.
 NO_TIME = -1e3
 _STEPS = 60
@@ -44,7 +44,7 @@ class StepTable:
 
 @dataclass(frozen=True, slots=True)
 class SizeTable:
-    """One size: rate and efficiency (median, low, high), and the quantiles from which chances are looked up.
+    """One size: rate and efficiency, and the quantiles from which chances are looked up.
 
     `log_seconds` are quantiles of one turn at `PROBITS`, `replicas` those of the mean of 2**0 to 2**`DOUBLINGS`
     turns at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size. `crowding` is how
@@ -53,8 +53,8 @@ class SizeTable:
     """
 
     size: Size
-    rate: tuple[float, ...]
-    efficiency: tuple[float, ...]
+    rate: Estimate
+    efficiency: Estimate
     log_seconds: tuple[float, ...]
     replicas: tuple[tuple[float, ...], ...]
     efficiencies: StepTable
@@ -78,43 +78,37 @@ class Shape:
         return Shape(standard, standard - self.standard)
 
 
-def size_tables(law: LevelLaw, counts: Sequence[int]) -> tuple[SizeTable, ...]:
-    """The quantiles of every size of a law; each size starts from the shape of the one before."""
-    efficiencies = sustained_efficiencies(law, counts)
+def size_tables(curve: LevelCurve, counts: Sequence[int]) -> tuple[SizeTable, ...]:
+    """The quantiles of every size of a curve; each size starts from the shape of the one before."""
     shape, tables = Shape(PROBITS), []
-    for column, cores in enumerate(counts):
-        size = Size(cores, law)
+    for cores in counts:
+        size = Size(cores, curve)
         mixture, *means = size.mixtures(2**doubling for doubling in range(DOUBLINGS + 1))
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
         replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)])
-        tables.append(_size_table(size, log_seconds, efficiencies[:, column], replicas))
+        tables.append(_size_table(size, log_seconds, sustained(size), replicas))
     return tuple(tables)
 
 
 def _size_table(
     size: Size, log_seconds: Floats, efficiencies: Floats, replicas: tuple[tuple[float, ...], ...]
 ) -> SizeTable:
-    work, share = size.law.fit.series.work, size.law.draws.share
     return SizeTable(
         size=size,
-        rate=quantiles(work * np.exp(-size.log_time()), share, INTERVAL),
-        efficiency=quantiles(np.exp(size.log_efficiency()), share, INTERVAL),
+        rate=rate(size),
+        efficiency=estimate(np.exp(size.log_efficiency())),
         log_seconds=tuple(log_seconds.tolist()),
         replicas=replicas,
-        efficiencies=_step_table(efficiencies, share),
+        efficiencies=_step_table(efficiencies),
         crowding=tuple(size.crowding(one) for one in range(1, size.room + 1)) if size.known_crowding(1) else (),
     )
 
 
-def fastest_table(law: LevelLaw) -> StepTable:
+def fastest_table(curve: LevelCurve) -> StepTable:
     """Log seconds below which no number of cores gets: the share of draws that never reach a time."""
-    draws = law.draws
-    if draws.has_formula:
-        fastest = draws.log_seconds - np.log(speedup_limit(draws.contention, draws.coherency, draws.scale))
-    else:
-        fastest = law.log_time(crossing_grid(law.fit)).min(axis=1)
-    return _step_table(np.maximum(fastest, NO_TIME), draws.share, unmet=True)
+    fastest = curve.draws.log_seconds - np.log(curve.draws.speedup_limit())
+    return _step_table(np.maximum(fastest, NO_TIME), unmet=True)
 
 
 def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = None) -> Floats:
@@ -148,13 +142,13 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
     A few values at a time, because fresh large arrays cost more than the arithmetic.
     """
     sums, inverse = np.empty((3, len(at))), 1.0 / mixture.noise
-    weight = mixture.share * inverse
+    weight = inverse / len(inverse)
     for first in range(0, len(at), _BLOCK):
         block = slice(first, first + _BLOCK)
         standard = at[block, None] - mixture.means
         standard *= inverse
         chance, density, change = mixture.errors.distribution(standard)
-        sums[0, block] = chance @ mixture.share
+        sums[0, block] = chance.mean(axis=1)
         sums[1, block] = density @ weight
         sums[2, block] = change @ (weight * inverse)
     reached: Floats = ndtri(np.clip(sums[0], 1e-300, 1.0 - 1e-16))
@@ -174,7 +168,7 @@ def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> t
     return tuple(map(tuple, np.array(columns).T.tolist()))
 
 
-def _step_table(values: Floats, share: Floats, unmet: bool = False) -> StepTable:
+def _step_table(values: Floats, unmet: bool = False) -> StepTable:
     """Values from the largest down, where the share of draws at or above them reaches each level.
 
     With `unmet` the share is of draws that fail, so an assurance is lost where they are more than the rest of it.
@@ -182,7 +176,7 @@ def _step_table(values: Floats, share: Floats, unmet: bool = False) -> StepTable
     order = np.argsort(-values)
     ranked = values[order]
     last_of_equals = np.searchsorted(-ranked, -ranked, side="right") - 1
-    above = np.cumsum(share[order])[last_of_equals].round(12)
+    above = ((last_of_equals + 1) / len(values)).round(12)
     whole = np.rint(100.0 * above) if unmet else np.where(above > 0.99, 100.0, np.floor(100.0 * above + 1e-9))
     percents = np.searchsorted(whole, np.arange(1, 101))
     levels = np.array([round(1.0 - assurance, 12) for assurance in ASSURANCES]) if unmet else np.array(ASSURANCES)

@@ -7,42 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.verdict import Verdict, VerdictReason
-from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.summary import HostSlowdown
-
-
-@dataclass(frozen=True, slots=True)
-class NoLaw:
-    """No law describes the series."""
-
-    code: ClassVar[str] = "no-law"
-    verdict: Verdict
-    reasons: tuple[VerdictReason, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseUnknown:
-    """There are as many parameters as launches."""
-
-    code: ClassVar[str] = "noise-unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class OnlyMeasured:
-    """The law is not identifiable, so that answers end with the cores measured."""
-
-    code: ClassVar[str] = "only-measured"
-
-
-@dataclass(frozen=True, slots=True)
-class CountsAnswer:
-    """No law describes the series, so that the counts measured answer for themselves, and no other."""
-
-    code: ClassVar[str] = "counts-answer"
-    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +18,6 @@ class StepsGrow:
     """Under weak scaling a step has more items on more cores, so that no number of them makes it shorter."""
 
     code: ClassVar[str] = "steps-grow"
-
-
-@dataclass(frozen=True, slots=True)
-class LevelsApart:
-    """No law describes all SMT levels together, so that each answers by its own."""
-
-    code: ClassVar[str] = "levels-apart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +31,7 @@ class OverBudget:
 
 @dataclass(frozen=True, slots=True)
 class NeverReached:
-    """No number of cores is enough, in a `share` of the draws of the law."""
+    """No number of cores is enough, in a `share` of the draws."""
 
     code: ClassVar[str] = "never-reached"
     assurance: float
@@ -79,24 +40,13 @@ class NeverReached:
 
 @dataclass(frozen=True, slots=True)
 class MachineTooSmall:
-    """All cores of the machine are not enough; `needed` is what the law alone asks for, infinite if unknown."""
+    """All cores of the machine are not enough; `needed` is what the curve alone asks for, infinite if unknown."""
 
     code: ClassVar[str] = "machine-too-small"
     assurance: float
     needed: float
     cores: int
     machine: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredTooFew:
-    """Answers end with the cores measured, for a `reason`, and these are not enough."""
-
-    code: ClassVar[str] = "measured-too-few"
-    assurance: float
-    needed: float
-    measured: float
-    reason: OnlyMeasured | CountsAnswer = OnlyMeasured()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +69,7 @@ class WholeMachineKeeps:
 
 @dataclass(frozen=True, slots=True)
 class ExtrapolationEnds:
-    """More cores may keep the efficiency too, but the fit does not reach further."""
+    """More cores may keep the efficiency too, but the curve does not reach further."""
 
     code: ClassVar[str] = "extrapolation-ends"
     cores: int
@@ -161,15 +111,10 @@ class NoReplicasEnough:
     assurance: float
 
 
-Refusal = NoLaw | NoiseUnknown
 StepRefusal = StepsUnknown | TooFewSteps
-TooFew = MachineTooSmall | MeasuredTooFew | BeyondExtrapolation
+TooFew = MachineTooSmall | BeyondExtrapolation
 SizingReason = (
-    Refusal
-    | OnlyMeasured
-    | CountsAnswer
-    | StepsGrow
-    | LevelsApart
+    StepsGrow
     | OverBudget
     | NeverReached
     | TooFew
@@ -328,16 +273,16 @@ class Answer:
 class ScalingLimits:
     """The landmarks of a series: where more cores stop paying, and where they stop helping, up to so many cores.
 
-    `recommended` is the available size with the largest speedup times efficiency, with `threads` per core; None where
-    nothing is said. Knee and peak are whole numbers of cores with as many threads.
+    `recommended` is the available size with the largest speedup times efficiency, with `threads` per core, among those
+    up to the most cores measured; None where there is none. Knee and peak are whole numbers of cores with as many
+    threads, infinite where they are beyond twice the cores measured.
     """
 
     fit: SeriesFit
     extrapolation_limit: float
     recommended: int | None
-    knee: Estimate | None
-    speedup_limit: Estimate | None
-    rate_limit: Estimate | None
-    peak_cores: Estimate | None
-    reasons: tuple[SizingReason, ...]
+    knee: Estimate
+    speedup_limit: Estimate
+    rate_limit: Estimate
+    peak_cores: Estimate
     threads: int = 1

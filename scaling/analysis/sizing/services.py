@@ -3,7 +3,7 @@
 A request is a step. Requests arrive at random and wait in one queue in front of all replicas; the shape of service
 times is that of the measured steps, and the queue is simulated (`scaling.analysis.queueing`). The longer the mean
 service time, the longer responses: so a promise about them is one about the mean service time, whose distribution is
-known from the law, the noise of launches and the host. The mean of r replicas has the noise of r launches. Replicas are
+known from the curve, the noise of launches and the host. The mean of r replicas has the noise of r launches. Replicas are
 taken not to disturb each other.
 """
 
@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, exp
 
-from scaling.analysis.capacity import DRAWS, size_allocation
+import numpy as np
+
+from scaling.analysis.capacity import size_allocation
+from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import quantiles
-from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.queueing import MOST_BUSY, ResponseCurve, ServiceShape, response_curve, service_shape
-from scaling.analysis.sizing.levels import Size, answering_fits, level_laws, offered_sizes, range_reasons, refusal
+from scaling.analysis.sizing.levels import Size, level_curves, levels_of, offered_sizes
 from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import Answer, NoReplicasEnough, Question, Queue, Replicas, Status
 from scaling.analysis.sizing.sizes import Sizes
@@ -25,25 +26,24 @@ MOST_REPLICAS = 2**16
 RESPONSE_QUANTILE = 0.95
 
 
-def answer_service(fit: SeriesFit, question: Question, sizes: Sizes | None = None, draw_count: int = DRAWS) -> Answer:
+def answer_service(fit: SeriesFit, question: Question, sizes: Sizes | None = None) -> Answer:
     """The cheapest replicas of one size that answer requests in time, and what requests meet there."""
-    why_not = refusal(fit)
-    if why_not or any(promised_level(one, question) is None for one in answering_fits(fit)):
-        return Answer(fit, question, Status.REFUSED, None, None, (), (why_not or step_refusal(fit, None),))
+    if any(promised_level(one, question) is None for one in levels_of(fit)):
+        return Answer(fit, question, Status.REFUSED, None, None, (), (step_refusal(fit, None),))
     service = Service(question)
-    best = service.cheapest(offered_sizes(level_laws(fit, draw_count, sizes, question), sizes))
+    best = service.cheapest(offered_sizes(level_curves(fit, question), sizes))
     if best is None:
         reasons = (NoReplicasEnough(question.assurance),)
         return Answer(fit, question, Status.NOT_REACHABLE, None, None, (), reasons)
     size, plan = best
     given = size_allocation(size, question.price, plan.assurance)
     queue = service.queue(size, plan.replicas)
-    return Answer(fit, question, Status.OK, given, None, (), range_reasons(fit), plan, queue)
+    return Answer(fit, question, Status.OK, given, None, (), (), plan, queue)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A question about requests, put to sizes whose laws are at the level of the mean service time."""
+    """A question about requests, put to sizes whose curves are at the level of the mean service time."""
 
     question: Question
 
@@ -91,7 +91,7 @@ class Service:
 
     def _fewest_possible(self, size: Size) -> int:
         """Replicas that are as busy as may be in the middle of the draws."""
-        service = exp(quantiles(size.mixture().means, size.law.draws.share, [0.5])[0])
+        service = exp(float(np.median(size.mixture().means)))
         return max(1, ceil(self.arrivals * service / MOST_BUSY))
 
     def _fewest_replicas(self, size: Size) -> Replicas | None:
@@ -122,7 +122,7 @@ class Service:
 
 
 def _shape(size: Size) -> ServiceShape:
-    shape = service_shape(size.law.fit.series.host, float(size.cores * size.law.counted))
+    shape = service_shape(size.curve.fit.series.host, float(size.cores))
     assert shape is not None
     return shape
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Allocation, Answer
-from scaling.reporting.capacity import NO_LIMIT, basis_words, limits_facts, size_words, sizing_reasons_sentence
+from scaling.reporting.capacity import basis_words, limits_facts, size_words, sizing_reasons_sentence
 from scaling.reporting.cluster import between_facts, between_table, side_by_side, side_by_side_facts, size_unit
-from scaling.reporting.fits import fit_facts
+from scaling.reporting.fits import NO_LIMIT, fit_facts
 from scaling.reporting.page import provenance
 from scaling.reporting.page.page import embed_figures, render_page, totals
 from scaling.reporting.page.tables import AnswerLine, Words, answer_line, apart

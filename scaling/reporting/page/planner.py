@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from scaling.analysis.capacity import DRAWS, end_reason, too_few
-from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.levels import LevelLaw, level_laws, range_reasons, refusal
+from scaling.analysis.capacity import end_reason, too_few
+from scaling.analysis.curves.fit import SeriesFit
+from scaling.analysis.sizing.levels import LevelCurve, level_curves
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,
@@ -25,9 +24,9 @@ from scaling.reporting.capacity import (
     basis_words,
     size_levels,
     sizing_reason_sentence,
-    sizing_reasons_sentence,
 )
-from scaling.reporting.fits import VERDICT_WORDS
+from scaling.reporting.fits import DESCRIPTION_WORDS
+from scaling.reporting.words import estimate_facts
 from scaling.results.evaluation import MANY_SERIES
 from scaling.results.processes import map_by_processes, process_count
 
@@ -70,17 +69,15 @@ def _facts_where_room(sizes: Sizes | None, room: int, limits: ScalingLimits) -> 
 
     Nothing is computed that there is no room for: a series of many sizes takes seconds.
     """
-    laws = () if refusal(limits.fit) else level_laws(limits.fit, DRAWS, sizes)
-    least = LEAST_PER_SIZE * sum(len(law.sizes(sizes)) for law in laws)
-    return least, series_facts(limits, laws, sizes) if least <= room else None
+    curves = level_curves(limits.fit)
+    least = LEAST_PER_SIZE * sum(len(curve.sizes(sizes)) for curve in curves)
+    return least, series_facts(limits, curves, sizes) if least <= room else None
 
 
-def series_facts(limits: ScalingLimits, laws: Sequence[LevelLaw], sizes: Sizes | None) -> dict[str, object]:
-    """All that a question to a series needs; where none is answered, only why."""
+def series_facts(limits: ScalingLimits, curves: Sequence[LevelCurve], sizes: Sizes | None) -> dict[str, object]:
+    """All that a question to a series needs."""
     fit = limits.fit
-    if not laws:
-        return _without_sizes(fit)
-    tables = [table for law in laws for table in size_tables(law, law.sizes(sizes))]
+    tables = [table for curve in curves for table in size_tables(curve, curve.sizes(sizes))]
     tables.sort(key=lambda table: table.size.order)
     return _identity(fit) | {
         "refusal": None,
@@ -88,28 +85,16 @@ def series_facts(limits: ScalingLimits, laws: Sequence[LevelLaw], sizes: Sizes |
         "recommended": limits.recommended,
         "recommended_threads": limits.threads,
         "most_measured": fit.most_cores,
-        "only_measured": sizing_reasons_sentence(range_reasons(fit)),
         "too_few": _too_few(fit, sizes),
-        "all_keep": sizing_reasons_sentence((*range_reasons(fit), end_reason(fit, sizes, tables[-1].size.cores))),
+        "all_keep": sizing_reason_sentence(end_reason(fit, sizes, tables[-1].size.cores)),
         "sizes": [_size(fit, table) for table in tables],
-        "fastest": [_steps(fastest_table(law)) for law in _distinct(laws)],
+        "fastest": [_steps(fastest_table(curve)) for curve in curves],
     }
 
 
-def _distinct(laws: Sequence[LevelLaw]) -> list[LevelLaw]:
-    """The laws without those that get as far as another of the same draws: all levels of one law without a clock."""
-    first: dict[object, LevelLaw] = {}
-    for law in laws:
-        own = id(law.draws), law.draws.has_formula or law.counted
-        first.setdefault(own, law)
-    return list(first.values())
-
-
 def _without_sizes(fit: SeriesFit) -> dict[str, object]:
-    """A series that the planner has no answers for: because there are none, or no room for them."""
-    why_not = refusal(fit)
-    no_room = "left out of this page to keep it small; use `scaling capacity`"
-    return _identity(fit) | {"refusal": sizing_reason_sentence(why_not) if why_not else no_room}
+    """A series that the page has no room for."""
+    return _identity(fit) | {"refusal": "left out of this page to keep it small; use `scaling capacity`"}
 
 
 def _identity(fit: SeriesFit) -> dict[str, object]:
@@ -119,7 +104,7 @@ def _identity(fit: SeriesFit) -> dict[str, object]:
         "label": series.sizing_label,
         "unit": series.unit,
         "words": _words(series.unit),
-        "verdict": VERDICT_WORDS[fit.verdict],
+        "described": DESCRIPTION_WORDS[fit.description],
     }
 
 
@@ -154,16 +139,15 @@ def _words(unit: str) -> dict[str, dict[Goal, str]]:
 
 
 def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
-    host, basis = table.size.host(), table.size.basis()
-    value, low, high = table.efficiency
+    host, basis = table.size.slowdown(), table.size.basis()
     return {
         "cores": table.size.cores,
         "threads": table.size.threads,
         "basis": basis.grounds.value,
         "own_point_left_out": basis.own_left_out,
         "mark": basis_words(basis),
-        "rate": _interval(table.rate),
-        "efficiency": _interval(table.efficiency),
+        "rate": estimate_facts(table.rate),
+        "efficiency": estimate_facts(table.efficiency),
         "log_seconds": [
             value if index in ASSURANCE_PROBITS else round(value, DIGITS)
             for index, value in enumerate(table.log_seconds)
@@ -172,12 +156,8 @@ def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
         "crowding": table.crowding,
         "efficiencies": _steps(table.efficiencies),
         "host": None if host is None else asdict(host),
-        "levels": size_levels(fit, *table.size.order, Estimate(value, low, high)),
+        "levels": size_levels(fit, *table.size.order, table.efficiency),
     }
-
-
-def _interval(values: Sequence[float]) -> dict[str, float]:
-    return dict(zip(("value", "low", "high"), values, strict=True))
 
 
 def _steps(table: StepTable) -> dict[str, object]:

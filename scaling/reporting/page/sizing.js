@@ -67,7 +67,7 @@ function sizing(series, question) {
     return sizes.filter((other) => found.includes(other));
   }
 
-  function give(index, chance, reason = series.only_measured) {
+  function give(index, chance, reason = null) {
     const neighbours = beside(sizes[index]).map((other) => allocation(other, chance));
     return { status: "ok", allocation: allocation(sizes[index], chance), neighbours, reason };
   }
@@ -76,7 +76,7 @@ function sizing(series, question) {
   function giveNone(never, lost, neighbours) {
     const { status, reasons } = series.too_few;
     if (!lost) return { status, allocation: null, neighbours, reason: reasons[level] };
-    const share = never >= 100 ? "" : ` (${never} % of the laws that fit never get there)`;
+    const share = never >= 100 ? "" : ` (${never} % of the curves that may be never get there)`;
     const reason = `not reachable with ${general(100 * assurance)} % confidence${share}`;
     return { status: "not reachable", allocation: null, neighbours, reason };
   }
@@ -94,7 +94,7 @@ function sizing(series, question) {
     if (!keep.length) return giveNone(0, false, []);
     const { cores: most } = keep[keep.length - 1];
     const index = sizes.indexOf(keep.find(({ cores }) => cores === most));
-    return give(index, keeping, most === sizes[last].cores ? series.all_keep : series.only_measured);
+    return give(index, keeping, most === sizes[last].cores ? series.all_keep : null);
   }
 
   function budget() {

@@ -4,29 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from scaling.analysis.curves.fit import Description, SeriesFit
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.verdict import Verdict
-from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.laws import AMDAHL, GUSTAFSON, USL
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.capacity import sizing_reasons_sentence
-from scaling.reporting.fits import karp_flatt_words, known_limit, peak_words, reasons_sentence
+from scaling.reporting.fits import DESCRIPTION_WORDS, counts_words
 from scaling.reporting.verdicts import doubt_words
-from scaling.reporting.words import Table, cores_words, count, figure, percent, with_interval
-
-VERDICTS = {
-    Verdict.OK: "the law fits",
-    Verdict.NOT_IDENTIFIABLE: "not settled",
-    Verdict.NO_LAW_FITS: "no law fits",
-    Verdict.SUPERLINEAR: "faster than its cores",
-}
-
-LAW_WORDS = {
-    AMDAHL: "Amdahl’s law",
-    USL: "the universal scalability law",
-    GUSTAFSON: "Gustafson’s law (weak scaling)",
-}
+from scaling.reporting.words import Table, cores_words, figure, percent, with_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +47,9 @@ def answer_line(limits: ScalingLimits) -> AnswerLine:
         give=_give(limits),
         serial=_serial(fit),
         ceiling=_ceiling(fit),
-        verdict=VERDICTS[fit.verdict],
-        why=_why(limits),
-        sure=fit.verdict is Verdict.OK and limits.recommended is not None,
+        verdict=_described(fit),
+        why=f"{fit.law.words}, over {counts_words(fit)}",
+        sure=fit.description is not Description.NOT_AT_ALL and limits.recommended is not None,
     )
 
 
@@ -77,39 +61,27 @@ def _give(limits: ScalingLimits) -> Words:
 
 
 def _serial(fit: SeriesFit) -> Words:
-    """The serial fraction where a law speaks of one; else what the most cores mean by themselves."""
-    if fit.verdict.has_law and fit.largest_alone is None:
-        return apart(with_interval(fit.averaged.serial_fraction, percent))
-    if not fit.karp_flatt.values:
-        return Words("–", "no law fits, and no point on one core can be used")
-    last = fit.karp_flatt.values[-1]
-    words = apart(karp_flatt_words(last))
+    """The serial fraction of the law; with too few counts for one, what the most cores mean by themselves."""
+    if fit.serial_fraction is None:
+        return Words("–", "the law does not describe it")
+    words = apart(with_interval(fit.serial_fraction, percent))
     source = "Gustafson’s law" if fit.series.scale == "weak" else "Karp-Flatt"
-    return Words(words.value, f"{words.rest} by {source} on {figure(last.cores)} cores".strip())
+    return Words(words.value, f"{words.rest} by {source} on {figure(fit.most_cores)} cores") if fit.is_short else words
 
 
 def _ceiling(fit: SeriesFit) -> Words:
-    """The largest speedup, or where throughput peaks."""
-    figures = fit.chosen.figures
-    if not fit.verdict.has_law:
-        return Words("–", "no law fits" if fit.verdict is Verdict.NO_LAW_FITS else "none in sight")
+    """The largest speedup."""
     if fit.series.scale == "weak":
         return Words("no limit", "scaled speedup")
-    if figures.speedup_limit is not None:
-        limit = known_limit(fit, fit.averaged.speedup_limit)
-        words = apart(with_interval(limit, figure))
-        return Words(f"× {words.value}" if isfinite(limit.value) else words.value, words.rest)
-    assert figures.peak_cores is not None
-    return apart(peak_words(figures.peak_cores, fit))
+    limit = fit.speedup_limit
+    words = apart(with_interval(limit, figure, beyond="no limit"))
+    return Words(f"× {words.value}" if isfinite(limit.value) else words.value, words.rest)
 
 
-def _why(limits: ScalingLimits) -> str:
-    fit = limits.fit
-    if fit.verdict is not Verdict.OK:
-        return reasons_sentence(fit.reasons)
-    law = LAW_WORDS.get(fit.choice.law, fit.choice.law.title)
-    reason = f"; {sizing_reasons_sentence(limits.reasons)}" if limits.reasons else ""
-    return f"{law}, over {count(len(set(fit.series.cores)), 'core count')}{reason}"
+def _described(fit: SeriesFit) -> str:
+    within = fit.described_within
+    words = DESCRIPTION_WORDS[fit.description]
+    return words if within is None else f"{words}, {percent(within)} off at most"
 
 
 def apart(words: str) -> Words:

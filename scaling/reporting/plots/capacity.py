@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from scaling.analysis.capacity import answer
-from scaling.analysis.curves import launch_curve
+from scaling.analysis.curves.fit import Curve, SeriesFit, curve_counts
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.levels import LevelLaw, level_laws, refusal
+from scaling.analysis.sizing.levels import LevelCurve, level_curves
+from scaling.analysis.sizing.mixtures import turn_mixtures
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS
-from scaling.reporting.fits import VERDICT_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.over_cores import MARKS, THROUGHPUT
@@ -30,7 +31,6 @@ from scaling.reporting.words import cores_words, count
 from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
-DRAWS = 400
 TARGET_COLOUR = COLOURS[3]
 # A target farther above everything drawn would flatten the figure.
 TARGET_IN_SIGHT = 2.0
@@ -64,13 +64,14 @@ def _caption(target: float | None) -> str:
 def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
     fit = limits.fit
     own = sorted(
-        (line for line in lines if line.key in (fit.series.key, *fit.series.key.parts)), key=lambda line: line.point.smt
+        (line for line in lines if line.key in [one.fit.series.key for one in level_curves(fit)]),
+        key=lambda line: line.point.smt,
     )
     size, threads, remark = _size(limits, evaluation, target)
-    laws = [] if refusal(fit) else [law for law in level_laws(fit, DRAWS, evaluation.sizes) if law.fit.verdict.has_law]
-    curves = {law.threads: _law_line(law, limits, band=law.threads == threads or len(laws) == 1) for law in laws}
+    levels = level_curves(fit)
+    curves = {one.threads: _line(one, limits, band=one.threads == threads or len(levels) == 1) for one in levels}
     series = [_series(line, curves, several=len(own) > 1) for line in own] or [_unmeasured(fit, curves)]
-    measured_to = max((law.measured[-1] for law in laws), default=fit.most_cores)
+    measured_to = max(one.measured[-1] for one in levels)
     return Panel(
         series,
         reach_target(y_limits(series, 0.0, bands=True), target),
@@ -78,9 +79,7 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
         remark,
         target=target_level(target),
         size=size,
-        extrapolated=(measured_to, limits.extrapolation_limit)
-        if curves and limits.extrapolation_limit > measured_to
-        else None,
+        extrapolated=(measured_to, limits.extrapolation_limit) if limits.extrapolation_limit > measured_to else None,
     )
 
 
@@ -93,7 +92,7 @@ def _title(own: Sequence[Line], lines: Sequence[Line]) -> str:
 
 
 def _series(line: Line, curves: Mapping[int, LawLine], *, several: bool) -> Series:
-    """The marks of one SMT level with the law that answers for it; several levels of a panel are told by colour."""
+    """The marks of one SMT level with its curve; several levels of a panel are told by colour."""
     look = sorted(curves).index(line.point.smt) if several and line.point.smt in curves else line.index
     law = curves.get(line.point.smt)
     laws = [replace(law, colour=colour(look))] if law else []
@@ -102,22 +101,27 @@ def _series(line: Line, curves: Mapping[int, LawLine], *, several: bool) -> Seri
 
 
 def _unmeasured(fit: SeriesFit, curves: Mapping[int, LawLine]) -> Series:
-    """The laws of a series that is drawn without points of its own."""
+    """The curves of a series that is drawn without points of its own."""
     return Series(fit.series.label, [], colour(0), marker(0), list(curves.values()))
 
 
-def _law_line(law: LevelLaw, limits: ScalingLimits, *, band: bool) -> LawLine:
-    """The throughput of new launches; the band of the level that is recommended."""
-    curve = launch_curve(law, limits.extrapolation_limit, ASSURANCE, band=band)
-    return LawLine("law", curve, law.measured[-1], colour(0), band=NEW_TURNS)
+def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
+    """The throughput of new turns: the median and, of the level that is recommended, how far they range."""
+    cores, work = curve_counts(level.fit, limits.extrapolation_limit)[::2], level.fit.series.work
+    mixtures = [next(turn_mixtures(level.draws, level.host, float(count), (1,))) for count in cores]
+    middle = work / np.exp([np.median(mixture.means) for mixture in mixtures])
+    ends = [
+        work / np.exp([mixture.quantile(end) for mixture in mixtures]) if band else None
+        for end in (ASSURANCE, 1.0 - ASSURANCE)
+    ]
+    return LawLine("curve", Curve(cores, middle, *ends), level.measured[-1], colour(0), band=NEW_TURNS)
 
 
 def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, int, str]:
     """The recommended size with its threads, and a remark about it."""
     if target is None:
         size = limits.recommended
-        no_size = f"no size: {VERDICT_WORDS[limits.fit.verdict]}"
-        return size, limits.threads, no_size if size is None else f"give {cores_words(size, limits.threads)}"
+        return size, limits.threads, "no size" if size is None else f"give {cores_words(size, limits.threads)}"
     reply = answer(limits.fit, Question(Goal.THROUGHPUT, target), evaluation.sizes)
     if reply.allocation is None:
         return None, limits.threads, f"no size: {STATUS_WORDS[reply.status]}"

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.launch_effects import Floats
 from scaling.reporting.plots.layout import (
     Key,
     band_key,
@@ -116,9 +116,9 @@ def _draw_law(axes: Axes, law: LawLine) -> None:
     """A law as a line, dashed beyond the most cores measured, with its band."""
     curve = law.curve
     measured, beyond = curve.split(law.measured_to)
-    axes.plot(measured.cores, measured.middle, color=law.colour, linestyle=law.stroke, zorder=2)
+    axes.plot(measured.cores, measured.middle, color=law.colour, linestyle=law.stroke, linewidth=law.width, zorder=2)
     if len(beyond.cores) > 1:
-        axes.plot(beyond.cores, beyond.middle, color=law.colour, linestyle="--", zorder=2)
+        axes.plot(beyond.cores, beyond.middle, color=law.colour, linestyle="--", linewidth=law.width, zorder=2)
     if curve.low is not None and curve.high is not None:
         axes.fill_between(
             curve.cores, curve.low, curve.high, color=law.colour, alpha=BAND_ALPHA, linewidth=0.0, zorder=1

@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.arrays import Floats
 from scaling.analysis.operations import MOST, Stationarity, cumulative_shares, notable, types_for
 from scaling.analysis.ops.classes import CLASS_NAMES, CLASSES
 from scaling.analysis.ops.profile import Profile

@@ -7,14 +7,15 @@ CACM 33(5), 1990.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from scaling.analysis.curves import Curve, predicted_speedup, speedup_curve
+import numpy as np
+
+from scaling.analysis.arrays import Floats
+from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT
+from scaling.analysis.curves.fit import Curve, SeriesFit, band, by_settings, curve_counts
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fits.bootstrap import EXTRAPOLATION_LIMIT
-from scaling.analysis.fits.verdict import Verdict
-from scaling.analysis.fitting import LawFit, SeriesFit
-from scaling.analysis.laws import AMDAHL, LAWS
+from scaling.analysis.sizing.levels import level_curves
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.fits import VERDICT_WORDS
+from scaling.reporting.fits import DESCRIPTION_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.specification import (
@@ -27,12 +28,11 @@ from scaling.reporting.plots.specification import (
     Mark,
     Panel,
     Series,
-    Stroke,
     distinct_names,
     finite_marks,
     logarithmic,
-    panel_per_series,
-    panels_by_settings,
+    panels,
+    panels_by_workload,
     series_lines,
     upper_limit,
     y_limits,
@@ -41,10 +41,9 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-# How the laws look, in the order in which they are listed.
-LAW_COLOURS = (COLOURS[4], COLOURS[2], COLOURS[3])
-LAW_STROKES: tuple[Stroke, ...] = ("-", "-.", "-")
-# How far beyond the marks a law is drawn on a linear axis.
+# A law that is off its curve by no more than this is not seen beside it.
+VISIBLY = 0.02
+# How far beyond the marks a curve is drawn on a linear axis.
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
 WEAK = "Weak scaling: the items grow with the cores, speedup is the scaled one, and the law is Gustafson's."
@@ -55,19 +54,19 @@ MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are dist
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is drawn over cores: its estimate at a point, and the curve of the selected law in the same unit."""
+    """What is drawn over cores: its estimate at a point, and the curve in the same unit."""
 
     y_label: str
     marks: Callable[[Line], list[Mark]]
-    law: Callable[[Line, Sequence[float]], Curve | None]
+    curve: Callable[[Line, Sequence[float]], Curve | None]
     least: float
 
 
 def specify(line: Line, quantity: Quantity, counts: Sequence[float]) -> Series:
-    """The series of a line: its marks and the selected law beneath them, in the line's colour and marker."""
-    curve, own = quantity.law(line, counts), colour(line.index)
-    laws = [LawLine("law", curve, line.fit.most_cores, own)] if curve and line.fit else []
-    return Series(line.name, quantity.marks(line), own, marker(line.index), laws, remark=law_remark(line))
+    """The series of a line: its marks and its curve beneath them, in the line's colour and marker."""
+    curve, own = quantity.curve(line, counts), colour(line.index)
+    laws = [LawLine("curve", curve, line.fit.most_cores, own)] if curve and line.fit else []
+    return Series(line.name, quantity.marks(line), own, marker(line.index), laws, remark=curve_remark(line))
 
 
 def measured_lines(evaluation: Evaluation, quantity: Quantity, *, common: bool = False) -> list[Line]:
@@ -81,11 +80,14 @@ def core_counts(lines: Sequence[Line], quantity: Quantity) -> list[float]:
     return [mark.cores for line in lines for mark in quantity.marks(line)]
 
 
-def law_remark(line: Line) -> str:
-    """Why a series has no law, or what is wrong with it."""
+def curve_remark(line: Line) -> str:
+    """How well a law describes a series, or that it has no curve."""
     if line.fit is None:
-        return "no law fitted"
-    return "" if line.fit.verdict is Verdict.OK else VERDICT_WORDS[line.fit.verdict]
+        return "no curve: one core count"
+    within = line.fit.described_within
+    if within is None:
+        return "two core counts"
+    return f"{line.fit.law.words.removeprefix('the ')} {DESCRIPTION_WORDS[line.fit.description]} ({100 * within:.0f} %)"
 
 
 def _marks(line: Line, value: Callable[[ScalingPoint], Estimate | None]) -> list[Mark]:
@@ -98,37 +100,39 @@ def _percent(estimate: Estimate | None) -> Estimate | None:
     return estimate.map(lambda ratio: 100.0 * ratio) if estimate else None
 
 
-def _speedup_law(line: Line, counts: Sequence[float]) -> Curve | None:
-    """The selected law's speedup; None where no law fits, without a band where its verdict is not ok."""
-    if line.fit is None or not line.fit.verdict.has_law:
+def _speedup_curve(line: Line, counts: Sequence[float]) -> Curve | None:
+    """Its speedup, against one core with one thread where several SMT levels are compared."""
+    if line.fit is None:
         return None
-    return _law_curve(line, line.fit.chosen, counts, band=line.fit.verdict is Verdict.OK)
+    cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
+    return band(cores, _speedups(line.fit, line.common_fit, cores))
 
 
-def _law_curve(line: Line, law: LawFit, counts: Sequence[float], *, band: bool) -> Curve | None:
-    assert line.fit is not None
-    return speedup_curve(line.fit, law, line.one_core, drawing_limit(line.fit, counts), band=band)
+def _speedups(fit: SeriesFit, common: SeriesFit | None, cores: Floats) -> Floats:
+    if common is None or common is fit:
+        return fit.draws.speedup(cores)
+    level = level_curves(by_settings([common, fit])[0])[-1]
+    speedups: Floats = np.exp(level.log_efficiency(cores)) * cores
+    return speedups
 
 
 def drawing_limit(fit: SeriesFit, counts: Sequence[float]) -> float:
-    """Up to how many cores a law is drawn beside marks at these counts: a little beyond, where its verdict is ok."""
+    """Up to how many cores a curve is drawn beside marks at these counts: a little beyond its own."""
     most = fit.most_cores
-    if fit.verdict is not Verdict.OK:
-        return most
     wanted = EXTRAPOLATION_LIMIT * most if logarithmic(counts) else max(A_LITTLE * most, *counts)
     return min(wanted, EXTRAPOLATION_LIMIT * most)
 
 
-def _efficiency_law(line: Line, counts: Sequence[float]) -> Curve | None:
-    curve = _speedup_law(line, counts)
+def _efficiency_curve(line: Line, counts: Sequence[float]) -> Curve | None:
+    curve = _speedup_curve(line, counts)
     return curve.over_cores().times(100.0) if curve else None
 
 
-def _throughput_law(line: Line, counts: Sequence[float]) -> Curve | None:
-    """The selected law's throughput: its speedup times the measured throughput of one core."""
-    curve, one_core = _speedup_law(line, counts), line.one_core
-    rate = throughput(one_core) if one_core else None
-    return curve.times(rate.value) if curve and rate else None
+def _throughput_curve(line: Line, counts: Sequence[float]) -> Curve | None:
+    if line.fit is None:
+        return None
+    cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
+    return band(cores, line.fit.series.work * np.exp(-line.fit.draws.log_time(cores)))
 
 
 def throughput(point: ScalingPoint) -> Estimate | None:
@@ -149,17 +153,17 @@ def _throughput_marks(line: Line) -> list[Mark]:
 EFFICIENCY = Quantity(
     "parallel efficiency, %",
     lambda line: _marks(line, lambda point: _percent(point.common_efficiency if line.common else point.efficiency)),
-    _efficiency_law,
+    _efficiency_curve,
     least=100.0,
 )
 SPEEDUP = Quantity(
     "speedup, times one core",
     lambda line: _marks(line, lambda point: point.common_speedup if line.common else point.speedup),
-    _speedup_law,
+    _speedup_curve,
     least=2.0,
 )
 SCALED_SPEEDUP = replace(SPEEDUP, y_label="scaled speedup, times one core")
-THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, _throughput_law, least=0.0)
+THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, _throughput_curve, least=0.0)
 SMT_YIELD = Quantity(
     "SMT yield, times one thread per core",
     lambda line: _marks(line, lambda point: point.smt_yield),
@@ -182,13 +186,14 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn(ONE_CORE_ONLY)
     series = [specify(line, EFFICIENCY, counts) for line in lines]
     limits, common = y_limits(series, EFFICIENCY.least), any(line.common for line in lines)
-    panels = panels_by_settings(lines, series, limits) if common else panel_per_series(series, limits)
     caption = (
         f"Speedup divided by cores: at 100 % every core adds as much as the first{_baseline_words(lines)}. {MARKS}. "
-        "The line is the selected law, relative to the same measured one-core time as the marks."
+        "The line is the curve of each series with the band that holds it with a probability of 95 %."
     )
     label = COMMON_EFFICIENCY if common else EFFICIENCY.y_label
-    return Drawing(f"{caption}{weak_words(lines)}", compile_figure(CoresFigure(panels, label, ideal=100.0)))
+    return Drawing(
+        f"{caption}{weak_words(lines)}", compile_figure(CoresFigure(panels(lines, series, limits), label, ideal=100.0))
+    )
 
 
 def together(evaluation: Evaluation) -> Drawing | NotDrawn:
@@ -217,7 +222,7 @@ def together(evaluation: Evaluation) -> Drawing | NotDrawn:
     panel = Panel(series, y_limits(series, EFFICIENCY.least), labelled=True)
     caption = (
         f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. The lines join marks and are no "
-        f"laws; `efficiency` has these.{weak_words(lines)}"
+        f"curves; `efficiency` has these.{weak_words(lines)}"
     )
     return Drawing(caption, compile_figure(CoresFigure([panel], EFFICIENCY.y_label, ideal=100.0)))
 
@@ -237,57 +242,40 @@ def weak_words(lines: Sequence[Line]) -> str:
 
 
 def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
-    """Draw speedup, the laws with their bands, and the held-out prediction of the largest count, per series."""
+    """Draw speedup with its curve, and the law alone where it differs visibly."""
     lines = measured_lines(evaluation, SPEEDUP, common=True)
     counts = core_counts(lines, SPEEDUP)
     if max(counts, default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
-    if any(line.common for line in lines):
-        return _speedup_by_levels(lines, counts)
-    groups = [[_with_both_laws(line, counts), *_prediction(line)] for line in lines]
-    limits = y_limits([series for group in groups for series in group], SPEEDUP.least, log=logarithmic(counts))
-    panels = [Panel(group, limits, group[0].label, group[0].remark) for group in groups]
-    caption = (
-        f"Times as fast as one core; on the dotted line every core adds as much as the first. {MARKS}; bands hold 95 % "
-        "of the laws that fit the launches, dashed lines are extrapolated, and an open diamond is the prediction of "
-        f"the largest core count from the smaller ones.{weak_words(lines)}"
-    )
-    label = (SCALED_SPEEDUP if all(line.point.scale == "weak" for line in lines) else SPEEDUP).y_label
-    return Drawing(caption, compile_figure(CoresFigure(panels, label, ideal="linear", log_y=True)))
-
-
-def _speedup_by_levels(lines: Sequence[Line], counts: Sequence[float]) -> Drawing:
-    """A panel for all SMT levels of the same settings, each with its selected law."""
+    several = len({line.point.workload for line in lines}) < len(lines)
     series = [specify(line, SPEEDUP, counts) for line in lines]
-    panels = panels_by_settings(lines, series, y_limits(series, SPEEDUP.least, log=logarithmic(counts)))
-    caption = (
-        "Times as fast as one core with one thread, the baseline of all SMT levels; on the dotted line every core adds "
-        f"as much as the first. {MARKS}; bands hold 95 % of the laws that fit the launches, dashed lines are "
-        "extrapolated."
+    limits = y_limits(series, SPEEDUP.least, log=logarithmic(counts))
+    drawn = (
+        panels_by_workload(lines, series, limits)
+        if several
+        else [
+            Panel([_with_law(line, one, counts)], limits, one.label, one.remark)
+            for line, one in zip(lines, series, strict=True)
+        ]
     )
-    return Drawing(caption, compile_figure(CoresFigure(panels, COMMON_SPEEDUP, ideal="linear", log_y=True)))
+    caption = (
+        f"Times as fast as one core{_baseline_words(lines)}; on the dotted line every core adds as much as the first. "
+        f"{MARKS}. The line is the curve of each series with the band that holds it with a probability of 95 %, dashed "
+        f"beyond the cores measured; where it differs, the law alone is thin.{weak_words(lines)}"
+    )
+    weak = all(line.point.scale == "weak" for line in lines)
+    label = COMMON_SPEEDUP if any(line.common for line in lines) else (SCALED_SPEEDUP if weak else SPEEDUP).y_label
+    return Drawing(caption, compile_figure(CoresFigure(drawn, label, ideal="linear", log_y=True)))
 
 
-def _with_both_laws(line: Line, counts: Sequence[float]) -> Series:
-    laws = []
-    for law in sorted(line.fit.laws, key=lambda law: LAWS.index(law.law)) if line.fit else ():
-        assert line.fit is not None
-        curve = _law_curve(line, law, counts, band=line.fit.verdict.has_law)
-        if curve:
-            index, title = LAWS.index(law.law), law.law.title
-            laws.append(LawLine(title, curve, line.fit.most_cores, LAW_COLOURS[index], LAW_STROKES[index]))
-    look = colour(line.index), marker(line.index)
-    return Series(line.name, SPEEDUP.marks(line), *look, laws, remark=law_remark(line))
-
-
-def _prediction(line: Line) -> list[Series]:
-    """What the smaller counts predict for the largest, which was held out of their fit."""
-    predicted = predicted_speedup(line.fit, line.one_core) if line.fit else None
-    if predicted is None or line.fit is None or line.fit.held_out is None:
-        return []
-    mark = Mark(line.fit.held_out.predicted.cores, predicted, valid=False)
-    label = "predicted from fewer cores"
-    return [Series(label, [mark], INK, "D", in_legend=True, predicted=True)]
+def _with_law(line: Line, series: Series, counts: Sequence[float]) -> Series:
+    """The series with its law by itself, thin, where that is seen beside the curve."""
+    if line.fit is None or (line.fit.described_within or 0.0) < VISIBLY:
+        return series
+    cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
+    law = Curve(cores, line.fit.draws.law_speedup(cores))
+    thin = LawLine(f"{line.fit.law.words} alone", law, line.fit.most_cores, INK, width=0.8)
+    return replace(series, laws=[*series.laws, thin])
 
 
 def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
@@ -300,14 +288,12 @@ def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
     series = [specify(line, SMT_YIELD, ()) for line in lines]
     series = [replace(one, remark="") for one in series]
     limits = _around_one([mark.estimate for one in series for mark in one.marks])
-    several = len({line.settings for line in lines}) < len(lines)
-    by_settings = [replace(panel, remark="") for panel in panels_by_settings(lines, series, limits)]
-    panels = by_settings if several else panel_per_series(series, limits)
+    drawn = [replace(panel, remark="") for panel in panels(lines, series, limits)]
     caption = (
         "Throughput with several threads per core divided by throughput with one, on the same cores: above 1 the "
         f"further threads help, below 1 they harm. {MARKS}."
     )
-    return Drawing(caption, compile_figure(CoresFigure(panels, SMT_YIELD.y_label, ideal=1.0)))
+    return Drawing(caption, compile_figure(CoresFigure(drawn, SMT_YIELD.y_label, ideal=1.0)))
 
 
 def _around_one(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -330,17 +316,14 @@ def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
         "The serial fraction that explains the speedup at each core count by itself: constant under Amdahl's law, "
         f"rising where overhead grows with cores, negative where speedup is superlinear. {MARKS}."
     )
-    figure = CoresFigure(panel_per_series(series, limits), KARP_FLATT.y_label, ideal=0.0)
+    figure = CoresFigure(panels(lines, series, limits), KARP_FLATT.y_label, ideal=0.0)
     return Drawing(caption, compile_figure(figure))
 
 
 def _fitted_serial_fraction(line: Line) -> list[Level]:
-    """Amdahl's serial fraction of a series; none where no law fits."""
-    if line.fit is None or not line.fit.verdict.has_law:
-        return []
-    fitted = next((law.figures.contention for law in line.fit.laws if law.law == AMDAHL), None)
-    percent = _percent(fitted)
-    return [Level(percent, colour(line.index), "fitted serial fraction (Amdahl)")] if percent else []
+    """The serial fraction of a series; none where no law describes it."""
+    percent = _percent(line.fit.serial_fraction) if line.fit and not line.fit.is_short else None
+    return [Level(percent, colour(line.index), "serial fraction of the law")] if percent else []
 
 
 def _around_zero(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -368,9 +351,9 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     ]
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
     titles = distinct_names(list(pairs))
-    panels = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
+    by_mode = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
     caption = f"Parallel efficiency of the same workload in each mode; where they differ, so do sizes. {MARKS}."
-    return Drawing(caption, compile_figure(CoresFigure(panels, EFFICIENCY.y_label, ideal=100.0)))
+    return Drawing(caption, compile_figure(CoresFigure(by_mode, EFFICIENCY.y_label, ideal=100.0)))
 
 
 def _in_mode(line: Line, order: Sequence[str]) -> Series:

@@ -1,15 +1,14 @@
 """The specification of a figure over cores: what every panel shows, in numbers. `compile.py` draws it. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
-from scaling.analysis.curves import Curve
+from scaling.analysis.curves.fit import Curve, SeriesFit
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import SeriesFit
 from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.plots.style import colour, marker, on_one_line
@@ -20,6 +19,8 @@ Stroke = Literal["-", "--", "-.", ":"]
 
 # More series than this in one panel cannot be distinguished.
 MOST_TOGETHER = 4
+# Of one workload, told apart by colour, a few more can.
+MOST_IN_PANEL = 6
 # More than this cannot be named beside one panel either.
 MOST_LABELLED = 20
 # More panels than this do not repeat the other series in grey: the figure would grow with the square of its series.
@@ -37,7 +38,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LawLine:
-    """A law as a curve, dashed beyond `measured_to`; `band` names its band in the legend."""
+    """A curve or a law, dashed beyond `measured_to`; `band` names its band in the legend."""
 
     label: str
     curve: Curve
@@ -45,6 +46,7 @@ class LawLine:
     colour: str
     stroke: Stroke = "-"
     band: str = "95 % band"
+    width: float = 1.5
 
     @property
     def has_band(self) -> bool:
@@ -166,10 +168,15 @@ def finite_marks(marks: Iterable[Mark]) -> list[Mark]:
     return [mark for mark in marks if isfinite(mark.estimate.value)]
 
 
-def panel_per_series(series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
-    """A panel for every series, with the others in grey while they are few; up to four series share one panel."""
-    if len(series) <= MOST_TOGETHER:
+def panels(lines: Sequence["Line"], series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
+    """One panel for up to four series; else one for every workload, with its settings as lines.
+
+    Where every workload has one series, the others are in grey while they are few.
+    """
+    if len(series) <= MOST_TOGETHER and not any(line.common for line in lines):
         return [Panel([replace(one, in_legend=True) for one in series], limits)]
+    if len({line.point.workload for line in lines}) < len(lines):
+        return panels_by_workload(lines, series, limits)
     return [
         Panel([one], limits, one.label, one.remark, _marks(other for other in series if other is not one))
         if len(series) <= MOST_WITH_BACKGROUND
@@ -226,7 +233,7 @@ def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: f
     """Where an axis ends: above every value, and above every interval that is not absurdly wide."""
     most = max(values, default=least)
     widest = max((high for high in highs if high is not None), default=most)
-    return float(max(least, 1.08 * most, min(1.05 * widest, 1.5 * max(most, least))))
+    return float(max(least, 1.08 * most, min(1.05 * widest, 2.0 * max(most, least))))
 
 
 # Settings that say by themselves what they are.
@@ -237,7 +244,8 @@ BARE = ("workload", "mode", "placement", "size", "framework", "device")
 class Line:
     """Points that differ in cores alone, ascending; `index` gives colour and marker, the same in every figure.
 
-    `common` is one core with one thread, where that was measured and the same settings have several SMT levels.
+    `common` is one core with one thread, where that was measured and the same settings have several SMT levels, and
+    `common_fit` the curve of one thread per core.
     """
 
     name: str
@@ -247,12 +255,7 @@ class Line:
     key: SeriesKey
     fit: SeriesFit | None
     common: ScalingPoint | None = None
-
-    @property
-    def one_core(self) -> ScalingPoint | None:
-        """The measured point that speedup is against: `common` where several SMT levels are compared."""
-        own = (point for point in self.points if point.summary.point.cores == 1 and point.summary.step)
-        return self.common or next(own, None)
+    common_fit: SeriesFit | None = None
 
     @property
     def settings(self) -> Point:
@@ -284,6 +287,7 @@ def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
             series_key(point),
             fits.get(series_key(point)),
             common.get(replace(point, smt=1)),
+            fits.get(series_key(replace(point, smt=1))) if replace(point, smt=1) in common else None,
         )
         for index, (name, (point, members)) in enumerate(zip(names, groups, strict=True))
     )
@@ -301,24 +305,44 @@ def _common_baselines(
     }
 
 
-def panels_by_settings(lines: Sequence[Line], series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
-    """A panel for all SMT levels of the same settings, each level with a colour and marker of its own."""
-    levels = sorted({line.point.smt for line in lines})
-    by_settings: dict[Point, list[Series]] = {}
+def panels_by_workload(lines: Sequence[Line], series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
+    """A panel for every workload with its settings as lines, each setting of one colour and marker in all panels.
+
+    Where they are too many, workloads are told apart by further settings too.
+    """
+    names = [field.name for field in fields(Point) if field.name != "cores"]
+    varied = [name for name in names if name != "workload" and len({getattr(one.point, name) for one in lines}) > 1]
+    apart = next(
+        apart
+        for apart in (varied[:number] for number in range(len(varied) + 1))
+        if max(Counter(_group(line.point, apart) for line in lines).values()) <= MOST_IN_PANEL
+    )
+    told_by_colour = [name for name in varied if name not in apart]
+    variants = list(dict.fromkeys(tuple(getattr(line.point, name) for name in told_by_colour) for line in lines))
+    same: dict[str, Any] = {name: getattr(lines[0].point, name) for name in told_by_colour}
+    by_group: dict[tuple[object, ...], list[Series]] = {}
+    points: dict[tuple[object, ...], Point] = {}
     for line, one in zip(lines, series, strict=True):
-        by_settings.setdefault(line.settings, []).append(_as_level(one, line.point.smt, levels))
-    names = distinct_names(list(by_settings))
-    return [
-        Panel(own, limits, name, _common_remark(own)) for name, own in zip(names, by_settings.values(), strict=True)
-    ]
+        values = tuple(getattr(line.point, name) for name in told_by_colour)
+        group = _group(line.point, apart)
+        points.setdefault(group, replace(line.point, **same))
+        by_group.setdefault(group, []).append(
+            _as_variant(one, dict(zip(told_by_colour, values, strict=True)), variants)
+        )
+    titles = distinct_names(list(points.values()))
+    return [Panel(own, limits, title, one_remark(own)) for title, own in zip(titles, by_group.values(), strict=True)]
 
 
-def _as_level(series: Series, threads: int, levels: Sequence[int]) -> Series:
-    index = levels.index(threads)
-    label = f"{threads} thread{'s' if threads > 1 else ''} per core"
+def _group(point: Point, apart: Sequence[str]) -> tuple[object, ...]:
+    return point.workload, *(getattr(point, name) for name in apart)
+
+
+def _as_variant(series: Series, settings: Mapping[str, object], variants: Sequence[tuple[object, ...]]) -> Series:
+    index = variants.index(tuple(settings.values()))
+    words = (_setting_in_legend(name, value) for name, value in settings.items())
     return replace(
         series,
-        label=label,
+        label=" ".join(filter(None, words)) or "as measured",
         colour=colour(index),
         marker=marker(index),
         laws=[replace(law, colour=colour(index)) for law in series.laws],
@@ -327,10 +351,14 @@ def _as_level(series: Series, threads: int, levels: Sequence[int]) -> Series:
     )
 
 
-def _common_remark(levels: Sequence[Series]) -> str:
-    """What is wrong with the laws of levels: nothing, or of how many."""
+def _setting_in_legend(name: str, value: object) -> str:
+    return f"{value} thread{'s' if value != 1 else ''} per core" if name == "smt" else _setting(name, value)
+
+
+def one_remark(levels: Sequence[Series]) -> str:
+    """Which series of a panel have no curve."""
     without = [one.label for one in levels if not one.laws]
-    return f"no law: {', '.join(without)}" if without else ""
+    return f"no curve: {', '.join(without)}" if without else ""
 
 
 def distinct_names(points: Sequence[Point]) -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from scaling.analysis.fits.launch_effects import Floats
+from scaling.analysis.arrays import Floats
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
 from scaling.reporting.plots.drawing import Drawing, NotDrawn

@@ -12,7 +12,7 @@ from scaling.analysis.fits.bootstrap import chance_within, predict
 from scaling.analysis.fits.verdict import Verdict
 from scaling.analysis.fitting import fit
 from scaling.analysis.interference import CrowdedDivision, Crowding
-from scaling.analysis.laws import AMDAHL, speedup
+from scaling.analysis.curves.laws import AMDAHL, speedup
 from scaling.analysis.series import HostTurns, LeftOut, Observation, Series, selected_series
 from scaling.analysis.sizing.inverses import cores_for_speedup, knee
 from scaling.analysis.sizing.levels import Size, level_laws, offered_sizes

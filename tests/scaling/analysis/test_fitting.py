@@ -13,7 +13,7 @@ from scaling.analysis.fits.verdict import (
     Verdict,
 )
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import AMDAHL, GUSTAFSON, USL
+from scaling.analysis.curves.laws import AMDAHL, GUSTAFSON, USL
 from scaling.analysis.series import Observation, Series, series_of, threads_on
 from scaling.errors import FitError
 from scaling.results.rows import launch_of

@@ -3,7 +3,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from scaling.analysis.laws import (
+from scaling.analysis.curves.laws import (
     AMDAHL,
     GUSTAFSON,
     LAWS,

@@ -28,7 +28,7 @@ from scaling.analysis.fits.verdict import (
     VerdictReason,
 )
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import AMDAHL
+from scaling.analysis.curves.laws import AMDAHL
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.truth import StatedTruth
 from scaling.reporting.fits import (

@@ -4,7 +4,7 @@ import pytest
 from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem
 from scaling.analysis.fits.observations import counts
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.curves.laws import AMDAHL, USL
 from tests.published import FX_40, Y_MP, times
 
 

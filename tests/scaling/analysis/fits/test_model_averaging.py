@@ -4,7 +4,7 @@ import pytest
 from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.verdict import UncertainPeak, Verdict
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.curves.laws import AMDAHL, USL
 
 
 def test_figures_are_averages_by_akaike_weight():

@@ -14,7 +14,7 @@ from scaling.analysis.fits.profile_likelihood import (
     peak_interval,
     seconds_interval,
 )
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.curves.laws import AMDAHL, USL
 from scaling.analysis.series import Observation, Series
 from tests.published import RAYTRACER, rates
 

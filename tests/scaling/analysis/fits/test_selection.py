@@ -6,7 +6,7 @@ from benchmarks.shared.launches import Truth, series
 from scaling.analysis.fits.least_squares import fit_law, fit_problem, has_replicates
 from scaling.analysis.fits.observations import counts
 from scaling.analysis.fits.selection import akaike, choose, coherency_p, left_out_error, only
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.curves.laws import AMDAHL, USL
 from tests.published import RAYTRACER, SDM91, rates
 
 

@@ -9,7 +9,7 @@ from scaling.analysis.fits.verdict import (
     Verdict,
 )
 from scaling.analysis.fitting import fit
-from scaling.analysis.laws import AMDAHL, USL
+from scaling.analysis.curves.laws import AMDAHL, USL
 from scaling.analysis.series import Observation, Series
 from tests.published import CISCO, FX_40, NO_SINGLE, RAYTRACER, Y_MP, rates, times
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
-from scaling.analysis.laws import scaled_speedup
-from scaling.analysis.laws import speedup as usl
+from scaling.analysis.curves.laws import scaled_speedup
+from scaling.analysis.curves.laws import speedup as usl
 from scaling.analysis.sizing.inverses import (
     cheapest_cores,
     cores_for_efficiency,

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from scaling.analysis.laws import AMDAHL
+from scaling.analysis.curves.laws import AMDAHL
 from scaling.reporting.plots.over_cores import COMMON_SPEEDUP
 from scaling.reporting.plots.style import INK, MARKERS
 from scaling.results.evaluation import evaluate

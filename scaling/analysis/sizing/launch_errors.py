@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from scaling.analysis.fits.launch_effects import Floats, Indices
+from scaling.analysis.arrays import Floats, Indices
 
 # The distribution is tabulated over so many standard deviations, so many times in each.
 REACH, POINTS_PER_UNIT = 12.0, 128

@@ -1,8 +1,8 @@
-"""What turns take on this host over the step time of their point, as a distribution for every number of CPUs. Pure.
+"""What turns take on this host over the step time of their point, as a distribution for every number of cores. Pure.
 
 Laws describe the step time; a promise is about a turn of a new launch, which may meet whatever the host does. The
 logarithms of the mean steps of all turns over the step time of their point are kept count by count: mean, standard
-deviation and, in standard deviations, quantiles. Between counts all three are interpolated in the logarithm of CPUs
+deviation and, in standard deviations, quantiles. Between counts all three are interpolated in the logarithm of cores
 (interpolation of quantile functions: Read, Nuclear Instruments and Methods A 425, 1999); beyond the counts measured
 those of the last one hold.
 
@@ -25,9 +25,9 @@ from math import inf
 
 import numpy as np
 
-from scaling.analysis.fits.launch_effects import Floats
-from scaling.analysis.fits.launch_errors import MOST_ERRORS, NORMAL, LaunchErrors, launch_errors
+from scaling.analysis.arrays import Floats
 from scaling.analysis.series import HostTurns
+from scaling.analysis.sizing.launch_errors import MOST_ERRORS, NORMAL, LaunchErrors, launch_errors
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown
 
@@ -53,17 +53,17 @@ class TurnDelay:
 
 @dataclass(frozen=True, slots=True)
 class HostLevel:
-    """Turns by the number of CPUs in use, ascending; empty where none are known."""
+    """Turns by the number of cores in use, ascending; empty where none are known."""
 
-    cpus: tuple[float, ...] = ()
+    cores: tuple[float, ...] = ()
     means: tuple[float, ...] = ()
     deviations: tuple[float, ...] = ()
     quantiles: tuple[tuple[float, ...], ...] = ()
     turns: tuple[float, ...] = ()
 
-    def at(self, cpus: float) -> TurnDelay:
-        """The delay of a turn on so many CPUs."""
-        return _delay(self, cpus) if self.cpus else TurnDelay()
+    def at(self, cores: float) -> TurnDelay:
+        """The delay of a turn on so many cores."""
+        return _delay(self, cores) if self.cores else TurnDelay()
 
 
 UNKNOWN_HOST = HostLevel()
@@ -80,7 +80,7 @@ def host_level(host: Sequence[HostTurns]) -> HostLevel:
         for values, deviation in zip(logs, deviations, strict=True)
     ]
     return HostLevel(
-        cpus=tuple(one.cpus for one in host),
+        cores=tuple(one.cores for one in host),
         means=tuple(float(values.mean()) + chance * UNSEEN_DELAY for values, chance in zip(logs, unseen, strict=True)),
         deviations=tuple(
             float(np.hypot(deviation, UNSEEN_DELAY * np.sqrt(chance * (2.0 - chance))))
@@ -133,14 +133,14 @@ def _statistic_ratios(
             yield (value / launch.level,)
 
 
-def slowdown_at(host: Sequence[HostTurns], cpus: float) -> HostSlowdown | None:
-    """How much slower turns on so many CPUs are: as measured, or between the counts that were; None without any."""
-    measured = next((one.slowdown for one in host if one.cpus == cpus), None)
+def slowdown_at(host: Sequence[HostTurns], cores: float) -> HostSlowdown | None:
+    """How much slower turns on so many cores are: as measured, or between the counts that were; None without any."""
+    measured = next((one.slowdown for one in host if one.cores == cores), None)
     if measured or not host:
         return measured
 
     def between(name: str) -> float:
-        return _between([one.cpus for one in host], [getattr(one.slowdown, name) for one in host], cpus)
+        return _between([one.cores for one in host], [getattr(one.slowdown, name) for one in host], cores)
 
     return HostSlowdown(between("p10"), between("p50"), between("p90"), between("quiet_share"), turns=0)
 
@@ -161,13 +161,13 @@ def _deviation(launches: Sequence[Floats]) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _delay(level: HostLevel, cpus: float) -> TurnDelay:
+def _delay(level: HostLevel, cores: float) -> TurnDelay:
     def between(values: Sequence[float]) -> float:
-        return _between(level.cpus, values, cpus)
+        return _between(level.cores, values, cores)
 
     standard = np.array([between(values) for values in zip(*level.quantiles, strict=True)])
     return TurnDelay(between(level.means), between(level.deviations), launch_errors(standard, between(level.turns)))
 
 
-def _between(counts: Sequence[float], values: Sequence[float], cpus: float) -> float:
-    return float(np.interp(np.log(cpus), np.log(counts), values))
+def _between(counts: Sequence[float], values: Sequence[float], cores: float) -> float:
+    return float(np.interp(np.log(cores), np.log(counts), values))

@@ -1,0 +1,120 @@
+"""Draws of whole curves, off which everything is read: speedup, efficiency, limit, sizes, bands. Pure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scaling.analysis.arrays import Floats
+from scaling.analysis.curves.laws import Scale, relative_time
+from scaling.analysis.curves.observations import Measured
+from scaling.analysis.estimates import Estimate
+
+# Nothing is predicted beyond this many times the most cores measured.
+EXTRAPOLATION_LIMIT = 2.0
+INTERVAL = (0.5, 0.025, 0.975)
+# Curves have a node at every whole number up to this, and beyond so many in all.
+EVERY, BEYOND = 64, 48
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Curves as they might be, all equally likely: a law each, and its deviations from it at `nodes` (cores).
+
+    `log_seconds` is of one core. `noise_factor` is of the variance of launches, over what was estimated from `counts`.
+    Under weak `scale` times are those of the items of one core.
+    """
+
+    log_seconds: Floats
+    contention: Floats
+    coherency: Floats
+    nodes: Floats
+    deviations: Floats
+    noise_factor: Floats
+    counts: Measured
+    scale: Scale
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.log_seconds)
+
+    def log_law(self, cores: Floats) -> Floats:
+        """Log seconds over those on one core by the law alone, draws × cores."""
+        s, k = self.contention[:, None], self.coherency[:, None]
+        logs: Floats = np.log(relative_time(cores, s, k, stretch_at(self.counts, cores), self.scale))
+        return logs
+
+    def deviation(self, cores: Floats) -> Floats:
+        """How far the curves are off their laws, as logarithms of time, draws × cores; beyond the last as there."""
+        at, nodes = np.log2(cores), np.log2(self.nodes)
+        after = np.clip(np.searchsorted(nodes, at), 1, len(nodes) - 1)
+        part = np.clip((at - nodes[after - 1]) / (nodes[after] - nodes[after - 1]), 0.0, 1.0)
+        between: Floats = (1.0 - part) * self.deviations[:, after - 1] + part * self.deviations[:, after]
+        return between
+
+    def log_time(self, cores: Floats) -> Floats:
+        """Log seconds on so many cores, draws × cores."""
+        cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
+        return self.log_seconds[:, None] + self.log_law(cores) + self.deviation(cores)
+
+    def speedup(self, cores: Floats) -> Floats:
+        """Times as fast as one core, draws × cores."""
+        cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
+        fast: Floats = np.exp(-self.log_law(cores) - self.deviation(cores))
+        return fast
+
+    def law_speedup(self, cores: Floats) -> Floats:
+        """The speedup of the law alone, in the middle of the draws."""
+        middle: Floats = np.exp(-np.median(self.log_law(cores), axis=0))
+        return middle
+
+    def speedup_limit(self) -> Floats:
+        """The largest speedup on any number of cores, by draw: that of the law, as far off it as the curve's end is.
+
+        1/s under Amdahl's law; S at √((1 - s)/k) with coherency; none under Gustafson's
+        """
+        s, k = self.contention, self.coherency
+        if self.scale == "weak":
+            scaled: Floats = np.where(s >= 1.0, 1.0, np.inf)
+            return scaled
+        with np.errstate(divide="ignore", invalid="ignore"):
+            least_time = np.maximum(s - k + 2.0 * np.sqrt(k * (1.0 - s)), 0.0)
+            beyond = np.sqrt((1.0 - s) / k) >= self.nodes[-1]
+            of_law = np.where(beyond, np.exp(-self.deviations[:, -1]) / least_time, 0.0)
+        most: Floats = np.maximum(self.speedup(self.nodes).max(axis=1), of_law)
+        return most
+
+    def launch_variance(self, cores: float) -> Floats:
+        """The variance of a new launch on so many cores around its curve, by draw."""
+        counts = self.counts
+        own = np.interp(np.log(cores), np.log(counts.cores), np.log(counts.launch_variances))
+        variance: Floats = np.exp(own) * self.noise_factor + counts.block_variance
+        return variance
+
+
+def estimate(values: Floats) -> Estimate:
+    """The median of draws with their 95 % interval."""
+    middle, low, high = np.quantile(values, INTERVAL, method="nearest").tolist()
+    return Estimate(middle, low, high)
+
+
+def nodes_up_to(measured: Floats) -> Floats:
+    """The counts at which curves are drawn: whole numbers to twice the most measured, beyond 64 ever fewer."""
+    most = max(EXTRAPOLATION_LIMIT * float(measured.max()), 2.0)
+    whole = np.arange(1.0, min(most, EVERY) + 0.5)
+    beyond = np.geomspace(EVERY, most, BEYOND) if most > EVERY else np.array([most])
+    return np.unique(np.concatenate([whole, beyond, measured]))
+
+
+def stretch_at(counts: Measured, cores: Floats) -> Floats | float:
+    """How much slower the clock is on so many cores, by the counts that were measured; beyond the last as there."""
+    if counts.stretch is None:
+        return 1.0
+    return np.interp(np.log(cores), np.log(counts.cores), counts.stretch)
+
+
+def two_sided_minimum(one: Floats, other: Floats) -> Floats:
+    """The covariance of Brownian motion that starts at 0 and goes either way, for a deviation of one per unit."""
+    here, there = one[:, None], other[None, :]
+    covariance: Floats = 0.5 * (np.abs(here) + np.abs(there) - np.abs(here - there))
+    return covariance

@@ -1,0 +1,203 @@
+"""A curve for every series: a scaling law, and how far the series deviates from it. Pure.
+
+    log T(n) = a + log f(n; s, k) + d(log2 n) + e,   f = s + (1 - s)/n + k (n - 1)
+
+f is Amdahl's law where k = 0, else the universal scalability law; under weak scaling it is Gustafson's, 1 / (s + (1 -
+s) n). With recorded clocks the parallel part is as much longer as the clock is slower. The deviation d is Brownian
+motion in log2 n with d(0) = 0 and a standard deviation of τ per doubling: it bends the curve to what was measured and
+widens it beyond. e is the noise of a count's location, whose variance is known up to a factor (multivariate t). Given
+s, k, τ and that factor all else is Gaussian, so the posterior is a sum over a grid of them in closed form, and whole
+curves are drawn from it (Kennedy & O'Hagan, Bayesian calibration of computer models, JRSS B 63, 2001).
+
+Priors: a is flat; s is log-uniform from 0.0005 to 1 or 0; k is 0 with probability 0.8, else log-uniform from 2e-5 to
+0.05; τ is that of the series measured so far (`deviations.json`, made by `python -m benchmarks.predictions --prior`),
+and 0.3 of it is on a law that holds exactly, since programs built to one exist.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import numpy as np
+from scipy.special import chdtri
+
+from scaling.analysis.arrays import Floats, Indices
+from scaling.analysis.curves.draws import Draws, nodes_up_to, two_sided_minimum
+from scaling.analysis.curves.laws import Scale, relative_time
+from scaling.analysis.curves.observations import Measured
+
+SERIAL_STEP = np.log(1.0 / 5e-4) / 158
+SERIAL = np.concatenate([[0.0], np.geomspace(5e-4, 1.0, 159)])
+SERIAL_PRIOR = np.concatenate([[0.1], np.full(159, 0.9 / 159)])
+COHERENCY = np.concatenate([[0.0], np.geomspace(2e-5, 0.05, 9)])
+COHERENCY_PRIOR = np.concatenate([[0.8], np.full(9, 0.2 / 9)])
+DEVIATIONS = np.array([0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
+# How much of the prior lies on series that follow a law exactly.
+EXACT = 0.3
+# Levels at which the factor of the noise is taken from its χ² distribution; without degrees of freedom, a wide one.
+NOISE_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
+UNKNOWN_FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0, 16.0])
+DRAWS = 2000
+SEED = 20260101
+
+
+@lru_cache(maxsize=1)
+def prior_of_deviations() -> Floats:
+    """How likely each of `DEVIATIONS` is before anything was measured."""
+    kept = json.loads(files("scaling.analysis.curves").joinpath("deviations.json").read_text())
+    return np.array([kept["weights"][f"{deviation:g}"] for deviation in DEVIATIONS])
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A deviation and a factor of the noise: the inverse covariance of the counts, and what it gives a common level."""
+
+    deviation: float
+    factor: float
+    inverse: Floats
+    level: Floats
+    precision: float
+
+
+class Posterior:
+    """The posterior of a series over the grid, from which curves are drawn."""
+
+    def __init__(self, counts: Measured, scale: Scale = "strong", prior: Floats | None = None) -> None:
+        """Weigh every cell of the grid by its marginal likelihood."""
+        self._counts, self._scale = counts, scale
+        coherency = COHERENCY if scale == "strong" else COHERENCY[:1]
+        self._s, self._k = (values.ravel() for values in np.meshgrid(SERIAL, coherency, indexing="ij"))
+        on_grid = np.outer(SERIAL_PRIOR, COHERENCY_PRIOR if scale == "strong" else [1.0])
+        residuals = self._residuals(self._s, self._k)
+        self._cells, weights = [], []
+        factors = _noise_factors(counts.freedom)
+        for deviation, share in zip(DEVIATIONS, prior_of_deviations() if prior is None else prior, strict=True):
+            for factor in factors if share > 0.0 else ():
+                cell, log_likelihood = self._weigh(float(deviation), float(factor), residuals)
+                self._cells.append(cell)
+                weights.append(np.log(on_grid.ravel()) + np.log(share / len(factors)) + log_likelihood)
+        weight = np.exp(np.array(weights) - np.max(weights))
+        self._weights: Floats = weight / weight.sum()
+
+    def _residuals(self, serial: Floats, coherency: Floats) -> Floats:
+        """What each law leaves over, laws × counts."""
+        cores, stretch = self._counts.cores, self._counts.stretch
+        slower = 1.0 if stretch is None else stretch
+        law = relative_time(cores, serial[:, None], coherency[:, None], slower, self._scale)
+        left: Floats = self._counts.logs - np.log(law)
+        return left
+
+    def _weigh(self, deviation: float, factor: float, residuals: Floats) -> tuple[_Cell, Floats]:
+        counts = self._counts
+        brownian = two_sided_minimum(np.log2(counts.cores), np.log2(counts.cores))
+        covariance = np.diag(counts.variances * factor + counts.shifts) + deviation**2 * brownian
+        inverse: Floats = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        level = inverse.sum(axis=0)
+        precision = float(level.sum())
+        across = inverse - np.outer(level, level) / precision
+        squares = np.sum((residuals @ across) * residuals, axis=1)
+        determinant = np.linalg.slogdet(covariance)[1] + np.log(precision)
+        return _Cell(deviation, factor, inverse, level, precision), -0.5 * (squares + determinant)
+
+    def deviation_weights(self) -> Floats:
+        """How likely each of `DEVIATIONS` is."""
+        weights = np.zeros(len(DEVIATIONS))
+        cells = np.searchsorted(DEVIATIONS, [one.deviation for one in self._cells])
+        np.add.at(weights, cells, self._weights.sum(axis=1))
+        return weights
+
+    def draw(self, size: int = DRAWS, seed: int = SEED) -> Draws:
+        """Whole curves from one core to twice the most measured."""
+        chance, counts = np.random.default_rng(seed), self._counts
+        cell, index = self._indices(size)
+        serial, coherency = self._s[index], self._k[index]
+        # Anywhere in its cell of the grid; 0 and 1 are points.
+        within = chance.uniform(-0.5, 0.5, size) * SERIAL_STEP
+        serial = np.where((serial > 0.0) & (serial < 1.0), serial * np.exp(within), serial)
+        residuals = self._residuals(serial, coherency)
+        level, at_counts = np.empty(size), np.empty((size, len(counts.cores)))
+        for number in np.unique(cell):
+            here = cell == number
+            level[here], at_counts[here] = self._draw_cell(self._cells[number], residuals[here], chance)
+        tau, factor = (np.array([getattr(one, name) for one in self._cells])[cell] for name in ("deviation", "factor"))
+        nodes = nodes_up_to(counts.cores)
+        return Draws(
+            # The level of all launches is known as far as their blocks are.
+            log_seconds=level + chance.standard_normal(size) * np.sqrt(counts.block_variance / counts.blocks),
+            contention=serial,
+            coherency=coherency,
+            nodes=nodes,
+            deviations=_bridges(counts.cores, at_counts, nodes, tau, chance),
+            noise_factor=factor,
+            counts=counts,
+            scale=self._scale,
+        )
+
+    def _indices(self, size: int) -> tuple[Indices, ...]:
+        """Cells and laws in proportion to their weights, by systematic sampling, which leaves little chance."""
+        reached = np.cumsum(self._weights.ravel())
+        chosen = np.searchsorted(reached, (np.arange(size) + 0.5) / size * reached[-1])
+        return np.unravel_index(chosen, self._weights.shape)
+
+    def _draw_cell(self, cell: _Cell, residuals: Floats, chance: np.random.Generator) -> tuple[Floats, Floats]:
+        """Levels, and deviations at the counts measured, given what the laws leave over."""
+        size = len(residuals)
+        level = residuals @ cell.level / cell.precision + chance.standard_normal(size) / np.sqrt(cell.precision)
+        logs = np.log2(self._counts.cores)
+        brownian = cell.deviation**2 * two_sided_minimum(logs, logs)
+        towards = brownian @ cell.inverse
+        rest = _root(brownian - towards @ brownian)
+        scatter = chance.standard_normal((size, len(logs))) @ rest.T
+        return level, (residuals - level[:, None]) @ towards.T + scatter
+
+
+def _bridges(cores: Floats, at_counts: Floats, nodes: Floats, tau: Floats, chance: np.random.Generator) -> Floats:
+    """Brownian motion through the deviations at counts, at all nodes: bridges between them, and free beyond the last.
+
+    The deviation on one core is 0, whether it was measured or not.
+    """
+    known, first = np.unique(np.append(cores, 1.0), return_index=True)
+    values = np.hstack([at_counts, np.zeros((len(tau), 1))])[:, first]
+    values[:, known == 1.0] = 0.0
+    at, to = np.log2(nodes), np.log2(known)
+    steps = chance.standard_normal((len(tau), len(nodes))) * np.sqrt(np.diff(at, prepend=at[0]))
+    free = tau[:, None] * np.cumsum(steps, axis=1)
+    after = np.clip(np.searchsorted(to, at, side="right"), 1, len(to) - 1)
+    part = np.clip((at - to[after - 1]) / (to[after] - to[after - 1]), 0.0, 1.0)
+    missed = values - free[:, np.searchsorted(nodes, known)]
+    paths: Floats = free + (1.0 - part) * missed[:, after - 1] + part * missed[:, after]
+    return paths
+
+
+def _root(covariance: Floats) -> Floats:
+    """A square root of a covariance that may be singular."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def _noise_factors(freedom: int) -> Floats:
+    """What the variance of the noise may be over its estimate (scaled inverse χ²)."""
+    if freedom == 0:
+        return UNKNOWN_FACTORS
+    factors: Floats = freedom / chdtri(freedom, 1.0 - np.array(NOISE_LEVELS))
+    return factors
+
+
+def deviation_likelihoods(counts: Measured, scale: Scale = "strong") -> Floats:
+    """How likely a series is with each of `DEVIATIONS`, up to a factor."""
+    even = np.full(len(DEVIATIONS), 1.0 / len(DEVIATIONS))
+    return Posterior(counts, scale, even).deviation_weights()
+
+
+def deviation_prior(likelihoods: Sequence[Floats], rounds: int = 100) -> Floats:
+    """The prior of τ that makes series likeliest (EM), with `EXACT` of it on a law that holds exactly."""
+    weights = np.full(len(DEVIATIONS), 1.0 / len(DEVIATIONS))
+    for _ in range(rounds):
+        shares = weights * np.array(likelihoods)
+        weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+    prior: Floats = (1.0 - EXACT) * weights
+    prior[0] += EXACT
+    return prior
