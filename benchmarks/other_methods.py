@@ -16,22 +16,31 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq, least_squares
 
-from scaling.analysis.estimates import Estimate
 from scaling.analysis.arrays import Floats
-from scaling.analysis.fits.least_squares import fit_law, fit_problem
-from scaling.analysis.fits.observations import counts
-from scaling.analysis.fits.profile_likelihood import CONFIDENCE
-from scaling.analysis.fitting import LawFigures, limit
-from scaling.analysis.curves.laws import AMDAHL, STRONG_LAWS, USL, Law
+from scaling.analysis.curves.laws import Law, relative_time
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import Series
 from scaling.errors import FitError
 
 Method = Literal["ls", "linearised", "normalised", "reciprocal"]
 
+AMDAHL, USL = Law.AMDAHL, Law.USL
+CONFIDENCE = 0.95
 # As far as floating point goes.
 TIGHT = 3e-15
 # Parameters that lean on each other more than this cannot be told apart, and have no standard errors.
 LARGEST_CONDITION = 1e13
+
+
+@dataclass(frozen=True, slots=True)
+class LawFigures:
+    """One law on one series, every figure with its interval."""
+
+    law: Law
+    contention: Estimate
+    rate_at_1: Estimate
+    coherency: Estimate | None = None
+    peak_cores: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +58,9 @@ class Rates:
         return int(self.launches.sum())
 
 
-def figures_by(series: Series, method: Method, laws: tuple[Law, ...] = STRONG_LAWS) -> tuple[LawFigures, ...]:
+def figures_by(series: Series, method: Method, laws: tuple[Law, ...] = (AMDAHL, USL)) -> tuple[LawFigures, ...]:
     """The laws by another method; those with more parameters than counts are left out."""
-    rates = _rates(series.without_siblings())
+    rates = _rates(series)
     wanted = [law for law in laws if len(rates.cores) >= (2 if law == AMDAHL else 3)]
     if method == "ls":
         return tuple(_ls(series, rates, law) for law in wanted)
@@ -146,13 +155,21 @@ def _subsets(losses: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 def _ls(series: Series, rates: Rates, law: Law) -> LawFigures:
     """Nonlinear least squares on throughput with bounds; what is on its bound is dropped from the covariance."""
-    begun = fit_law(fit_problem(law, counts(series.without_siblings())))
-    start = np.array([series.work * np.exp(-begun.log_seconds), begun.contention, begun.coherency])
+    start = _nearest(rates, law)
     losses = (1,) if law == AMDAHL else (1, 2)
     best, free = _bounded(rates, start, losses)
     errors, covariance = _errors(rates, best.parameters, free, best.squares)
     intervals = {place: _profiled(rates, best, place, losses, errors.get(place)) for place in (0, *losses)}
     return _figures(law, best.parameters, errors, covariance, free, intervals, rates.observed)
+
+
+def _nearest(rates: Rates, law: Law) -> Floats:
+    """The law of a coarse grid that is nearest in logarithms, to begin with."""
+    serial, coherency = np.geomspace(1e-4, 0.9, 40), np.array([0.0, *np.geomspace(1e-6, 0.1, 20)])
+    s, k = (one.ravel() for one in np.meshgrid(serial, coherency[:1] if law == AMDAHL else coherency))
+    left = np.log(rates.means * relative_time(rates.cores, s[:, None], k[:, None]))
+    best = int(left.var(axis=1).argmin())
+    return np.array([np.exp(left[best].mean()), s[best], k[best]])
 
 
 def _errors(rates: Rates, parameters: Floats, free: tuple[int, ...], squares: float) -> tuple[dict[int, float], Floats]:
@@ -292,7 +309,7 @@ def _figures(
     observed: int,
 ) -> LawFigures:
     if law == AMDAHL:
-        return LawFigures(law, intervals[1], intervals[0], speedup_limit=limit(intervals[1]))
+        return LawFigures(law, intervals[1], intervals[0])
     peak = _peak(parameters, covariance, free, observed - len(free)) if {1, 2} <= set(errors) else None
     if peak is None:
         s, k = float(parameters[1]), float(parameters[2])

@@ -8,22 +8,20 @@ which are outliers. It goes through verdicts, levels and fits as rows would. The
 steps (`--deadline`). A thousand new launches of the same noise keep it or not; a cell is the share that does, averaged
 over the sets. A promise is also made to the question "which size": that size keeps it more often than asked, because
 sizes are whole. A host that is slower by 30 % in spells of 15 s is watched for 10 s, for a minute or for five; new
-launches are made at any later time. With `--off 0.15` two and eight cores are slower by so much than the law says, so
-that none fits and the counts answer for themselves.
+launches are made at any later time. With `--off 0.15` two and eight cores are slower by so much than the law says.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.shared.hosts import point
-from scaling.analysis.fits.bootstrap import turn_mixture
-from scaling.analysis.fitting import SeriesFit, fit
+from scaling.analysis.curves.fit import SeriesFit, fit
 from scaling.analysis.series import selected_series
+from scaling.analysis.sizing.mixtures import turn_mixtures
 from scaling.analysis.sizing.promised_level import promised_level
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.step_times import step_times
@@ -39,7 +37,6 @@ STEP_NOISE, OUTLIERS = 0.03, 0.02
 NEW = 1000
 SPELL_SECONDS = 15.0
 ASSURANCES = (0.8, 0.9, 0.95)
-DRAWS = 1000
 
 
 def normal(size: int, chance: np.random.Generator) -> Floats:
@@ -127,7 +124,7 @@ def promised_seconds(fitted: SeriesFit, question: Question) -> list[float]:
     """The times that are promised on the size asked for, with each assurance."""
     level = promised_level(fitted, question)
     assert level is not None
-    mixture = turn_mixture(replace(fitted.draws(DRAWS), host=level), float(ASKED))
+    (mixture,) = turn_mixtures(fitted.draws, level, float(ASKED), (1,))
     return [exp(mixture.quantile(assurance)) for assurance in ASSURANCES]
 
 

@@ -24,10 +24,10 @@ from statistics import fmean
 import numpy as np
 
 from benchmarks.shared.packs import PackedMachine, SlowdownLaw, bandwidth, model, pack_study, quadratic
-from scaling.analysis.fitting import fit
+from scaling.analysis.curves.fit import fit
 from scaling.analysis.interference import CrowdedDivision, Crowding, PackedSeries, packed_series
 from scaling.analysis.series import Series, selected_series
-from scaling.analysis.sizing.levels import Size, level_laws
+from scaling.analysis.sizing.levels import Size, level_curves
 from scaling.analysis.summary import select_points, summarize
 from scaling.results.rows import launch_of
 
@@ -72,9 +72,9 @@ class Promise:
 
 def promises(machine: PackedMachine, series: Series, assurance: float, chance: random.Random) -> Iterator[Promise]:
     """What is promised of every division."""
-    (law,) = level_laws(fit(series), 400)
+    (curve,) = level_curves(fit(series))
     for replicas, cores in DIVISIONS:
-        size, truth = Size(cores, law), machine.slowdown_of(replicas, cores)
+        size, truth = Size(cores, curve), machine.slowdown_of(replicas, cores)
         slowdown = size.crowding(replicas)
         promised = replicas / slowdown / exp(size.mixture(replicas).quantile(assurance))
         each = 1.0 / machine.alone(cores) / truth

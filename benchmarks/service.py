@@ -31,10 +31,9 @@ import psutil
 
 import scaling
 from benchmarks.shared.requests import DIVISIONS, Request
-from scaling.analysis.capacity import DRAWS
+from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.fitting import SeriesFit
-from scaling.analysis.sizing.levels import Size, level_laws
+from scaling.analysis.sizing.levels import Size, level_curves
 from scaling.analysis.sizing.question import Goal, Question, Queue
 from scaling.analysis.sizing.services import Service
 
@@ -198,8 +197,8 @@ def measured_fit(folder: Path, launches: int, launch_seconds: float) -> SeriesFi
 def predict(fitted: SeriesFit, replicas: int, cores: int, rate: float) -> Queue:
     """What requests should meet."""
     question = Question(Goal.RESPONSE, 1.0, quantile=QUANTILE, arrivals=rate)
-    (law, *_) = level_laws(fitted, DRAWS, question=question)
-    return Service(question).queue(Size(cores, law), replicas)
+    (curve, *_) = level_curves(fitted, question)
+    return Service(question).queue(Size(cores, curve), replicas)
 
 
 def main() -> None:

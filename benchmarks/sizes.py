@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.shared.machines import HOST, NETWORKS, SMT_YIELDS, SmtMachine, machine, smt_study
 from scaling.analysis.capacity import answer, scaling_limits
+from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.distributions import normal_quantile
-from scaling.analysis.fitting import SeriesFit, fit_all, without_levels
 from scaling.analysis.series import selected_series
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question
 from scaling.analysis.sizing.sizes import Price, Sizes
@@ -119,7 +119,7 @@ def fits_of_sweep(seed: int) -> dict[str, SeriesFit]:
     """The fits of one simulated sweep, by network."""
     rows = SmtMachine(seed).execute(plan(smt_study(), machine(CORES, THREADS)).runs)
     series = selected_series(select_points(summarize(map(launch_of, rows))))
-    fits = without_levels(fit_all(series)[0])
+    fits = by_settings(fit_all(series)[0])
     return {fit.series.key.settings.workload: fit for fit in fits if fit.series.key.settings}
 
 

@@ -337,9 +337,11 @@ def _series(key: SeriesKey, varied: list[str], launches: list[Launch], several_l
     settings = key.settings
     assert settings is not None
     work = float(min(launches, key=lambda launch: launch.point.cores).items or 1)
-    by_count: dict[int, list[Launch]] = defaultdict(list)
+    by_count: dict[int, list[Launch]] = {}
     for launch in launches:
-        by_count[launch.point.cores].append(launch)
+        by_count.setdefault(launch.point.cores, []).append(launch)
+    # What was seen goes before what was adjusted.
+    by_count = {cores: [one for one in timed if not one.adjusted] or timed for cores, timed in by_count.items()}
     observations = tuple(
         Observation(
             cores=float(cores),

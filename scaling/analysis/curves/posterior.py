@@ -11,7 +11,7 @@ curves are drawn from it (Kennedy & O'Hagan, Bayesian calibration of computer mo
 
 Priors: a is flat; s is log-uniform from 0.0005 to 1 or 0; k is 0 with probability 0.8, else log-uniform from 2e-5 to
 0.05; τ is that of the series measured so far (`deviations.json`, made by `python -m benchmarks.predictions --prior`),
-and 0.3 of it is on a law that holds exactly, since programs built to one exist.
+with some of it on laws that hold exactly and on curves that saturate, since programs of both kinds exist.
 """
 
 import json
@@ -34,8 +34,9 @@ SERIAL_PRIOR = np.concatenate([[0.1], np.full(159, 0.9 / 159)])
 COHERENCY = np.concatenate([[0.0], np.geomspace(2e-5, 0.05, 9)])
 COHERENCY_PRIOR = np.concatenate([[0.8], np.full(9, 0.2 / 9)])
 DEVIATIONS = np.array([0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-# How much of the prior lies on series that follow a law exactly.
-EXACT = 0.3
+# How much of the prior of τ lies on series that follow a law exactly, how much on the largest deviations, as of curves
+# that saturate at once, and how much of the rest on any deviation alike.
+EXACT, LARGE, ALIKE = 0.2, 0.2, 0.5
 # Levels at which the factor of the noise is taken from its χ² distribution; without degrees of freedom, a wide one.
 NOISE_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 UNKNOWN_FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0, 16.0])
@@ -193,11 +194,13 @@ def deviation_likelihoods(counts: Measured, scale: Scale = "strong") -> Floats:
 
 
 def deviation_prior(likelihoods: Sequence[Floats], rounds: int = 100) -> Floats:
-    """The prior of τ that makes series likeliest (EM), with `EXACT` of it on a law that holds exactly."""
-    weights = np.full(len(DEVIATIONS), 1.0 / len(DEVIATIONS))
+    """The prior of τ that makes series likeliest (EM), with some of it on what few or none of them show."""
+    alike = np.full(len(DEVIATIONS), 1.0 / len(DEVIATIONS))
+    weights = alike
     for _ in range(rounds):
         shares = weights * np.array(likelihoods)
         weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
-    prior: Floats = (1.0 - EXACT) * weights
+    prior: Floats = (1.0 - EXACT - LARGE) * ((1.0 - ALIKE) * weights + ALIKE * alike)
     prior[0] += EXACT
+    prior[-2:] += LARGE / 2.0
     return prior
