@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.sizes import QUESTIONS, TrueNetwork, apart, fits_of_sweep
+from benchmarks.sizes import PRICE, QUESTIONS, TrueNetwork, apart, fits_of_sweep
 
 
 @pytest.fixture(scope="module")
@@ -11,12 +11,18 @@ def fits():
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=[asked.name for asked in QUESTIONS])
-def test_every_network_gets_the_truly_best_size_or_its_neighbour(fits, asked):
+def test_every_network_gets_the_truly_best_size_or_one_as_good(fits, asked):
     for name, fitted in fits.items():
         given, best = asked.ask(fitted, TrueNetwork(name)), asked.best(TrueNetwork(name))
         off = apart(given, best)
         assert off is not None, name
-        assert off <= 1, (name, given, best)
+        # Where the cost of work hardly changes, sizes further apart are as good.
+        is_as_cheap = asked.name == "cheapest" and cost(name, given) <= 1.01 * cost(name, best)
+        assert off <= 1 or is_as_cheap, (name, given, best)
+
+
+def cost(name, size):
+    return PRICE.hourly(size[0]) / TrueNetwork(name).rate(size)
 
 
 def test_sizes_are_apart_by_cores_or_by_numbers_of_threads():

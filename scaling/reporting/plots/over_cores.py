@@ -12,6 +12,7 @@ import numpy as np
 from scaling.analysis.arrays import Floats
 from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT
 from scaling.analysis.curves.fit import Curve, SeriesFit, band, by_settings, curve_counts
+from scaling.analysis.curves.laws import Law
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.levels import level_curves
 from scaling.analysis.speedup import ScalingPoint
@@ -41,6 +42,7 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
+LAW_NAMES = {Law.AMDAHL: "Amdahl", Law.USL: "USL", Law.GUSTAFSON: "Gustafson"}
 # A law that is off its curve by no more than this is not seen beside it.
 VISIBLY = 0.02
 # How far beyond the marks a curve is drawn on a linear axis.
@@ -87,7 +89,7 @@ def curve_remark(line: Line) -> str:
     within = line.fit.described_within
     if within is None:
         return "two core counts"
-    return f"{line.fit.law.words.removeprefix('the ')} {DESCRIPTION_WORDS[line.fit.description]} ({100 * within:.0f} %)"
+    return f"{LAW_NAMES[line.fit.law]}: {DESCRIPTION_WORDS[line.fit.description]}, {100 * within:.0f} %"
 
 
 def _marks(line: Line, value: Callable[[ScalingPoint], Estimate | None]) -> list[Mark]:
