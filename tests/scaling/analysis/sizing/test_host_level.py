@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.host_level import (
+from scaling.analysis.sizing.host_level import (
     UNKNOWN_HOST,
     TurnDelay,
     host_level,
