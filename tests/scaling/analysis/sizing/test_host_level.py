@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from scaling.analysis.series import HostTurns
 from scaling.analysis.sizing.host_level import (
     UNKNOWN_HOST,
     TurnDelay,
@@ -10,7 +11,6 @@ from scaling.analysis.sizing.host_level import (
     slowdown_at,
     statistic_level,
 )
-from scaling.analysis.series import HostTurns
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import HostSlowdown
 

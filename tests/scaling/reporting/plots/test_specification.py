@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.machines import first_run
-from scaling.analysis.curves import Curve
+from scaling.analysis.curves.fit import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.specification import (
     CoresFigure,
