@@ -1,9 +1,9 @@
 """The launches of a series as one logarithm of seconds per count, with what is known of its noise. Pure.
 
-Launches of one block, at whatever count, were made together and share what the machine did then: log seconds are count +
-block + error (a randomised block design: Fisher, The Design of Experiments, 1935). The effects of blocks are taken out
-where they leave enough degrees of freedom. A count is Hodges and Lehmann's location of its launches. Its variance is its
-own and the common one, by their degrees of freedom; all are known up to one factor.
+Launches of one block, at whatever count, were made together and share what the machine did then: log seconds are count
++ block + error (a randomised block design: Fisher, The Design of Experiments, 1935). The effects of blocks are taken
+out where they leave enough degrees of freedom. A count is Hodges and Lehmann's location of its launches. Its variance
+is its own and the common one, by their degrees of freedom; all are known up to one factor.
 """
 
 from collections.abc import Sequence

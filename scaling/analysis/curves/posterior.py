@@ -6,8 +6,9 @@ f is Amdahl's law where k = 0, else the universal scalability law; under weak sc
 s) n). With recorded clocks the parallel part is as much longer as the clock is slower. The deviation d is Brownian
 motion in log2 n with d(0) = 0 and a standard deviation of τ per doubling: it bends the curve to what was measured and
 widens it beyond. e is the noise of a count's location, whose variance is known up to a factor (multivariate t). Given
-s, k, τ and that factor all else is Gaussian, so the posterior is a sum over a grid of them in closed form, and whole
-curves are drawn from it (Kennedy & O'Hagan, Bayesian calibration of computer models, JRSS B 63, 2001).
+s, k, τ and that factor all else is Gaussian, so the posterior is a sum over a grid of them in closed form, finer where
+a small τ asks for it, and whole curves are drawn from it (Kennedy & O'Hagan, Bayesian calibration of computer models,
+JRSS B 63, 2001).
 
 Priors: a is flat; s is log-uniform from 0.0005 to 1 or 0; k is 0 with probability 0.8, else log-uniform from 2e-5 to
 0.05; τ is that of the series measured so far (`deviations.json`, made by `python -m benchmarks.predictions --prior`),
@@ -28,11 +29,13 @@ from scaling.analysis.curves.draws import Draws, nodes_up_to, two_sided_minimum
 from scaling.analysis.curves.laws import Scale, relative_time
 from scaling.analysis.curves.observations import Measured
 
-SERIAL_STEP = np.log(1.0 / 5e-4) / 158
-SERIAL = np.concatenate([[0.0], np.geomspace(5e-4, 1.0, 159)])
-SERIAL_PRIOR = np.concatenate([[0.1], np.full(159, 0.9 / 159)])
-COHERENCY = np.concatenate([[0.0], np.geomspace(2e-5, 0.05, 9)])
-COHERENCY_PRIOR = np.concatenate([[0.8], np.full(9, 0.2 / 9)])
+SERIAL = np.concatenate([[0.0], np.geomspace(5e-4, 1.0, 79)])
+SERIAL_PRIOR = np.concatenate([[0.1], np.full(79, 0.9 / 79)])
+COHERENCY = np.concatenate([[0.0], np.geomspace(2e-5, 0.05, 24)])
+COHERENCY_PRIOR = np.concatenate([[0.8], np.full(24, 0.2 / 24)])
+# Laws are laid again, as many as before, over those whose logarithm of the weight is at most so far below the best, and
+# further as far as the best may lie between two of them; until what is laid over no longer shrinks to half.
+UNLIKELY, REFINEMENTS = 7.0, 8
 DEVIATIONS = np.array([0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 # How much of the prior of τ lies on series that follow a law exactly, how much on the largest deviations, as of curves
 # that saturate at once, and how much of the rest on any deviation alike.
@@ -52,14 +55,58 @@ def prior_of_deviations() -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
+class _Laws:
+    """The laws of a cell, and how far they are apart, as logarithms."""
+
+    serial: Floats
+    coherency: Floats
+    serial_step: float
+    coherency_step: float
+
+    def draw(self, index: Indices, chance: np.random.Generator) -> tuple[Floats, Floats]:
+        """Laws anywhere around those of the grid; 0 and 1 are points."""
+        near = np.exp(chance.uniform(-0.5, 0.5, (2, len(index))) * [[self.serial_step], [self.coherency_step]])
+        serial = self.serial[index]
+        return np.where(serial < 1.0, np.minimum(serial * near[0], 1.0), serial), self.coherency[index] * near[1]
+
+
+@dataclass(frozen=True, slots=True)
 class _Cell:
     """A deviation and a factor of the noise: the inverse covariance of the counts, and what it gives a common level."""
 
+    laws: _Laws
     deviation: float
     factor: float
     inverse: Floats
     level: Floats
     precision: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Values of a parameter, 0 and then evenly by ratio, with their prior."""
+
+    values: Floats
+    prior: Floats
+
+    @property
+    def step(self) -> float:
+        """The logarithm of the ratio of neighbours."""
+        return float(np.log(self.values[-1] / self.values[-2])) if len(self.values) > 2 else 0.0
+
+    def finer(self, logs: Floats, least: float) -> "_Axis":
+        """As many values over those that reach `least` and their neighbours; itself where these are most of them."""
+        likely = np.flatnonzero(logs[1:] > least) + 1
+        if not len(likely) or likely[-1] - likely[0] + 2 > (len(self.values) - 1) / 2:
+            return self
+        first, last = max(likely[0] - 1, 1), min(likely[-1] + 1, len(self.values) - 1)
+        within = np.geomspace(self.values[first], self.values[last], len(self.values) - 1)
+        share = self.prior[-1] * np.log(within[1] / within[0]) / self.step
+        return _Axis(np.append(0.0, within), np.append(self.prior[0], np.full(len(within), share)))
+
+
+STRONG = _Axis(SERIAL, SERIAL_PRIOR), _Axis(COHERENCY, COHERENCY_PRIOR)
+WEAK = _Axis(SERIAL, SERIAL_PRIOR), _Axis(np.zeros(1), np.ones(1))
 
 
 class Posterior:
@@ -68,19 +115,38 @@ class Posterior:
     def __init__(self, counts: Measured, scale: Scale = "strong", prior: Floats | None = None) -> None:
         """Weigh every cell of the grid by its marginal likelihood."""
         self._counts, self._scale = counts, scale
-        coherency = COHERENCY if scale == "strong" else COHERENCY[:1]
-        self._s, self._k = (values.ravel() for values in np.meshgrid(SERIAL, coherency, indexing="ij"))
-        on_grid = np.outer(SERIAL_PRIOR, COHERENCY_PRIOR if scale == "strong" else [1.0])
-        residuals = self._residuals(self._s, self._k)
-        self._cells, weights = [], []
-        factors = _noise_factors(counts.freedom)
+        self._cells: list[_Cell] = []
+        weights = []
         for deviation, share in zip(DEVIATIONS, prior_of_deviations() if prior is None else prior, strict=True):
-            for factor in factors if share > 0.0 else ():
-                cell, log_likelihood = self._weigh(float(deviation), float(factor), residuals)
-                self._cells.append(cell)
-                weights.append(np.log(on_grid.ravel()) + np.log(share / len(factors)) + log_likelihood)
-        weight = np.exp(np.array(weights) - np.max(weights))
+            if share > 0.0:
+                cells, of_cells = self._weigh_laws(float(deviation))
+                self._cells += cells
+                weights.append(of_cells + np.log(share / len(cells)))
+        weight = np.exp(np.concatenate(weights) - np.max(weights))
         self._weights: Floats = weight / weight.sum()
+
+    def _weigh_laws(self, deviation: float) -> tuple[list[_Cell], Floats]:
+        """A cell for every factor of the noise, and the log weights of laws: the smaller τ, the finer they must be."""
+        axes = STRONG if self._scale == "strong" else WEAK
+        for _ in range(REFINEMENTS):
+            cells, logs = self._weigh_axes(deviation, *axes)
+            by_law = logs.max(axis=0).reshape(len(axes[0].values), -1)
+            least = by_law.max() - UNLIKELY - _drop(by_law)
+            finer = axes[0].finer(by_law.max(axis=1), least), axes[1].finer(by_law.max(axis=0), least)
+            if finer[0] is axes[0] and finer[1] is axes[1]:
+                break
+            axes = finer
+        return cells, logs
+
+    def _weigh_axes(self, deviation: float, serial: _Axis, coherency: _Axis) -> tuple[list[_Cell], Floats]:
+        s, k = (values.ravel() for values in np.meshgrid(serial.values, coherency.values, indexing="ij"))
+        residuals = self._residuals(s, k)
+        laws = _Laws(s, k, serial.step, coherency.step)
+        weighed = [
+            self._weigh(deviation, float(factor), laws, residuals) for factor in _noise_factors(self._counts.freedom)
+        ]
+        on_grid = np.log(np.outer(serial.prior, coherency.prior)).ravel()
+        return [cell for cell, _ in weighed], on_grid + np.array([logs for _, logs in weighed])
 
     def _residuals(self, serial: Floats, coherency: Floats) -> Floats:
         """What each law leaves over, laws × counts."""
@@ -90,7 +156,7 @@ class Posterior:
         left: Floats = self._counts.logs - np.log(law)
         return left
 
-    def _weigh(self, deviation: float, factor: float, residuals: Floats) -> tuple[_Cell, Floats]:
+    def _weigh(self, deviation: float, factor: float, laws: _Laws, residuals: Floats) -> tuple[_Cell, Floats]:
         counts = self._counts
         brownian = two_sided_minimum(np.log2(counts.cores), np.log2(counts.cores))
         covariance = np.diag(counts.variances * factor + counts.shifts) + deviation**2 * brownian
@@ -100,7 +166,7 @@ class Posterior:
         across = inverse - np.outer(level, level) / precision
         squares = np.sum((residuals @ across) * residuals, axis=1)
         determinant = np.linalg.slogdet(covariance)[1] + np.log(precision)
-        return _Cell(deviation, factor, inverse, level, precision), -0.5 * (squares + determinant)
+        return _Cell(laws, deviation, factor, inverse, level, precision), -0.5 * (squares + determinant)
 
     def deviation_weights(self) -> Floats:
         """How likely each of `DEVIATIONS` is."""
@@ -113,20 +179,19 @@ class Posterior:
         """Whole curves from one core to twice the most measured."""
         chance, counts = np.random.default_rng(seed), self._counts
         cell, index = self._indices(size)
-        serial, coherency = self._s[index], self._k[index]
-        # Anywhere in its cell of the grid; 0 and 1 are points.
-        within = chance.uniform(-0.5, 0.5, size) * SERIAL_STEP
-        serial = np.where((serial > 0.0) & (serial < 1.0), serial * np.exp(within), serial)
-        residuals = self._residuals(serial, coherency)
-        level, at_counts = np.empty(size), np.empty((size, len(counts.cores)))
+        serial, coherency, level = np.empty(size), np.empty(size), np.empty(size)
+        at_counts = np.empty((size, len(counts.cores)))
         for number in np.unique(cell):
-            here = cell == number
-            level[here], at_counts[here] = self._draw_cell(self._cells[number], residuals[here], chance)
+            here, one = cell == number, self._cells[number]
+            serial[here], coherency[here] = one.laws.draw(index[here], chance)
+            residuals = self._residuals(serial[here], coherency[here])
+            level[here], at_counts[here] = self._draw_cell(one, residuals, chance)
         tau, factor = (np.array([getattr(one, name) for one in self._cells])[cell] for name in ("deviation", "factor"))
         nodes = nodes_up_to(counts.cores)
         return Draws(
-            # The level of all launches is known as far as their blocks are.
-            log_seconds=level + chance.standard_normal(size) * np.sqrt(counts.block_variance / counts.blocks),
+            # The level of all launches is known as far as their blocks are (Student's t).
+            log_seconds=level
+            + chance.standard_t(max(counts.blocks - 1, 1), size) * np.sqrt(counts.block_variance / counts.blocks),
             contention=serial,
             coherency=coherency,
             nodes=nodes,
@@ -177,6 +242,13 @@ def _root(covariance: Floats) -> Floats:
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
     root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
     return root
+
+
+def _drop(logs: Floats) -> float:
+    """How far the neighbours of the best are below it: more than the best is, where it lies between two of them."""
+    row, column = np.unravel_index(logs.argmax(), logs.shape)
+    beside = logs[max(row - 1, 0) : row + 2, column], logs[row, max(column - 1, 0) : column + 2]
+    return float(logs.max() - np.concatenate(beside).min())
 
 
 def _noise_factors(freedom: int) -> Floats:

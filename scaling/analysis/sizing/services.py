@@ -3,8 +3,8 @@
 A request is a step. Requests arrive at random and wait in one queue in front of all replicas; the shape of service
 times is that of the measured steps, and the queue is simulated (`scaling.analysis.queueing`). The longer the mean
 service time, the longer responses: so a promise about them is one about the mean service time, whose distribution is
-known from the curve, the noise of launches and the host. The mean of r replicas has the noise of r launches. Replicas are
-taken not to disturb each other.
+known from the curve, the noise of launches and the host. The mean of r replicas has the noise of r launches. Replicas
+are taken not to disturb each other.
 """
 
 from collections.abc import Iterator, Sequence

@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scaling.analysis.backends import compare_backends
+from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.devices import device_pairs
 from scaling.analysis.economy import cap_effects
 from scaling.analysis.interference import packed_series, slowdowns
@@ -144,10 +145,15 @@ def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
         "points": map(_point_facts, result.points),
-        "series": [fit_facts(fit) for fit in result.fits],
+        "series": [series_facts(fit) for fit in result.fits],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes, first_only=result.series_fitted is not None),
     }
+
+
+def series_facts(fit: SeriesFit) -> dict[str, object]:
+    """What `fit --json` prints of a series, but for its curve, which the planner has size by size."""
+    return {name: value for name, value in fit_facts(fit).items() if name != "curve"}
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:

@@ -4,17 +4,15 @@ import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis import rules
-from scaling.analysis.fitting import fit
+from scaling.analysis.curves.fit import fit
 from scaling.analysis.rules import Doubt
 from scaling.analysis.series import (
-    UNEVEN,
     Observation,
     Series,
     SeriesKey,
     selected_series,
     series_key,
     series_of,
-    smt_levels,
     table_key,
     table_launches,
 )
@@ -81,16 +79,13 @@ def test_what_varies_is_in_the_name():
 def test_a_point_has_the_key_of_its_series():
     measured = launches('cores = [1, 2]\nlaunches = 1\nitems = [1, 2]\nsmt = "all"', 4, 2)
     keys = {series_key(launch.point) for launch in measured}
-    assert keys == {series.key for series in series_of(measured) if not series.key.is_joint}
+    assert keys == {series.key for series in series_of(measured)}
 
 
-def test_a_program_whose_arguments_end_like_a_joint_series_is_one_series():
-    made = launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)
+def test_a_program_whose_arguments_end_like_a_level_is_one_series():
+    made = launches('cores = "doubling"\nlaunches = 1', 4, 2)
     odd = [replace(launch, point=replace(launch.point, workload="command:prog smt1-2")) for launch in made]
-    joint = series_of(odd)[-1]
-    assert joint.key.smt == (1, 2)
-    assert {part.smt for part in joint.key.parts} == {(1,), (2,)}
-    (only,) = series_of(launch for launch in odd if launch.point.smt == 1)
+    (only,) = series_of(odd)
     assert only.label == "command:prog smt1-2 train"
 
 
@@ -104,25 +99,16 @@ def test_a_series_of_a_node_type_is_named_after_both():
     large = series.on_node_type("large")
     assert (large.name, large.label) == ("large: calibrated train compact smt1", "large: calibrated train")
     assert (large.own_name, large.key.node_type) == (series.own_name, "large")
-    assert large.key == SeriesKey(series.key.settings, (1,), node_type="large")
+    assert large.key == SeriesKey(series.key.settings, 1, node_type="large")
 
 
-def test_threads_that_share_cores_are_a_series_and_part_of_one():
-    by_name = {
-        series.name: series for series in series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2))
-    }
-    assert set(by_name) == {f"calibrated train compact smt{threads}" for threads in ("1", "2", "1-2")}
-    joint = by_name["calibrated train compact smt1-2"]
-    assert [(observation.cores, observation.siblings) for observation in joint.observations] == [
-        *((1.0, 0.0), (2.0, 0.0), (4.0, 0.0)),
-        *((1.0, 1.0), (2.0, 2.0), (4.0, 4.0)),
+def test_every_number_of_threads_per_core_is_a_series_over_cores():
+    levels = series_of(launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2))
+    assert [(one.name, one.key.smt, one.cores) for one in levels] == [
+        (f"calibrated train compact smt{threads}", threads, (1.0, 2.0, 4.0)) for threads in (1, 2)
     ]
-
-
-def test_threads_per_core_are_the_level_of_an_observation_unless_some_are_uneven():
-    even = [Observation(4.0, (1.0,)), Observation(4.0, (1.0,), siblings=4.0), Observation(2.0, (1.0,), siblings=14.0)]
-    assert smt_levels(even) == (1, 2, 8)
-    assert smt_levels([*even, Observation(4.0, (1.0,), siblings=2.0)]) == (1, UNEVEN, UNEVEN, UNEVEN)
+    assert {one.key.settings for one in levels} == {levels[0].key.settings}
+    assert {one.sizing_label for one in levels} == {"calibrated train"}
 
 
 def test_time_is_for_the_items_of_one_core_under_weak_scaling():
@@ -184,14 +170,13 @@ def test_a_series_has_the_turns_of_its_points_on_this_host_disturbed_ones_includ
     busy = [replace(one, doubts=(steal,)) if one.point.cores == 4 else one for one in made]
     (series,) = selected_series(select_points(summarize(busy)))
     assert series.cores == (1.0, 2.0)
-    assert [(one.cpus, len(one.ratios)) for one in series.host] == [(1.0, 5), (2.0, 4), (4.0, 4)]
+    assert [(one.cores, len(one.ratios)) for one in series.host] == [(1.0, 5), (2.0, 4), (4.0, 4)]
 
 
-def test_second_threads_are_counted_as_cpus_in_use():
+def test_turns_of_second_threads_are_by_cores_too():
     made = launches('cores = "doubling"\nlaunches = 1\nsmt = "all"', 4, 2)
-    by_smt = {series.key.smt: series for series in selected_series(select_points(summarize(made)))}
-    assert [one.cpus for one in by_smt[1, 2].host] == [1.0, 2.0, 4.0, 8.0]
-    assert [one.cpus for one in by_smt[2,].host] == [1.0, 2.0, 4.0]
+    for series in selected_series(select_points(summarize(made))):
+        assert [one.cores for one in series.host] == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize(

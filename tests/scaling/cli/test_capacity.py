@@ -21,9 +21,10 @@ def test_capacity_answers_in_counts_the_machine_has(sixteen_cores):
 
 
 def test_capacity_where_the_answer_is_no_ends_with_one(csv):
-    completed = program("capacity", csv(NO_SINGLE), "--throughput", 100)
+    completed = program("capacity", csv(NO_SINGLE), "--throughput", 1000)
     assert completed.returncode == 1
-    assert "no answer: no law fits" in completed.stdout
+    assert "not reachable" in completed.stdout
+    assert scaling("capacity", csv(NO_SINGLE), "--throughput", 100).returncode == 0
     assert scaling("capacity", csv(RAYTRACER), "--throughput", 5000).returncode == 1
 
 
@@ -31,7 +32,7 @@ def test_capacity_without_a_question_shows_the_landmarks(csv):
     completed = scaling("capacity", csv(RAYTRACER))
     assert completed.returncode == 0, completed.stderr
     assert "knee" in completed.stdout
-    assert json_of("capacity", csv(RAYTRACER))["limits"][0]["speedup_limit"]["value"] == pytest.approx(17.7, rel=0.05)
+    assert json_of("capacity", csv(RAYTRACER))["limits"][0]["speedup_limit"]["value"] == pytest.approx(19, rel=0.1)
 
 
 def test_several_series_make_a_table(tmp_path):

@@ -9,24 +9,17 @@ import pytest
 from benchmarks.shared.launches import TO_16, Truth, series
 from benchmarks.shared.machines import first_run
 from scaling.analysis.capacity import answer, scaling_limits
-from scaling.analysis.fits.verdict import TooFewCores, Verdict
-from scaling.analysis.fitting import fit
+from scaling.analysis.curves.fit import fit
 from scaling.analysis.series import series_key
 from scaling.analysis.sizing.question import (
     Basis,
     BeyondExtrapolation,
-    CountsAnswer,
     ExtrapolationEnds,
     Goal,
     Grounds,
-    LevelsApart,
     MachineTooSmall,
-    MeasuredTooFew,
     NeverReached,
-    NoiseUnknown,
-    NoLaw,
     NoReplicasEnough,
-    OnlyMeasured,
     OverBudget,
     Question,
     SimilarCost,
@@ -105,11 +98,10 @@ def test_a_size_names_its_threads_where_there_are_several():
     assert [cores_words(1), cores_words(7, 4)] == ["1 core", "7 cores × 4 threads"]
 
 
-def test_where_no_law_fits_there_is_no_number():
-    assert answer_sentence(answer(ODD, Question(Goal.THROUGHPUT, 100.0))).startswith(
-        "odd, 100 units/s: no answer: no law fits"
-    )
-    assert "no answer" in limits_sentence(scaling_limits(ODD))
+def test_a_series_without_one_core_is_answered_too():
+    sentence = answer_sentence(answer(ODD, Question(Goal.THROUGHPUT, 100.0)))
+    assert re.match(r"give odd \d+ cores: 9\d % sure of 100 units/s", sentence)
+    assert limits_sentence(scaling_limits(ODD)).startswith("odd: speedup times efficiency ")
 
 
 def test_a_table_shows_the_neighbouring_sizes():
@@ -117,7 +109,7 @@ def test_a_table_shows_the_neighbouring_sizes():
     assert len(lines) == 4
     assert sum("*" in line for line in lines) == 1
     assert "cost" not in lines[0]
-    assert "the law alone" in next(line for line in lines if "*" in line)
+    assert "the curve alone" in next(line for line in lines if "*" in line)
 
 
 def test_prices_get_a_column_where_they_are_asked_about():
@@ -136,10 +128,11 @@ def test_facts_are_unrounded_and_complete():
     assert facts["status"] == "ok"
     assert facts["cores"] == facts["allocation"]["cores"]
     assert facts["assurance"] >= 0.95
-    refused = answer_facts(answer(ODD, Question(Goal.THROUGHPUT, 6.0)))
+    assert (facts["status_code"], facts["reason_codes"]) == ("ok", [])
+    assert facts["described_within"] == FIT.described_within
+    refused = answer_facts(answer(FIT, Question(Goal.LATENCY, 0.2, quantile=0.9)))
     assert (refused["status"], refused["cores"], refused["allocation"]) == ("refused", None, None)
-    assert (refused["status_code"], refused["verdict_code"]) == ("refused", "no-law-fits")
-    assert refused["reason_codes"] == ["no-law"]
+    assert (refused["status_code"], refused["reason_codes"]) == ("refused", ["steps-unknown"])
 
 
 def test_sureness_is_rounded_down_and_never_certain():
@@ -149,45 +142,26 @@ def test_sureness_is_rounded_down_and_never_certain():
 
 REASONS = [
     (
-        NoLaw(Verdict.NO_LAW_FITS, (TooFewCores(2.0),)),
-        "no-law",
-        "no law fits: no point that can be used has more than 2 cores; a law needs 4 or more",
-    ),
-    (
-        NoiseUnknown(),
-        "noise-unknown",
-        "there are as many parameters as launches, so nothing is known of the noise; measure more launches",
-    ),
-    (OnlyMeasured(), "only-measured", "not identifiable, so answers end at the cores measured"),
-    (CountsAnswer(Verdict.NO_LAW_FITS), "counts-answer", "no law fits, so only the counts measured answer"),
-    (
         StepsGrow(),
         "steps-grow",
         "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput",
     ),
-    (LevelsApart(), "levels-apart", "no law describes all SMT levels together, so each answers by its own"),
     (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the 0.01 there are"),
     (
         NeverReached(0.95, 0.2),
         "never-reached",
-        "not reachable with 95 % confidence (20 % of the laws that fit never get there)",
+        "not reachable with 95 % confidence (20 % of the curves that may be never get there)",
     ),
     (NeverReached(0.95, 1.0), "never-reached", "not reachable with 95 % confidence"),
     (
         MachineTooSmall(0.95, 20.6, 16, "epyc"),
         "machine-too-small",
-        "the 16 cores of epyc are too few for 95 % confidence; the law by itself asks for about 20.6",
-    ),
-    (
-        MeasuredTooFew(0.95, inf, 2.0),
-        "measured-too-few",
-        "not identifiable, so answers end at the cores measured, and the 2 cores measured are too few for 95 % "
-        "confidence",
+        "the 16 cores of epyc are too few for 95 % confidence; the curve by itself asks for about 20.6",
     ),
     (
         BeyondExtrapolation(0.9, inf, 16.0),
         "beyond-extrapolation",
-        "even twice the 16 cores measured, as far as the law is extrapolated, are too few for 90 % confidence",
+        "even twice the 16 cores measured, as far as the curve is extrapolated, are too few for 90 % confidence",
     ),
     (WholeMachineKeeps(64), "whole-machine-keeps", "all 64 cores of the machine keep it"),
     (

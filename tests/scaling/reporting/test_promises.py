@@ -13,9 +13,7 @@ from scaling.reporting.promises import jobs_table, promise_facts, promise_words,
 from scaling.reporting.words import text_lines
 from tests.scaling.analysis.sizing.simulated import FIT
 
-SERVICE = answer_service(
-    FIT, Question(Goal.RESPONSE, 3.0, quantile=0.95, arrivals=2.0), Sizes((1, 2), "small"), draw_count=200
-)
+SERVICE = answer_service(FIT, Question(Goal.RESPONSE, 3.0, quantile=0.95, arrivals=2.0), Sizes((1, 2), "small"))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):
     evaluation = evaluate(folder(swept('cores = "doubling"'), tmp_path))
     assert [point.summary.point.cores for point in evaluation.points] == [1, 2, 4, 8]
     (law,) = evaluation.fits
-    assert law.averaged.serial_fraction.low < 0.1 < law.averaged.serial_fraction.high
+    assert law.serial_fraction.low < 0.1 < law.serial_fraction.high
     (landmarks,) = evaluation.limits
     assert landmarks.recommended in (7, 8)
     assert (evaluation.sizes.counts[-1], evaluation_notes(evaluation)) == (8, [])

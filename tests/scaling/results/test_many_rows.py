@@ -8,7 +8,7 @@ from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis import rules
 from scaling.api.results import load
 from scaling.errors import StoreError
-from scaling.reporting.fits import short_series_sentences
+from scaling.reporting.fits import fit_sentence
 from scaling.reporting.losses import loss_sentences, losses_table
 from scaling.reporting.page import provenance
 from scaling.reporting.page.page import totals
@@ -50,13 +50,13 @@ def test_processes_read_what_one_reads(folder, by_processes, monkeypatch):
 
 
 def described(results):
-    """All that is shown of the points of results, and what short series say."""
+    """All that is shown of the points of results, and what the first series say."""
     source = results.sources[0]
     points = source.points
     tables = [points_table(points), quantiles_table(points), losses_table(points)]
     facts = [point_facts(point) for point in points]
     sentences = [*loss_sentences(points), *point_remarks(points), *source.notes]
-    return tables, facts, sentences, short_series_sentences(source.short_fits(5)[0])
+    return tables, facts, sentences, [fit_sentence(one) for one in source.first_fits(5)[0]]
 
 
 def printed(results):
@@ -64,7 +64,7 @@ def printed(results):
     source = results.sources[0]
     points = source.table_points
     sentences = [*loss_sentences(points), *point_remarks(points), *source.notes]
-    return points_table(points), sentences, short_series_sentences(source.short_fits(5)[0])
+    return points_table(points), sentences, [fit_sentence(one) for one in source.first_fits(5)[0]]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.shared.hosts import point
 from benchmarks.shared.launches import TO_16, Truth, series
-from scaling.analysis.fitting import SeriesFit, fit
+from scaling.analysis.curves.fit import SeriesFit, fit
 from scaling.analysis.series import selected_series
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize

@@ -1,6 +1,6 @@
 import pytest
 
-from scaling.analysis.fitting import fit
+from scaling.analysis.curves.fit import fit
 from scaling.analysis.sizing.jobs import answer_job
 from scaling.analysis.sizing.question import Goal, Question, Status
 from scaling.analysis.sizing.sizes import Sizes
@@ -50,6 +50,8 @@ def test_without_a_deadline_the_recommended_size_has_its_time():
 
 
 @pytest.mark.parametrize("goal", [Goal.WORK, Goal.DEADLINE])
-def test_where_no_law_fits_no_time_is_said(goal):
+def test_a_series_without_one_core_has_its_time_too(goal):
     odd = answer_job(fit(rates("odd", NO_SINGLE)), Question(goal, 1.0, items=1.0))
-    assert (odd.status, odd.allocation) == (Status.REFUSED, None)
+    assert odd.status is Status.OK
+    seconds = odd.allocation.job_seconds
+    assert 0.0 < seconds.low < seconds.value < seconds.high

@@ -1,13 +1,15 @@
 """Sizes over cores and threads, on a pretend machine of 20 cores with eight threads each."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from benchmarks.shared.machines import SMT_YIELDS, SmtMachine, machine, smt_study
-from scaling.analysis.capacity import answer
-from scaling.analysis.fits.verdict import Verdict
-from scaling.analysis.fitting import fit_all, without_levels
+from scaling.analysis.capacity import answer, scaling_limits
+from scaling.analysis.curves.fit import by_settings, fit, fit_all
 from scaling.analysis.series import selected_series
-from scaling.analysis.sizing.levels import level_laws, neighbours, offered_sizes, range_reasons, refusal
+from scaling.analysis.sizing.levels import level_curves, neighbours, offered_sizes
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.summary import select_points, summarize
@@ -21,7 +23,7 @@ def fitted(networks, **pretend):
     """The fits of all levels together, by network."""
     rows = SmtMachine(**pretend).execute(plan(smt_study(networks=networks), machine(20, 8)).runs)
     series = selected_series(select_points(summarize(map(launch_of, rows))))
-    return {one.series.key.settings.workload: one for one in without_levels(fit_all(series)[0])}
+    return {one.series.key.settings.workload: one for one in by_settings(fit_all(series)[0])}
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +31,28 @@ def fits():
     return fitted(("alexnet", "seq2seq", "memnet"))
 
 
-def test_the_yield_of_every_level_is_recovered_with_its_law(fits):
+def test_levels_are_curves_against_one_core_with_one_thread(fits):
+    pretend = SmtMachine()
     for name, joint in fits.items():
-        yields = {one.threads: one.of_core for one in joint.chosen.figures.smt_yields}
-        assert list(yields) == [2, 4, 8]
-        for threads, found in yields.items():
-            assert found.value == pytest.approx(SMT_YIELDS[threads], rel=0.1), (name, threads)
-        assert [level.series.key.smt for level in joint.levels] == [(1,), (2,), (4,), (8,)]
+        curves = level_curves(joint)
+        assert [curve.threads for curve in curves] == [1, 2, 4, 8]
+        for curve in curves:
+            true = pretend.seconds(name, 1, 1) / pretend.seconds(name, 16, curve.threads) / 16
+            efficiency = np.exp(curve.log_efficiency(np.array([16.0]))[:, 0])
+            assert np.median(efficiency) == pytest.approx(true, rel=0.05), (name, curve.threads)
+
+
+def test_the_limit_is_that_of_the_recommended_threads_against_one_core_with_one(fits):
+    for joint in fits.values():
+        limits = scaling_limits(joint, SIZES)
+        level = next(one for one in joint.levels if one.series.key.smt == limits.threads)
+        one_core = joint.rate_at_1.value
+        assert limits.speedup_limit.value == pytest.approx(limits.rate_limit.value / one_core, rel=0.03)
+        assert limits.rate_limit.value == pytest.approx(level.speedup_limit.value * level.rate_at_1.value, rel=0.03)
 
 
 def test_sizes_are_offered_by_cores_then_by_threads_and_neighbours_are_next_to_them(fits):
-    offered = offered_sizes(level_laws(fits["alexnet"], 10, SIZES), SIZES)
+    offered = offered_sizes(level_curves(fits["alexnet"]), SIZES)
     orders = [size.order for size in offered]
     assert orders == [(cores, threads) for cores in range(1, 21) for threads in (1, 2, 4, 8)]
     beside = neighbours(offered[orders.index((5, 2))], offered)
@@ -47,13 +60,9 @@ def test_sizes_are_offered_by_cores_then_by_threads_and_neighbours_are_next_to_t
     assert [size.order for size in neighbours(offered[0], offered)] == [(1, 2), (2, 1)]
 
 
-def test_where_no_law_describes_all_levels_each_answers_by_its_own():
+def test_every_level_answers_by_its_own_curve():
     pretend = SmtMachine(noise=0.005, interference=0.02)
     (joint,) = fitted(["alexnet"], noise=0.005, interference=0.02).values()
-    assert joint.verdict is Verdict.NO_LAW_FITS
-    assert refusal(joint) is None
-    assert range_reasons(joint)[0].code == "levels-apart"
-    assert [law.threads for law in level_laws(joint, 10, SIZES)] == [1, 2, 4, 8]
     target = 0.8 * 32 / pretend.seconds("alexnet", 10, 1)
     given = answer(joint, Question(Goal.THROUGHPUT, target), SIZES)
     best = min(
@@ -65,9 +74,11 @@ def test_where_no_law_describes_all_levels_each_answers_by_its_own():
     assert (given.allocation.cores, given.allocation.threads) == best
     true = pretend.seconds("alexnet", 1, 1) / pretend.seconds("alexnet", *best) / best[0]
     assert given.allocation.efficiency.value == pytest.approx(true, rel=0.03)
-    assert given.reasons[0].code == "levels-apart"
 
 
-def test_only_levels_that_were_measured_are_offered(fits):
-    laws = level_laws(fits["memnet"], 10, Sizes((1, 2, 4), "small", 2))
-    assert {law.threads for law in laws} == {1, 2, 4, 8}
+def test_a_level_is_offered_as_far_as_its_own_cores_reach(fits):
+    (one, *_) = fits["memnet"].levels
+    few = replace(one.series, observations=one.series.observations[:3])
+    joint = replace(fits["memnet"], levels=(fit(few), *fits["memnet"].levels[1:]))
+    most = {curve.threads: max(curve.sizes(None)) for curve in level_curves(joint)}
+    assert most[1] == 2 * few.cores[-1] < most[2]

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.host_level import UNKNOWN_HOST, host_level
+from scaling.analysis.sizing.host_level import UNKNOWN_HOST, host_level
 from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import Goal, Question
 from tests.scaling.analysis.sizing.simulated import FIT, TAIL, of_table

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from scaling.analysis.fits.bootstrap import Mixture
+from scaling.analysis.sizing.mixtures import Mixture
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,
@@ -25,8 +25,7 @@ MIXTURES = {
 @pytest.mark.parametrize("name", MIXTURES)
 def test_quantiles_of_a_mixture_are_those_found_by_bisection(name):
     logs, noise = MIXTURES[name]
-    share = np.full(len(logs), 1.0 / len(logs))
-    mixture = Mixture(logs, noise, share)
+    mixture = Mixture(logs, noise)
     quantiles = mixture_quantiles(mixture, PROBITS)
     assert np.all(np.diff(quantiles) > -1e-9)
     for probit, value in zip(PROBITS[::5], quantiles[::5], strict=True):
@@ -39,8 +38,8 @@ def test_every_assurance_has_a_probit_of_its_own():
 
 
 def test_a_step_table_says_where_the_share_at_or_above_a_value_reaches_each_level():
-    values, share = np.array([3.0, 1.0, 2.0, 2.0]), np.full(4, 0.25)
-    table = _step_table(values, share)
+    values = np.array([3.0, 1.0, 2.0, 2.0])
+    table = _step_table(values)
     assert table.assurances == (2.0, 1.0, 1.0, 1.0, 1.0)
     assert (table.percents[24], table.percents[25], table.percents[74], table.percents[75]) == (3.0, 2.0, 2.0, 1.0)
-    assert _step_table(values, share, unmet=True).assurances == (2.0, 3.0, 3.0, 3.0, 3.0)
+    assert _step_table(values, unmet=True).assurances == (2.0, 3.0, 3.0, 3.0, 3.0)

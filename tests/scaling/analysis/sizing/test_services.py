@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.analysis.sizing.levels import level_laws, offered_sizes
+from scaling.analysis.sizing.levels import level_curves, offered_sizes
 from scaling.analysis.sizing.question import CORE_HOURS, Goal, Question, Status
 from scaling.analysis.sizing.services import Service, answer_service
 from scaling.analysis.sizing.sizes import Price, Sizes
@@ -22,7 +22,7 @@ def test_the_replicas_answer_in_time_and_one_fewer_do_not():
     plan, queue = sized.replicas, sized.queue
     assert plan.assurance == sized.allocation.assurance >= 0.95
     assert queue.response.value < queue.response.high <= 3.0 * 1.02
-    offered = offered_sizes(level_laws(FIT, 1000, MACHINE, sized.question), MACHINE)
+    offered = offered_sizes(level_curves(FIT, sized.question), MACHINE)
     size = next(one for one in offered if one.order == (plan.cores, plan.threads))
     fewer = Service(sized.question).queue(size, plan.replicas - 1)
     assert fewer.response.value > queue.response.value

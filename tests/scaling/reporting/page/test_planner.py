@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from benchmarks.shared.packs import PackedMachine, bandwidth, pack_study
 from scaling.analysis.capacity import answer
-from scaling.analysis.fitting import fit_all, without_levels
+from scaling.analysis.curves.fit import by_settings, fit_all
 from scaling.analysis.sizing.quantile_tables import ASSURANCES
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.sizing.sizes import Price
@@ -72,7 +72,7 @@ def plain(folder_named):
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
-    return without_levels(fit_all(Source(folder).series()[0])[0])
+    return by_settings(fit_all(Source(folder).series()[0])[0])
 
 
 def random_question(chance):
@@ -98,7 +98,7 @@ def put(browser, name, question):
 
 def as_shown(text):
     """A sentence of the command without what the planner leaves out."""
-    without_cores = re.sub(r"; the law by itself asks for about [^;)]*", "", text or "")
+    without_cores = re.sub(r"; the curve by itself asks for about [^;)]*", "", text or "")
     return re.sub(r"( an hour), [^)]* sure\)", r"\1)", without_cores) or None
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.analysis.curves import Curve
+from scaling.analysis.curves.fit import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.compile import bar_lengths, compile_figure, has_bar
 from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series

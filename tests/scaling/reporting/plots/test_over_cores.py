@@ -1,8 +1,9 @@
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
-from scaling.analysis.curves.laws import AMDAHL
 from scaling.reporting.plots.over_cores import COMMON_SPEEDUP
 from scaling.reporting.plots.style import INK, MARKERS
 from scaling.results.evaluation import evaluate
@@ -64,21 +65,62 @@ def test_the_law_is_solid_where_it_was_measured_and_dashed_beyond(tmp_path):
     assert axes.collections, "a band"
 
 
-def test_two_counts_are_not_joined_by_a_law(tmp_path):
-    (axes,) = panels(picture(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "efficiency"))
-    assert laws(axes) == []
+def test_a_curve_is_in_every_panel_with_two_counts(tmp_path):
+    for kind in ("efficiency", "speedup"):
+        (axes,) = panels(picture(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), kind))
+        solid, *_ = laws(axes)
+        assert (solid.get_xdata()[0], solid.get_xdata()[-1]) == pytest.approx((1, 2))
+        assert axes.collections, "a band"
+
+
+def test_what_no_law_describes_has_its_curve_and_its_law_thin_beside_it(tmp_path):
+    rows = [_slower(row, 1.5) if row.run.point.cores == 2 else row for row in made(FOUR, serials=[0.1])]
+    understood = evaluate(folder_of(rows, tmp_path))
+    (axes,) = panels(picture(understood, "speedup"))
+    curve = next(line for line in laws(axes) if line.get_linewidth() > 1.0)
+    thin = [line for line in axes.lines if line.get_linewidth() == 0.8 and line.get_color() == INK]
+    assert any(len(line.get_xdata()) > 2 for line in thin)
+    at_two = np.interp(2.0, curve.get_xdata(), curve.get_ydata())
+    assert at_two == pytest.approx(understood.points[1].speedup.value, rel=0.05)
+    assert "Amdahl's law alone" in " ".join(legend(picture(understood, "speedup")))
+
+
+def _slower(row, factor):
+    steps = tuple(factor * step for step in row.outcome.step_seconds)
+    return replace(row, outcome=replace(row.outcome, step_seconds=steps))
+
+
+@pytest.mark.parametrize("kind", ["efficiency", "speedup"])
+def test_intervals_of_few_launches_stay_inside_their_panel(tmp_path, kind):
+    understood = result(f"workloads = {list(EIGHT[:5])}\ncores = [1, 2, 4, 8]\nlaunches = 2", tmp_path, noise=0.2)
+    for axes in panels(picture(understood, kind)):
+        low, high = axes.get_ylim()
+        for least, most in bars(axes).values():
+            assert least >= low - (high - low)
+            assert most <= high + (high - low)
+
+
+def test_several_settings_of_one_workload_are_lines_of_one_panel(tmp_path):
+    toml = f'workloads = {list(EIGHT[:3])}\nframework = ["tensorflow", "torch"]\ncores = [1, 2, 4]\nlaunches = 3'
+    for kind in ("efficiency", "speedup"):
+        drawing = picture(result(toml, tmp_path), kind)
+        assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT[:3])
+        for axes in panels(drawing):
+            assert len({line.get_color() for line in mark_lines(axes)}) == 2
+            assert {line.get_color() for line in laws(axes)} == {line.get_color() for line in mark_lines(axes)}
+        assert {"tensorflow", "torch"} <= set(legend(drawing))
 
 
 def test_up_to_four_series_share_a_panel_each_with_a_marker_of_its_own(tmp_path):
     drawing = picture(result(f"workloads = {list(EIGHT[:4])}\n{FOUR}", tmp_path, serials=SERIALS), "efficiency")
     (axes,) = panels(drawing)
     assert [line.get_marker() for line in mark_lines(axes)] == list(MARKERS[:4])
-    assert legend(drawing)[:4] == list(EIGHT[:4])
+    assert [words.split()[0] for words in legend(drawing)[:4]] == list(EIGHT[:4])
 
 
 def test_more_series_have_a_panel_each_with_the_others_in_grey_behind(tmp_path):
     drawing = picture(result(f"workloads = {list(EIGHT[:5])}\n{FOUR}", tmp_path, serials=SERIALS), "efficiency")
-    assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT[:5])
+    assert [axes.get_title().splitlines()[0] for axes in panels(drawing)] == list(EIGHT[:5])
     assert [behind(axes) for axes in panels(drawing)] == [16] * 5
     assert len({axes.get_ylim() for axes in panels(drawing)}) == 1
 
@@ -101,38 +143,17 @@ def test_marks_are_at_their_speedup_beside_the_ideal_line(tmp_path):
     assert not joined(axes)
 
 
-def test_both_laws_are_drawn_with_their_bands_and_named(tmp_path):
-    drawing = picture(result(DOUBLING, tmp_path, serials=[0.1]), "speedup")
-    (axes,) = panels(drawing)
-    assert {line.get_linestyle() for line in laws(axes)} == {"-", "-.", "--"}
-    assert len([artist for artist in axes.collections if not hasattr(artist, "get_segments")]) == 2
-    words = " ".join(legend(drawing))
-    assert "Amdahl's law with its 95 % band" in words
-    assert "universal scalability law" in words
-
-
-def test_the_predicted_largest_count_is_an_open_diamond_beside_the_measured_one(tmp_path):
-    understood = result(DOUBLING, tmp_path, serials=[0.1])
-    drawing = picture(understood, "speedup")
-    (axes,) = panels(drawing)
-    (diamond,) = [line for line in mark_lines(axes) if line.get_marker() == "D" and line.get_color() == INK]
-    ((cores, value),) = zip(*diamond.get_data(), strict=True)
-    predicted = understood.fits[0].held_out.predicted
-    one_core = understood.points[0].summary.step.value
-    assert (cores, value) == pytest.approx((8, one_core / predicted.seconds.value))
-    assert diamond.get_markerfacecolor() == "none"
-    assert "predicted from fewer cores" in legend(drawing)
-    assert hollow(axes) == {8}
-
-
 def test_many_counts_with_gaps_are_on_logarithmic_axes(tmp_path):
     (axes,) = panels(picture(result(DOUBLING, tmp_path, 64), "speedup"))
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
-def test_a_panel_says_where_no_law_fits(tmp_path):
+def test_a_panel_says_how_well_a_law_describes_its_series(tmp_path):
     drawing = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2]\nlaunches = 3", tmp_path), "speedup")
-    assert [axes.get_title() for axes in panels(drawing)] == [f"{name}\nnot identifiable" for name in EIGHT[:2]]
+    assert [axes.get_title() for axes in panels(drawing)] == [f"{name}\ntwo core counts" for name in EIGHT[:2]]
+    understood = result(f"workloads = {list(EIGHT[:2])}\n{FOUR}", tmp_path)
+    for axes, one in zip(panels(picture(understood, "speedup")), understood.fits, strict=True):
+        assert one.description.value in axes.get_title()
 
 
 def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a_line(tmp_path):
@@ -144,8 +165,8 @@ def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a
     assert bars(axes).keys() == traced.keys()
     assert not joined(axes)
     (fitted,) = laws(axes)
-    assert fitted.get_ydata()[0] == pytest.approx(100 * understood.fits[0].law(AMDAHL).figures.contention.value)
-    assert "fitted serial fraction" in " ".join(legend(drawing))
+    assert fitted.get_ydata()[0] == pytest.approx(100 * understood.fits[0].serial_fraction.value)
+    assert "serial fraction of the law" in " ".join(legend(drawing))
     assert axes.figure.get_supylabel() == "Karp–Flatt serial fraction, %"
 
 
@@ -195,11 +216,15 @@ def test_one_mode_is_nothing_to_compare(tmp_path):
 MANY = f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 3\nintra = [1, 2, 3, 4, 5, 6]"
 
 
-@pytest.mark.parametrize("kind", ["efficiency", "speedup", "karp-flatt", "capacity", "steps"])
-def test_every_series_of_thirty_has_a_panel(tmp_path, kind):
+@pytest.mark.parametrize(
+    ("kind", "count"), [("efficiency", 5), ("speedup", 5), ("karp-flatt", 5), ("capacity", 30), ("steps", 30)]
+)
+def test_every_series_of_thirty_is_drawn_by_workload_where_settings_are_lines(tmp_path, kind, count):
     drawing = picture(result(MANY, tmp_path, 2), kind)
     titles = [axes.get_title().split("\n")[0] for axes in panels(drawing)]
-    assert len(set(titles)) == 30
+    assert len(set(titles)) == count
+    if count == 5:
+        assert [len(mark_lines(axes)) for axes in panels(drawing)] == [6] * 5
     assert not empty_panels(drawing.figure)
     assert not overlaps(drawing.figure)
     assert not outside(drawing.figure)
@@ -220,7 +245,8 @@ def test_levels_of_smt_share_a_panel_against_one_core_with_one_thread(tmp_path):
         assert {"1 thread per core", "2 threads per core", "4 threads per core"} <= set(legend(drawing))
     capacity = picture(understood, "capacity")
     assert len(panels(capacity)) == 2
-    assert len(panels(picture(understood, "smt"))) == 2
+    (together,) = panels(picture(understood, "smt"))
+    assert len(mark_lines(together)) == 4
 
 
 def test_all_series_together_are_named_at_their_ends_and_apart_from_each_other(tmp_path):

@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.machines import first_run
-from scaling.analysis.curves import Curve
+from scaling.analysis.curves.fit import Curve
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.series import series_key
 from scaling.reporting.plots.specification import (
     CoresFigure,
     LawLine,
+    Line,
     Mark,
     Panel,
     Series,
     distinct_names,
     finite_marks,
     logarithmic,
-    panel_per_series,
+    panels,
     upper_limit,
     y_limits,
 )
@@ -27,16 +29,39 @@ def series(label: str, *values: float, laws=()) -> Series:
     return Series(label, [Mark(2.0**n, Estimate(value)) for n, value in enumerate(values)], "red", "o", laws)
 
 
+def lines(*points) -> list[Line]:
+    return [Line(str(n), n, point, (), series_key(point), None) for n, point in enumerate(points)]
+
+
+POINT = first_run().point
+WORKLOADS = [replace(POINT, workload=f"w{number:03}") for number in range(100)]
+
+
 def test_up_to_four_series_share_a_panel_and_are_named_in_the_legend():
-    (panel,) = panel_per_series([series(str(n), 1.0) for n in range(4)], (0.0, 1.0))
+    (panel,) = panels(lines(*WORKLOADS[:4]), [series(str(n), 1.0) for n in range(4)], (0.0, 1.0))
     assert [one.in_legend for one in panel.series] == [True] * 4
 
 
 @pytest.mark.parametrize(("count", "background"), [(5, 4), (24, 23), (25, 0), (100, 0)])
-def test_more_series_have_a_panel_each_with_the_others_behind_while_they_are_few(count, background):
-    panels = panel_per_series([series(str(n), 1.0) for n in range(count)], (0.0, 1.0))
-    assert [panel.title for panel in panels] == [str(n) for n in range(count)]
-    assert {len(panel.background) for panel in panels} == {background}
+def test_more_workloads_have_a_panel_each_with_the_others_behind_while_they_are_few(count, background):
+    drawn = panels(lines(*WORKLOADS[:count]), [series(str(n), 1.0) for n in range(count)], (0.0, 1.0))
+    assert [panel.title for panel in drawn] == [str(n) for n in range(count)]
+    assert {len(panel.background) for panel in drawn} == {background}
+
+
+def test_settings_of_a_workload_are_lines_of_its_panel_each_of_one_colour_in_all_panels():
+    frameworks = [replace(one, framework=name) for one in WORKLOADS[:3] for name in ("torch", "jax")]
+    drawn = panels(lines(*frameworks), [series(str(n), 1.0, laws=[LAW]) for n in range(6)], (0.0, 1.0))
+    assert [panel.title for panel in drawn] == ["w000", "w001", "w002"]
+    assert {tuple(one.label for one in panel.series) for panel in drawn} == {("torch", "jax")}
+    assert len({tuple(one.colour for one in panel.series) for panel in drawn}) == 1
+    assert all(one.laws[0].colour == one.colour for panel in drawn for one in panel.series)
+
+
+def test_too_many_settings_of_a_workload_are_panels_by_further_settings():
+    many = [replace(POINT, mode=mode, intra=intra) for mode in ("train", "infer") for intra in range(1, 6)]
+    drawn = panels(lines(*many), [series(str(n), 1.0) for n in range(10)], (0.0, 1.0))
+    assert [len(panel.series) for panel in drawn] == [5, 5]
 
 
 def test_settings_that_a_point_does_not_have_are_not_in_its_name():
@@ -54,7 +79,7 @@ def test_limits_hold_marks_and_laws():
 
 
 def test_an_unbounded_interval_does_not_stretch_an_axis_without_limit():
-    assert upper_limit([2.0], [float("inf")], 1.0) == 3.0
+    assert upper_limit([2.0], [float("inf")], 1.0) == 4.0
     assert upper_limit([2.0], [None], 1.0) == pytest.approx(2.16)
 
 

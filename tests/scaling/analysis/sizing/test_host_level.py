@@ -3,14 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.analysis.fits.host_level import (
+from scaling.analysis.series import HostTurns
+from scaling.analysis.sizing.host_level import (
     UNKNOWN_HOST,
     TurnDelay,
     host_level,
     slowdown_at,
     statistic_level,
 )
-from scaling.analysis.series import HostTurns
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import HostSlowdown
 

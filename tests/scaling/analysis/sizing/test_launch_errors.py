@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from scaling.analysis.fits.launch_errors import NORMAL, LaunchErrors, launch_errors
+from scaling.analysis.sizing.launch_errors import NORMAL, LaunchErrors, launch_errors
 
 AT = np.linspace(-4.0, 4.0, 33)
 
