@@ -39,14 +39,21 @@ class QueueThreads(Calibrated):
         for _ in self.others:
             Thread(target=self._serve, daemon=True).start()
 
-    def take_step(self, serial_part: Callable[[], object], own_share: Callable[[], object], command: int) -> None:
-        """Do one part alone, then one beside the threads."""
+    def take_step(
+        self,
+        serial_part: Callable[[], object],
+        own_share: Callable[[], object],
+        command: int,
+        serial_seconds: float = 0.0,
+    ) -> float:
+        """Do one part alone, then one beside the threads, which sleep until they are woken."""
         serial_part()
         for share in self.others:
             self.tasks.put(share if command == WORK else own_share)
         own_share()
         for _ in self.others:
             self.done.get()
+        return serial_seconds
 
     def _serve(self) -> None:
         while True:

@@ -9,7 +9,8 @@ core serve two chains nearly as well as two cores: what SMT yields here is its b
 
 Each thread is a process, as threads of one interpreter have to wait for each other to be told what to do, up to a
 millisecond for sixteen. What the hand-off still takes is measured with steps that do no work, and stated in `truth`
-beside the serial fraction.
+beside the serial fraction. During the serial part the others sleep for as long as the shortest one so far has taken, so
+that what it costs is lost to idle cores.
 
 Gustafson (1988): with weak scaling n cores are given n times the items and n times the work, of which they spend the
 fraction s of their time on the serial part, so that their throughput is s + (1 - s) n times that of one.
@@ -53,16 +54,19 @@ class Calibrated:
         self.truth: dict[str, float] | None = None
         self._serial_fraction = serial_fraction
         self._serial_part, self._own_share = division_chain(serial), division_chain(self.shares[0])
+        self._serial_seconds = 0.0
 
     def prepare(self) -> None:
-        """Start the processes beside the main one."""
+        """Start the processes beside the main one, and see how long they may sleep in a step."""
         self.helpers = Helpers([division_chain(share) for share in self.shares[1:]])
+        self._serial_seconds = _seconds_of(self._serial_part)
         if self._serial_fraction is not None:
             self.truth = {"serial_fraction": self._serial_fraction, "overhead_seconds": self.hand_off_seconds()}
 
     def step(self) -> None:
         """Do the serial divisions, then every thread its share of the others."""
-        self.take_step(self._serial_part, self._own_share, WORK)
+        seconds = self.take_step(self._serial_part, self._own_share, WORK, self._serial_seconds)
+        self._serial_seconds = min(self._serial_seconds, seconds)
 
     def hand_off_seconds(self) -> float:
         """What a step without work takes."""
@@ -74,13 +78,29 @@ class Calibrated:
             seconds.append(time.perf_counter() - start)
         return sorted(seconds)[int(QUANTILE * len(seconds))]
 
-    def take_step(self, serial_part: Callable[[], object], own_share: Callable[[], object], command: int) -> None:
-        """Do one part alone, then one beside the helpers, who do theirs or nothing."""
-        self.helpers.announce()
-        serial_part()
+    def take_step(
+        self,
+        serial_part: Callable[[], object],
+        own_share: Callable[[], object],
+        command: int,
+        serial_seconds: float = 0.0,
+    ) -> float:
+        """Do one part alone, in these seconds at least, then one beside the helpers, who do theirs or nothing.
+
+        What comes back are the seconds of the part done alone.
+        """
+        self.helpers.announce(serial_seconds)
+        seconds = _seconds_of(serial_part)
         self.helpers.start(command)
         own_share()
         self.helpers.wait()
+        return seconds
+
+
+def _seconds_of(part: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    part()
+    return time.perf_counter() - start
 
 
 def division_chain(times: int) -> Callable[[], object]:

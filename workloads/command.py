@@ -58,6 +58,7 @@ class Command:
         }
         self.items_per_step = 1 if isinstance(items, str) or throughput else items
         self.last_cpu: int | None = None
+        self.process_seconds: float | None = None
 
     def prepare(self) -> None:
         """Whatever comes before the executions of a launch, those that do not count among it."""
@@ -88,7 +89,7 @@ class Command:
                 # The process is looked at between its end and its burial: only then is all of it known.
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 seconds = time.perf_counter() - start
-                self.last_cpu = _last_cpu(process.pid)
+                self.process_seconds, self.last_cpu = seconds, _last_cpu(process.pid)
         if process.returncode and not self.ignore_failure:
             sys.stderr.write(tail.decode(errors="replace") if self.patterns else "")
             raise ProgramError(f"{' '.join(self.argv)} {_ending(process.returncode)}")

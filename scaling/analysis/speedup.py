@@ -56,12 +56,20 @@ class ScalingPoint:
     def decomposition(self) -> Decomposition | None:
         """What the efficiency was lost to; None where either side is not valid, or its CPU time is not known.
 
-        A group that a quota stops is neither idle nor slow, so that it has none.
+        A group that a quota stops is neither idle nor slow, so that it has none. Of a program that `reports_time` only
+        the CPU time of the whole process is known.
         """
         if self.speedup is None or self.baseline is None or not self.summary.point.in_laws:
             return None
         efficiency = self.speedup.value / self.summary.point.cores
         return decompose(self.summary, self.baseline, efficiency)
+
+    @cached_property
+    def reports_time(self) -> bool:
+        """Whether all its times, or its baseline's, are reported by the program, so that nothing is decomposed."""
+        sides = [side.used for side in (self.summary, self.baseline) if side and side.used]
+        in_part = (all(launch.whole_process is False for launch in used) for used in sides)
+        return self.summary.point.in_laws and any(in_part)
 
     @property
     def verdict(self) -> Verdict:
@@ -128,7 +136,8 @@ class ScalingPoint:
     def without_launches(self, *, taken_apart: bool = True) -> "ScalingPoint":
         """The same with what is shown of it computed, its losses where it is taken apart, in a tenth of the memory."""
         lean = replace(self, summary=self.summary.without_launches(), baseline=None)
-        vars(lean)["decomposition"] = self.decomposition if taken_apart else None
+        decomposition = self.decomposition if taken_apart else None
+        vars(lean).update(decomposition=decomposition, reports_time=self.reports_time)
         return lean
 
     @property

@@ -37,8 +37,9 @@ class Launch:
     """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
 
     A run that took turns with the other points of its series has a `cohort`, which they share. One that others
-    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. That of a program
-    may be a `whole_process`, from start to exit. One that is not `witnessed` is of another tool's file, which says
+    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. Those of a program
+    are of its `whole_process`, from start to exit, or times that it reports itself, of which the CPU time is not known;
+    any other run has None there. One that is not `witnessed` is of another tool's file, which says
     nothing but its time. It `started` at a second of the epoch. `cpus_busy` is its CPU time per second, `clock_hz` its
     cycles per second of CPU time, `ipc` its instructions per cycle, `throttled_share` the share of the periods of its
     CPU quota in which it ran into it, `pipeline_share` the share of its CPU time that its input pipeline took. `rates`
@@ -61,7 +62,7 @@ class Launch:
     turns: tuple[TurnTimes, ...] = ()
     cohort: str | None = None
     adjusted: Adjusted | None = None
-    whole_process: bool = False
+    whole_process: bool | None = None
     witnessed: bool = True
     cpus_busy: float | None = None
     ipc: float | None = None

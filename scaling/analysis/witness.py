@@ -19,7 +19,10 @@ LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What else happened during a run's measured steps; None where the machine does not report it."""
+    """What else happened during a run's measured steps; None where the machine does not report it.
+
+    `process_seconds` is how long the executions of a program took from start to exit, whatever time it reports itself.
+    """
 
     cpus_at_start: str | None = None
     cpus_at_end: str | None = None
@@ -51,6 +54,7 @@ class Witness:
     energy_joules: float | None = None
     instructions: int | None = None
     cycles: int | None = None
+    process_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from scaling.errors import FitError, grouped
 from scaling.reporting.cluster import between_facts, between_table
 from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import fit_sentence
-from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
+from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence, not_decomposed_sentence
 from scaling.reporting.points import (
     backends_table,
     point_facts,
@@ -124,7 +124,8 @@ def _few(sentences: list[str]) -> list[str]:
 def _print_losses(source: OneSource) -> None:
     """A table of what efficiency is lost to, and a sentence where it is not known in full."""
     print_table(losses_table(source.points))
-    print_notes(filter(None, [*source.notes, not_counted_sentence(source.points)]))
+    unknown = not_decomposed_sentence(source.points), not_counted_sentence(source.points)
+    print_notes(filter(None, [*source.notes, *unknown]))
 
 
 def _print_quantiles(source: OneSource) -> None:

@@ -6,7 +6,7 @@ from math import copysign
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.points import series_words, setting_cells, unusual_settings, varied_backend
+from scaling.reporting.points import REPORTS_TIME, series_words, setting_cells, unusual_settings, varied_backend
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import Table, count, interval_alone, memory, share
 
@@ -18,7 +18,8 @@ IDLE = "idle or waiting cores", "cores that wait less"
 COMPUTATION = "slower computation or spinning", "faster computation"
 COUNTED = (("more instructions", "fewer instructions"), ("lower IPC", "higher IPC"), ("lower clock", "higher clock"))
 
-NOT_COUNTED = "-"
+NOT_COUNTED, NOT_AVAILABLE = "-", "not available"
+NOT_DECOMPOSED = f"what efficiency is lost to is not available: {REPORTS_TIME}"
 
 
 def losses_table(points: Sequence[ScalingPoint]) -> Table:
@@ -39,7 +40,8 @@ def _cells(point: ScalingPoint, counted: bool) -> list[str]:
     known = ("-" if point.unknown or not point.efficiency else share(point.efficiency.value),)
     peak = "-" if size is None else memory(size)
     if lost is None:
-        return [*known, "-", "", "-", "", *([NOT_COUNTED] * 3 if counted else []), peak]
+        unknown = NOT_AVAILABLE if point.reports_time else "-"
+        return [*known, unknown, "", unknown, "", *([NOT_COUNTED] * 3 if counted else []), peak]
     parts = lost.computation_parts
     factors = [NOT_COUNTED] * 3 if parts is None else [_lost(part) for part in parts]
     return [*known, *_with_interval(lost.idle), *_with_interval(lost.computation), *(factors if counted else []), peak]
@@ -69,8 +71,11 @@ def loss_sentences(points: Sequence[ScalingPoint]) -> list[str]:
 
 
 def _first_known(points: Iterable[ScalingPoint]) -> ScalingPoint | None:
-    """The first point whose decomposition is known: not all are taken apart, which takes a while of very many."""
-    return next((point for point in points if point.decomposition), None)
+    """The first point of which it is known what it has lost, or why that is not known.
+
+    Not all are taken apart, which takes a while of very many.
+    """
+    return next((point for point in points if point.decomposition or point.reports_time), None)
 
 
 def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
@@ -84,7 +89,8 @@ def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
 
 def loss_words(point: ScalingPoint) -> str:
     """'at 16 cores 31 % is lost to idle or waiting cores, 12 % to slower computation or spinning'."""
-    assert point.decomposition
+    if point.decomposition is None:
+        return NOT_DECOMPOSED
     parts = [(point.decomposition.idle, IDLE), (point.decomposition.computation, COMPUTATION)]
     lost = [(_percent(loss), words[0] + _reasons(point, words)) for loss, words in parts if _shown(loss, 1)]
     phrases = [f"{percent} {'' if index else 'is lost '}to {words}" for index, (percent, words) in enumerate(lost)]
@@ -111,6 +117,11 @@ def _reasons(point: ScalingPoint, words: tuple[str, str]) -> str:
         if abs(part) >= LEAST
     ]
     return f" ({', '.join(named)})" if named else ""
+
+
+def not_decomposed_sentence(points: Iterable[ScalingPoint]) -> str | None:
+    """Why points are not taken apart although they have their CPU time; None where there are no such points."""
+    return NOT_DECOMPOSED if any(point.reports_time for point in points) else None
 
 
 def not_counted_sentence(points: Iterable[ScalingPoint]) -> str | None:

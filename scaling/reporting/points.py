@@ -78,6 +78,7 @@ SMT_COLUMNS = ("SMT yield", ">speedup over 1 × 1", "95 %", ">efficiency over 1 
 # The figures of a decomposition by their names, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
 COUNTERS = ("instructions", "ipc", "clock")
+REPORTS_TIME = "the program reports its time itself, and its CPU time is that of the whole process"
 # The figures of all steps by the keys they have in JSON.
 STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
 
@@ -443,6 +444,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
         **_estimate_facts("common_speedup", point.common_speedup),
         **_estimate_facts("common_efficiency", point.common_efficiency),
         "decomposition": decomposition_facts(point.decomposition),
+        "not_decomposed": REPORTS_TIME if point.reports_time else None,
         "energy": energy_facts(summary.energy),
         "verdict": VERDICT_WORDS[point.verdict],
         "verdict_code": point.verdict.value,

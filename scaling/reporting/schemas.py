@@ -117,7 +117,7 @@ MEASURED_POINT = _record(
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
     {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "pipeline_share": NUMBER, "decomposition": LOSSES | None},
-    {"energy": ENERGY | None},
+    {"not_decomposed": str | None, "energy": ENERGY | None},
     _estimates(*STEP_KEYS.values()),
     _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
     _estimates("common_speedup", "common_efficiency"),

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, repeat
+from math import isclose
 from statistics import median
 from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
@@ -72,8 +73,9 @@ Count = Annotated[int, Field(ge=1, le=2**53)]
 # No counter of a processor gets this far.
 MOST_COUNTED = 2.0**64
 
-# A step that takes so much of an execution is all of it.
+# Steps that take so much of an execution are all of it, in rows without the seconds of its process.
 LEAST_OF_EXECUTION = 0.9
+ROUNDING = 1e-6
 
 # No reason or remark is longer than what a person reads.
 LONGEST_REASON = 2000
@@ -802,6 +804,7 @@ def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
     outcome, witness, run, cpus = row.outcome, row.witness, row.run, _cpu_set(row.run.cpus)
     counted = _counted_steps(row)
     steps, times = [*chain.from_iterable([steps for _, steps in counted])], _times(row, counted, len(cpus))
+    whole_process = _is_whole_process(row)
     return Launch(
         point=run.point,
         number=run.launch,
@@ -817,8 +820,8 @@ def launch_of(row: AnyRow, *, with_steps: bool = True) -> Launch:
         doubts=tuple(_doubts(row, cpus, steps, times.turns)) if steps else (),
         turns=times.turns,
         cohort=run.cohort.name if run.cohort else None,
-        whole_process=_is_whole_process(row),
-        cpus_busy=times.cpus_busy,
+        whole_process=whole_process,
+        cpus_busy=None if whole_process is False else times.cpus_busy,
         ipc=_rate(witness.instructions, witness.cycles),
         clock_hz=_rate(witness.cycles, witness.cpu_seconds),
         peak_memory_bytes=witness.max_rss_bytes,
@@ -891,9 +894,14 @@ def _pipeline_share(row: AnyRow) -> float | None:
     return _rate(row.witness.pipeline_cpu_seconds, row.witness.cpu_seconds)
 
 
-def _is_whole_process(row: AnyRow) -> bool:
-    """Whether the time of a step is that of a program from its start to its exit, and none that it states itself."""
-    return is_execution(row) and sum(row.outcome.step_seconds) >= LEAST_OF_EXECUTION * (row.outcome.sections.run or 0.0)
+def _is_whole_process(row: AnyRow) -> bool | None:
+    """Whether the time of a program is that from its start to its exit, and none that it reports; None for others."""
+    if not is_execution(row):
+        return None
+    timed, process_seconds = sum(row.outcome.step_seconds), row.witness.process_seconds
+    if process_seconds is None or row.outcome.pack:
+        return timed >= LEAST_OF_EXECUTION * (row.outcome.sections.run or 0.0)
+    return isclose(timed, process_seconds, rel_tol=ROUNDING)
 
 
 def _whole_run(row: AnyRow) -> Turn:

@@ -53,7 +53,7 @@ OF_TURNS = {
 }
 OF_ALL_TURNS = (
     *("pipeline_cpu_seconds", "pressure_seconds", "throttled_periods", "quota_periods"),
-    *("involuntary_switches", "voluntary_switches", "instructions", "cycles", "mhz"),
+    *("involuntary_switches", "voluntary_switches", "instructions", "cycles", "mhz", "process_seconds"),
 )
 
 # The next process is started while so many times the largest one's memory is free.

@@ -442,9 +442,10 @@ def _stated_truth(workload: Any) -> StatedTruth | None:
 
 
 def _program_counters(workload: Any) -> dict[str, Any]:
-    """A program has threads of its own, which are gone by now: only its last CPU is known."""
+    """A program has threads of its own, which are gone by now: only its time and its last CPU are known."""
     unknown = dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds"))
-    return {**unknown, "cpus_visited": "" if workload.last_cpu is None else str(workload.last_cpu)}
+    visited = "" if workload.last_cpu is None else str(workload.last_cpu)
+    return {**unknown, "cpus_visited": visited, "process_seconds": workload.process_seconds}
 
 
 def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:

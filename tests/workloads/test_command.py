@@ -94,6 +94,24 @@ def test_seconds_and_items_are_found_in_either_stream():
     assert (outcome.step_seconds, outcome.items_per_step) == ((0.5,), 12)
 
 
+@pytest.mark.parametrize(
+    ("said", "how", "whole"),
+    [
+        ("", {}, True),
+        ("", {"steps": 3}, True),
+        ("took 0.5 s", {"seconds": "took ([0-9.]+)"}, False),
+        ("rate: 0.01", {"throughput": "rate: ([0-9.]+)"}, False),
+        ("step_seconds: 0.001", {}, False),
+    ],
+    ids=["process", "processes", "seconds", "throughput", "steps"],
+)
+def test_cpu_time_per_second_is_known_where_the_whole_process_was_timed(said, how, whole):
+    row = row_of(Program(name="prog", command=(sys.executable, "-c", f"print({said!r})"), **how))
+    launch = launch_of(row)
+    assert (launch.whole_process, launch.cpus_busy is not None) == (whole, whole)
+    assert row.witness.cpu_seconds > 0
+
+
 def test_output_without_what_is_searched_for_is_a_failure_that_says_so():
     outcome = outcome_of("print('nothing')", throughput="rate: ([0-9.]+)")
     assert outcome.status == "failed"

@@ -139,6 +139,30 @@ def test_a_forgotten_helper_sleeps():
         take_step(own)
 
 
+def test_a_helper_sleeps_while_the_serial_part_lasts():
+    with helping(1, lambda number: None) as own:
+        own.announce(PATIENCE_SECONDS)
+        (pid,) = own._pids.values()
+        assert comes_to(pid, "S")
+
+
+def test_a_helper_that_has_slept_does_its_job():
+    done = mmap.mmap(-1, 1)
+    with helping(1, lambda number: done.write_byte(1)) as own:
+        own.announce(0.01)
+        own.start()
+        own.wait()
+    assert done[0] == 1
+
+
+@pytest.mark.parametrize(("ahead", "slept"), [(0.25, [0.25]), (0.0, []), (-1.0, [])])
+def test_sleep_ends_at_its_moment(monkeypatch, ahead, slept):
+    taken = []
+    monkeypatch.setattr(helpers, "time", SimpleNamespace(monotonic_ns=lambda: 10**9, sleep=taken.append))
+    helpers._sleep_until(10**9 + round(1e9 * ahead))
+    assert taken == pytest.approx(slept)
+
+
 @pytest.fixture
 def naps(monkeypatch):
     """The naps taken, on a clock on which every look takes 1 ms; the word changes after twenty looks or naps."""

@@ -14,6 +14,7 @@ from matplotlib.path import Path
 from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
+from scaling.reporting.losses import not_decomposed_sentence
 from scaling.reporting.plots.compile import bar_lengths, has_bar
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import Grid, Key, make_grid, mark_key, number_axis, reference
@@ -30,6 +31,7 @@ PARTS = {
     "lower clock": COLOURS[3],
 }
 TOTAL = "all of the efficiency lost, with its 95 % interval"
+NO_CPU_TIME = "no valid point on more than one core has its CPU time beside that of its one-core point"
 BAR_WIDTH = 0.72
 MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 3.6}
 RECTANGLE = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY]
@@ -57,11 +59,11 @@ def losses(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw, for every series and core count, the parts of the efficiency lost as a stacked bar."""
     panels = [(line, stacks) for line in series_lines(evaluation) if (stacks := _stacks(line))]
     if not panels:
-        return NotDrawn("no valid point on more than one core has its CPU time beside that of its one-core point")
+        return NotDrawn(not_decomposed_sentence(evaluation.points) or NO_CPU_TIME)
     caption = (
         "Efficiency lost against one core, in percent of it: to cores that idle or wait, and to computation that takes "
         "more CPU time than on one core. A part below zero is a gain. A thread that spins counts as computing. Points "
-        "that are disturbed or not valid have no bar."
+        "that are disturbed or not valid, and those of programs that report their time themselves, have no bar."
     )
     return Drawing(caption, _figure(panels))
 

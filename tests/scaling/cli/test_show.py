@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shared.machines import first_run, row
-from scaling.results.rows import row_to_json
+from scaling.results.rows import Sections, row_to_json
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
@@ -171,6 +171,26 @@ def test_the_parts_of_a_loss_are_in_the_facts_with_their_intervals(tmp_path):
     assert parts["counters"] is None
     assert one["decomposition"]["idle"] == {"value": 0.0, "low": 0.0, "high": 0.0}
     assert four["peak_memory_bytes"] is None
+
+
+def test_what_a_program_loses_that_times_a_part_of_itself_is_not_available(tmp_path):
+    def as_program(row):
+        seconds = sum(row.outcome.step_seconds)
+        return replace(
+            row,
+            outcome=replace(row.outcome, ended_by="executions", sections=Sections(run=1.0 + seconds)),
+            witness=replace(row.witness, process_seconds=1.0 + seconds),
+        )
+
+    folder = folder_of(tmp_path / "a", map(as_program, swept_rows(serial=0.2)))
+    reason = "the program reports its time itself, and its CPU time is that of the whole process"
+    sentence = f"what efficiency is lost to is not available: {reason}"
+    assert f"calibrated train: {sentence}" in scaling("show", folder).stdout.splitlines()
+    why = scaling("show", folder, "--why")
+    assert why.stdout.count("not available") == 2 * 3
+    assert why.stderr.splitlines() == [f"scaling: {sentence}"]
+    assert {(point["decomposition"], point["not_decomposed"]) for point in shown(folder)} == {(None, reason)}
+    assert sentence in scaling("plot", folder, "losses").stderr
 
 
 def test_sections_are_refused_where_no_run_was_a_process_by_itself(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.shared.hosts import point
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
-from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence
+from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence, not_decomposed_sentence
 from scaling.reporting.points import point_facts
 from tests.scaling.reporting.results import with_decomposition
 
@@ -18,7 +18,9 @@ def points(*measured, **known):
     made = [(1, 1.0, 1.0, known), *((*one, {})[:4] for one in measured)]
     return speedups(
         summarize(
-            Launch(point(cores), number, seconds * factor, cpus_busy=busy, **(known | own), peak_memory_bytes=3 << 28)
+            Launch(
+                point(cores), number, seconds * factor, **{"cpus_busy": busy, **known, **own}, peak_memory_bytes=3 << 28
+            )
             for cores, seconds, busy, own in made
             for number, factor in enumerate(ABOUT, 1)
         )
@@ -108,3 +110,24 @@ def test_a_point_without_cpu_time_has_its_efficiency_and_no_parts():
     ]
     assert loss_sentences(unknown) == []
     assert not_counted_sentence(unknown) is None
+
+
+def test_of_a_program_that_reports_its_time_itself_the_losses_are_not_available_in_words():
+    known = points((2, 0.75, 2.0), whole_process=False, cpus_busy=None)
+    reason = "the program reports its time itself, and its CPU time is that of the whole process"
+    sentence = f"what efficiency is lost to is not available: {reason}"
+    assert [row[2:7] for row in losses_table(known).rows] == [
+        ("100.0 %", "not available", "", "not available", ""),
+        ("66.7 %", "not available", "", "not available", ""),
+    ]
+    assert loss_sentences(known) == [f"simulated train: {sentence}; peak memory 768 MiB"]
+    assert not_decomposed_sentence(known) == sentence
+    facts = point_facts(known[1])
+    assert (facts["decomposition"], facts["not_decomposed"]) == (None, reason)
+    assert loss_sentences([one.without_launches() for one in known]) == loss_sentences(known)
+
+
+def test_a_point_that_is_decomposed_says_nothing_of_why_not():
+    known = points((2, 0.75, 2.0))
+    assert not_decomposed_sentence(known) is None
+    assert {point_facts(one)["not_decomposed"] for one in known} == {None}
