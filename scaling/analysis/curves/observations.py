@@ -73,10 +73,13 @@ def measured(series: Series) -> Measured:
     own = [values - effects[at] for values, at in zip(logs, blocks, strict=True)] if blocks else logs
     freedom = int(launches.sum()) - len(own) - max(len(effects) - 1, 0)
     of_launches = _launch_variances(own, launches, freedom)
+    locations = np.array([np.log(location(np.exp(values).tolist()).value) for values in own])
+    # Of launches in two states the location may be that of one of them: then the mean is as far off.
+    apart = locations - np.array([values.mean() for values in own])
     return Measured(
         cores=np.array([one.cores for one in observations], dtype=np.float64),
-        logs=np.array([np.log(location(np.exp(values).tolist()).value) for values in own]),
-        variances=np.maximum(of_launches / launches, LEAST_NOISE**2),
+        logs=locations,
+        variances=np.maximum(of_launches / launches + apart**2, LEAST_NOISE**2),
         # What others may have taken: uniform over its reach.
         shifts=np.array([one.reach.largest**2 / 3.0 for one in observations]),
         freedom=max(freedom, 0),
