@@ -8,7 +8,8 @@ with every count off by some percent, and curves that no law describes. `program
 one-sided, two-state and drifting. `turns` and `apart` are simulated hosts, in either design, from turns to fits. There
 the truth is what very many launches under the same conditions give. Prints a line per cell: coverage and half width of
 the serial fraction, of the speedup on measured counts and on 3, 12 and 32 cores, of the limit, and of the cores needed
-for 70 % of the speedup on 16.
+for 70 % of the speedup on 16. The true serial fraction is that of Amdahl's law nearest to the true curve, or with
+coherency its own.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain as chained
-from math import inf, isfinite, log
+from math import isfinite, log
 from statistics import fmean, median
 
 import numpy as np
@@ -26,8 +27,9 @@ from benchmarks.held import NOISES
 from benchmarks.shared.hosts import HOSTS, Apart, Turns, simulate
 from benchmarks.shared.hosts import Curve as HostCurve
 from scaling.analysis.capacity import answer
+from scaling.analysis.curves.draws import estimate, nearest_serial
 from scaling.analysis.curves.fit import SeriesFit, fit
-from scaling.analysis.curves.laws import speedup
+from scaling.analysis.curves.laws import Law, speedup
 from scaling.analysis.estimates import Estimate, location
 from scaling.analysis.series import Observation, Series, selected_series
 from scaling.analysis.sizing.question import Goal, Question
@@ -45,11 +47,17 @@ FIGURES = ("s", "measured", "S(3)", "S(12)", "S(32)", "limit", "size")
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is true: speedups by cores, and the serial fraction and the limit where a law holds."""
+    """What is true: speedups by cores, the contention of a law with coherency, and the limit of one without."""
 
     speedups: Mapping[int, float]
-    serial: float | None = None
+    contention: float | None = None
     limit: float | None = None
+
+    @property
+    def serial(self) -> float:
+        """The serial fraction of Amdahl's law that describes the measured counts best."""
+        logs = -np.log([[self.speedups[n] for n in COUNTS]])
+        return float(nearest_serial(logs, np.array(COUNTS, dtype=np.float64), 1.0, "strong")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def _law(serial: float, coherency: float = 0.0, off: float = 0.0) -> Callable[[n
             for n in range(1, MOST + 1)
         }
         limit = 1.0 / serial if not coherency and not off else None
-        return Truth(speedups, serial, limit)
+        return Truth(speedups, serial if coherency else None, limit)
 
     return truth
 
@@ -156,8 +164,10 @@ CELLS = [
 
 def figures(fitted: SeriesFit, truth: Truth) -> Iterator[tuple[str, Estimate, float]]:
     """What a curve says, beside the truth."""
-    if truth.serial is not None:
-        yield "s", fitted.serial_fraction or Estimate(0.0, 0.0, inf), truth.serial
+    if fitted.law is Law.AMDAHL:
+        yield "s", estimate(fitted.contention), truth.serial
+    elif truth.contention is not None:
+        yield "s", estimate(fitted.contention), truth.contention
     for cores, true in truth.speedups.items():
         if cores in fitted.counts and cores > 1:
             yield "measured", fitted.speedup(cores), true

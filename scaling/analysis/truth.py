@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scaling.analysis.curves.laws import Scale, scaled_speedup, serial_fraction
+from scaling.analysis.estimates import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,15 @@ class StatedTruth:
 
 @dataclass(frozen=True, slots=True)
 class TruthCheck:
-    """The serial fraction that a fit should find, and whether its interval holds it; None where it has none."""
+    """The serial fraction that a fit should find, and what it found, as far as deviations from a law allow."""
 
     serial_fraction: float
-    inside: bool | None
+    found: Estimate
+
+    @property
+    def inside(self) -> bool:
+        """Whether the interval holds it."""
+        return bool(self.found.contains(self.serial_fraction))
 
 
 def combine(stated: Sequence[StatedTruth | None]) -> StatedTruth | None:

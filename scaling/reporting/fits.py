@@ -133,10 +133,9 @@ def truth_lines(fit: SeriesFit) -> list[str]:
     check = fit.truth
     if check is None:
         return []
-    interval = with_interval(fit.serial_fraction, percent)
-    where = "inside" if check.inside else "outside"
-    stated = percent(check.serial_fraction)
-    return [f"{fit.series.label}: stated serial fraction {stated}, {where} the interval of {interval}"]
+    where, stated = "inside" if check.inside else "outside", percent(check.serial_fraction)
+    found = with_interval(check.found, percent)
+    return [f"{fit.series.label}: stated serial fraction {stated}, {where} what deviations from a law allow, {found}"]
 
 
 def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:

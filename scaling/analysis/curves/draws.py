@@ -12,6 +12,8 @@ from scaling.analysis.estimates import Estimate
 # Nothing is predicted beyond this many times the most cores measured.
 EXTRAPOLATION_LIMIT = 2.0
 INTERVAL = (0.5, 0.025, 0.975)
+# Serial fractions among which the one of the law nearest to a curve is sought, finer where they are small.
+FRACTIONS = np.linspace(0.0, 1.0, 400) ** 2
 # Curves have a node at every whole number up to this, and beyond so many in all.
 EVERY, BEYOND = 64, 48
 
@@ -63,10 +65,10 @@ class Draws:
         fast: Floats = np.exp(-self.log_law(cores) - self.deviation(cores))
         return fast
 
-    def law_speedup(self, cores: Floats) -> Floats:
-        """The speedup of the law alone, in the middle of the draws."""
-        middle: Floats = np.exp(-np.median(self.log_law(cores), axis=0))
-        return middle
+    def nearest_serial(self) -> Floats:
+        """The serial fraction of the law without coherency that is nearest to each curve at the counts measured."""
+        cores = self.counts.cores
+        return nearest_serial(-np.log(self.speedup(cores)), cores, stretch_at(self.counts, cores), self.scale)
 
     def speedup_limit(self) -> Floats:
         """The largest speedup on any number of cores, by draw: that of the law, as far off it as the curve's end is.
@@ -96,6 +98,19 @@ def estimate(values: Floats) -> Estimate:
     """The median of draws with their 95 % interval."""
     middle, low, high = np.quantile(values, INTERVAL, method="nearest").tolist()
     return Estimate(middle, low, high)
+
+
+def nearest_serial(log_times: Floats, cores: Floats, stretch: Floats | float, scale: Scale) -> Floats:
+    """The serial fractions nearest to curves, which are log times over those on one core: least squares."""
+    laws = np.log(relative_time(cores, FRACTIONS[:, None], 0.0, stretch, scale))
+    squares = (laws**2).sum(axis=1) - 2.0 * log_times @ laws.T
+    best = np.clip(squares.argmin(axis=1), 1, len(FRACTIONS) - 2)
+    # Between neighbours the squares are a parabola.
+    below, at, above = (squares[np.arange(len(squares)), best + step] for step in (-1, 0, 1))
+    bend = below - 2.0 * at + above
+    step = np.clip(np.where(bend > 0.0, (below - above) / 2.0 / np.where(bend > 0.0, bend, 1.0), 0.0), -1.0, 1.0)
+    position: Floats = best + step
+    return np.interp(position, np.arange(len(FRACTIONS)), FRACTIONS)
 
 
 def nodes_up_to(measured: Floats) -> Floats:

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate
-from scaling.analysis.curves.laws import Law, serial_fraction
+from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate, stretch_at
+from scaling.analysis.curves.laws import Law, relative_time, serial_fraction
 from scaling.analysis.curves.observations import measured
 from scaling.analysis.curves.posterior import DEVIATIONS, Posterior
 from scaling.analysis.estimates import Estimate
@@ -84,12 +84,16 @@ class CurvePoint:
 class SeriesFit:
     """A series with the draws of its curve; `exact` is how likely a law holds exactly.
 
+    `contention` is the serial fraction of the law that describes each draw best: its own with coherency, else that of
+    Amdahl's law, or Gustafson's, that is nearest to it.
+
     Of settings that were measured with several numbers of threads per core, `levels` are the fits of each of them.
     """
 
     series: Series
     draws: Draws
     exact: float
+    contention: Floats
     cautions: tuple[Caution, ...]
     levels: tuple["SeriesFit", ...] = ()
 
@@ -98,7 +102,7 @@ class SeriesFit:
         """The law that most draws follow."""
         if self.series.scale == "weak":
             return Law.GUSTAFSON
-        return Law.USL if np.mean(self.draws.coherency > 0.0) > 0.5 else Law.AMDAHL
+        return Law.USL if _has_coherency(self.draws) else Law.AMDAHL
 
     @property
     def counts(self) -> tuple[float, ...]:
@@ -126,8 +130,16 @@ class SeriesFit:
         if self.is_short:
             return None
         cores = self.draws.counts.cores
-        off = np.log(self.draws.law_speedup(cores)) - np.log(np.median(self.draws.speedup(cores), axis=0))
+        off = np.log(self.law_speedup(cores)) - np.log(np.median(self.draws.speedup(cores), axis=0))
         return float(np.expm1(np.abs(off).max()))
+
+    def law_speedup(self, cores: Floats) -> Floats:
+        """The speedup of the law alone."""
+        if self.law is Law.USL:
+            return np.asarray(np.exp(-np.median(self.draws.log_law(cores), axis=0)))
+        serial = float(np.median(self.contention))
+        stretch = stretch_at(self.draws.counts, cores)
+        return np.asarray(1.0 / relative_time(cores, serial, 0.0, stretch, self.series.scale))
 
     @property
     def description(self) -> Description:
@@ -146,7 +158,7 @@ class SeriesFit:
         """Of its law; None where the law does not describe it. With too few counts, Karp-Flatt's on the most cores."""
         if self.is_short:
             return self.karp_flatt(self.most_cores)
-        return None if self.description is Description.NOT_AT_ALL else estimate(self.draws.contention)
+        return None if self.description is Description.NOT_AT_ALL else estimate(self.contention)
 
     @property
     def coherency(self) -> Estimate | None:
@@ -196,9 +208,13 @@ class SeriesFit:
 
     @property
     def truth(self) -> TruthCheck | None:
-        """Whether the serial fraction that the workload states is inside its interval; None where it states none."""
-        stated, found = self.series.expected_serial_fraction, self.serial_fraction
-        return None if stated is None or found is None else TruthCheck(stated, found.contains(stated))
+        """The serial fraction that the workload states beside what was found; None where it states none.
+
+        What it states is true of a law from which the machine makes it deviate.
+        """
+        stated = self.series.expected_serial_fraction
+        found = self.karp_flatt(self.most_cores) if self.is_short else estimate(self.draws.contention)
+        return None if stated is None else TruthCheck(stated, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +267,14 @@ def fit(series: Series) -> SeriesFit:
     counts = measured(series)
     posterior = Posterior(counts, series.scale)
     weights = dict(zip(DEVIATIONS.tolist(), posterior.deviation_weights().tolist(), strict=True))
-    return SeriesFit(series, posterior.draw(), weights[float(DEVIATIONS[0])], tuple(_cautions(series)))
+    draws = posterior.draw()
+    contention = draws.contention if _has_coherency(draws) else draws.nearest_serial()
+    return SeriesFit(series, draws, weights[float(DEVIATIONS[0])], contention, tuple(_cautions(series)))
+
+
+def _has_coherency(draws: Draws) -> bool:
+    """Whether most draws follow the universal scalability law."""
+    return bool(np.mean(draws.coherency > 0.0) > 0.5)
 
 
 def _cautions(series: Series) -> list[Caution]:

@@ -275,7 +275,7 @@ def _with_law(line: Line, series: Series, counts: Sequence[float]) -> Series:
     if line.fit is None or (line.fit.described_within or 0.0) < VISIBLY:
         return series
     cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
-    law = Curve(cores, line.fit.draws.law_speedup(cores))
+    law = Curve(cores, line.fit.law_speedup(cores))
     thin = LawLine(f"{line.fit.law.words} alone", law, line.fit.most_cores, INK, width=0.8)
     return replace(series, laws=[*series.laws, thin])
 
