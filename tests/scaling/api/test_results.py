@@ -92,7 +92,8 @@ def test_results_are_compared(folder):
 
 def test_a_program_without_a_serial_part_has_no_limit(tmp_path):
     fit = scaling.load(csv(tmp_path / "times.csv", serial=0.0)).fits["times"]
-    assert fit.speedup_limit is None or fit.speedup_limit.high == inf
+    assert fit.limit.high == inf
+    assert fit.curve["cores"].tolist() == list(range(1, int(2 * fit.measured[-1]) + 1))
 
 
 @pytest.mark.alone

@@ -115,7 +115,7 @@ def test_how_long_turns_took_on_a_measured_size_is_said(tmp_path):
     (answer,) = json_of("capacity", folder, "--efficiency", 0.465)["answers"]
     assert answer["cores"] == 12
     assert re.fullmatch(
-        r"busy host train on 12 cores: 5\.[67]\d times one core \(± [\d.]+ %\), from \d+ quiet of 50 turns; "
+        r"busy host train on 12 cores: 5\.[67]\d? times one core \(± [\d.]+ %\), from \d+ quiet of 50 turns; "
         r"a turn took \d\.\d\d to 1\.\d\d times the step time \(median \d\.\d\d\)",
         answer["levels"],
     )

@@ -28,10 +28,11 @@ def test_a_sweep_comes_to_points_laws_and_landmarks(tmp_path):
     assert (evaluation.sizes.counts[-1], evaluation_notes(evaluation)) == (8, [])
 
 
-def test_where_threads_share_cores_the_whole_stands_for_its_parts(tmp_path):
+def test_levels_of_smt_have_a_curve_each_and_landmarks_together(tmp_path):
     evaluation = evaluate(folder(swept('smt = "all"', smt=2), tmp_path, smt=2))
-    assert len(evaluation.fits) == 3
-    assert [limits.fit.series.name for limits in evaluation.limits] == ["calibrated train compact smt1-2"]
+    assert [one.series.key.smt for one in evaluation.fits] == [1, 2]
+    (limits,) = evaluation.limits
+    assert limits.fit.levels == evaluation.fits
 
 
 def test_points_left_out_and_series_not_fitted_are_said(tmp_path):
