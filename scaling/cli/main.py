@@ -33,11 +33,11 @@ COMMANDS = {
     },
     "Read": {
         "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
-        "fit": "Fit Amdahl's law and the universal scalability law, with intervals and a verdict on whether they fit.",
+        "fit": "Draw the curve of every series, and say which serial fraction describes it, how well, and where it ends.",
         "capacity": "Say how many cores each series needs for a throughput, latency, deadline, response or cost, and "
         "how sure that is.",
         "compare": "Say which points differ, by how much, and with what certainty; status 1 when any does.",
-        "plot": "Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.",
+        "plot": "Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.",
         "report": "Write one page with the answers, a planner, the figures, every point and the machine; it opens "
         "offline.",
         "export": "Write every run of a results folder as a table or JSON, or for pyperf or Extra-P; or its points as "

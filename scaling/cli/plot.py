@@ -58,7 +58,7 @@ def plot(
     cores_from: CoresFrom = None,
     columns: Columns = None,
 ) -> None:
-    """Draw figures of a results folder: efficiency, speedup with its laws, step times, sizes and more.
+    """Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.
 
     Prints the files written; says of each kind that has nothing to draw why. Of a cluster's folder, every node type
     gets a folder of figures, and efficiency, speedup and capacity are drawn once more with the node types side by side.

@@ -46,18 +46,18 @@ def _law_words(fit: SeriesFit) -> str:
         source = "Gustafson's law" if fit.series.scale == "weak" else "Karp-Flatt"
         return f"by {source} a serial fraction of {with_interval(serial, percent)}"
     if serial is None:
-        return f"{fit.law.words} does not describe it, {description_words(fit)} off"
+        return f"{fit.law.words} describes it {description_words(fit)}"
     return f"{fit.law.words} with {with_interval(serial, percent)} serial describes it {description_words(fit)}"
 
 
 def description_words(fit: SeriesFit) -> str:
-    """'closely, to within 3 %'; of a law that does not describe the series, how far that is off."""
+    """'closely, to within 3 %'; 'not at all, 30 % off'."""
     within = fit.described_within
     if within is None:
         return DESCRIPTION_WORDS[Description.UNKNOWN]
     share = f"{100 * within:.1f} %" if within < 0.01 else f"{100 * within:.0f} %"
     if fit.description is Description.NOT_AT_ALL:
-        return share
+        return f"{DESCRIPTION_WORDS[fit.description]}, {share} off"
     return f"{DESCRIPTION_WORDS[fit.description]}, to within {share}"
 
 

@@ -104,12 +104,13 @@ def nearest_serial(log_times: Floats, cores: Floats, stretch: Floats | float, sc
     """The serial fractions nearest to curves, which are log times over those on one core: least squares."""
     laws = np.log(relative_time(cores, FRACTIONS[:, None], 0.0, stretch, scale))
     squares = (laws**2).sum(axis=1) - 2.0 * log_times @ laws.T
-    best = np.clip(squares.argmin(axis=1), 1, len(FRACTIONS) - 2)
-    # Between neighbours the squares are a parabola.
-    below, at, above = (squares[np.arange(len(squares)), best + step] for step in (-1, 0, 1))
+    best = squares.argmin(axis=1)
+    # Between neighbours the squares are a parabola; the ends are themselves.
+    inner = np.clip(best, 1, len(FRACTIONS) - 2)
+    below, at, above = (squares[np.arange(len(squares)), inner + step] for step in (-1, 0, 1))
     bend = below - 2.0 * at + above
-    step = np.clip(np.where(bend > 0.0, (below - above) / 2.0 / np.where(bend > 0.0, bend, 1.0), 0.0), -1.0, 1.0)
-    position: Floats = best + step
+    vertex = np.where(bend > 0.0, (below - above) / 2.0 / np.where(bend > 0.0, bend, 1.0), 0.0)
+    position: Floats = np.where(best == inner, inner + np.clip(vertex, -1.0, 1.0), best)
     return np.interp(position, np.arange(len(FRACTIONS)), FRACTIONS)
 
 

@@ -8,7 +8,7 @@ from scaling.analysis.curves.fit import Description, SeriesFit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.fits import DESCRIPTION_WORDS, counts_words
+from scaling.reporting.fits import counts_words, description_words
 from scaling.reporting.verdicts import doubt_words
 from scaling.reporting.words import Table, cores_words, figure, percent, with_interval
 
@@ -47,7 +47,7 @@ def answer_line(limits: ScalingLimits) -> AnswerLine:
         give=_give(limits),
         serial=_serial(fit),
         ceiling=_ceiling(fit),
-        verdict=_described(fit),
+        verdict=description_words(fit),
         why=f"{fit.law.words}, over {counts_words(fit)}",
         sure=fit.description is not Description.NOT_AT_ALL and limits.recommended is not None,
     )
@@ -76,12 +76,6 @@ def _ceiling(fit: SeriesFit) -> Words:
     limit = fit.speedup_limit
     words = apart(with_interval(limit, figure, beyond="no limit"))
     return Words(f"× {words.value}" if isfinite(limit.value) else words.value, words.rest)
-
-
-def _described(fit: SeriesFit) -> str:
-    within = fit.described_within
-    words = DESCRIPTION_WORDS[fit.description]
-    return words if within is None else f"{words}, {percent(within)} off at most"
 
 
 def apart(words: str) -> Words:

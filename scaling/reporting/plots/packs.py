@@ -87,7 +87,8 @@ def _draw(axes: Axes, marks: Sequence[_Mark]) -> None:
             latencies.append(promised_latency)
             _mark(axes, promised_latency, promised, 1, hollow=True)
     top = 1.05 * upper_limit([one.value for one in rates], [one.high for one in rates], 0.0)
-    end = 1e3 * upper_limit([*(mark.far for mark in marks), *(one.value for one in latencies)], [], 0.0)
+    farthest = [*(mark.far for mark in marks), *(one.value for one in latencies)]
+    end = 1e3 * upper_limit(farthest, [one.high for one in latencies], 0.0)
     axes.set_ylim(0.0, top)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     number_axis(axes)

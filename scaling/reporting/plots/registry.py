@@ -29,7 +29,7 @@ class FigureKind:
 
 FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
-        "efficiency", "Parallel efficiency", "parallel efficiency with the fitted law", "rows", "over_cores:efficiency"
+        "efficiency", "Parallel efficiency", "parallel efficiency with the curve of every series", "rows", "over_cores:efficiency"
     ),
     FigureKind(
         "together",
@@ -39,7 +39,7 @@ FIGURES: tuple[FigureKind, ...] = (
         "over_cores:together",
     ),
     FigureKind(
-        "speedup", "Speedup with its laws", "speedup with both laws and their bands", "rows", "over_cores:speedup"
+        "speedup", "Speedup with its curves", "speedup with the curve of every series and its band", "rows", "over_cores:speedup"
     ),
     FigureKind(
         "losses",
