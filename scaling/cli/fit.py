@@ -13,7 +13,7 @@ def fit(
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the curve of every series, and say which serial fraction describes it, how well, and where it ends.
+    """Say of every series how its curve runs, which serial fraction describes it, and how well.
 
     Example: scaling fit results/minsky
     """

@@ -33,7 +33,7 @@ COMMANDS = {
     },
     "Read": {
         "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
-        "fit": "Draw the curve of every series, and say which serial fraction describes it, how well, and where it ends.",
+        "fit": "Say of every series how its curve runs, which serial fraction describes it, and how well.",
         "capacity": "Say how many cores each series needs for a throughput, latency, deadline, response or cost, and "
         "how sure that is.",
         "compare": "Say which points differ, by how much, and with what certainty; status 1 when any does.",

@@ -29,7 +29,11 @@ class FigureKind:
 
 FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
-        "efficiency", "Parallel efficiency", "parallel efficiency with the curve of every series", "rows", "over_cores:efficiency"
+        "efficiency",
+        "Parallel efficiency",
+        "parallel efficiency with its curves",
+        "rows",
+        "over_cores:efficiency",
     ),
     FigureKind(
         "together",
@@ -39,7 +43,11 @@ FIGURES: tuple[FigureKind, ...] = (
         "over_cores:together",
     ),
     FigureKind(
-        "speedup", "Speedup with its curves", "speedup with the curve of every series and its band", "rows", "over_cores:speedup"
+        "speedup",
+        "Speedup with its curves",
+        "speedup with its curves and bands",
+        "rows",
+        "over_cores:speedup",
     ),
     FigureKind(
         "losses",

@@ -97,7 +97,7 @@ def test_a_law_that_does_not_describe_a_series_has_no_serial_fraction_and_says_h
     assert SUPERLINEAR.description is Description.NOT_AT_ALL
     facts = fit_facts(SUPERLINEAR)
     assert (facts["serial_fraction"], facts["description"]) == (None, "not-at-all")
-    assert f"does not describe it, {100 * SUPERLINEAR.described_within:.0f} % off" in fit_sentence(SUPERLINEAR)
+    assert f"describes it not at all, {100 * SUPERLINEAR.described_within:.0f} % off" in fit_sentence(SUPERLINEAR)
 
 
 def test_more_than_its_share_is_a_clause():
@@ -136,7 +136,7 @@ def test_a_stated_truth_is_held_against_the_interval(serial, where):
     observations = (Observation(n, (0.1 + 0.9 / n, 0.101 + 0.9 / n), truth=truth) for n in (1.0, 2.0, 4.0, 8.0))
     checked = fit(Series("mine", tuple(observations)))
     (line,) = truth_lines(checked)
-    assert line.startswith(f"mine: stated serial fraction {percent(serial)}, {where} the interval of ")
+    assert line.startswith(f"mine: stated serial fraction {percent(serial)}, {where} what ")
     assert fit_facts(checked)["truth"] == {"serial_fraction": pytest.approx(serial), "inside": where == "inside"}
 
 
