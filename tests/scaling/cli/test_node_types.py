@@ -71,7 +71,7 @@ def test_fit_has_a_law_per_node_type(folder):
         "cheap: calibrated train compact smt1",
     ]
     for fit in series:
-        assert fit["laws"]["amdahl"]["serial_fraction"]["value"] == pytest.approx(0.05, abs=0.01)
+        assert fit["serial_fraction"]["value"] == pytest.approx(0.05, abs=0.01)
 
 
 def test_capacity_sets_node_types_side_by_side_at_the_price_of_each(folder):
@@ -197,7 +197,8 @@ def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     assert facts["same_work"] == [{"target": 6, **answer}]
     fitted = json.loads(scaling("fit", folder, "--json").stdout)["series"]
     for node_type, one in zip(facts["node_types"], fitted, strict=True):
-        assert node_type["series"] == [{**one, "name": one["name"].partition(": ")[2]}]
+        own = {name: one[name].partition(": ")[2] for name in ("name", "sentence")}  # without its node type
+        assert node_type["series"] == [{**one, **own}]
     shown = json.loads(scaling("show", folder, "--json").stdout)["node_types"]
     assert [node_type["between_machines"] for node_type in facts["node_types"]] == [
         node_type["between_machines"] for node_type in shown
