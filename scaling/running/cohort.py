@@ -145,7 +145,7 @@ def take_turns(
         for member in members:
             if member.alive:
                 _end(member)
-        left = processes.end_children(spared)
+        left = processes.end_children(specs[0].child.mark, spared)
     results = [(member, member.result or not_started("the cohort was ended before")) for member in members]
     return [one for member, result in results for one in _by_caps(member, fail_if_left(left, result))]
 

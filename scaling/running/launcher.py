@@ -24,6 +24,7 @@ from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
+from scaling.running.marks import MARK
 from scaling.running.memory import Policy, apply_policy
 from scaling.running.messages import (
     MESSAGES_DURING_A_RUN,
@@ -57,6 +58,11 @@ class ChildSpec:
     environment: Mapping[str, str]
     python: str = sys.executable
     program_variables: Mapping[str, str] | None = None
+
+    @property
+    def mark(self) -> str:
+        """The mark of its sweep."""
+        return self.environment[MARK]
 
     @property
     def is_program(self) -> bool:
@@ -148,7 +154,7 @@ def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
         child.wait()
     finally:
         child.end()
-        left = processes.end_children(spared)
+        left = processes.end_children(spec.mark, spared)
     return fail_if_left(left, child.result(time.process_time() - cpu_before))
 
 
@@ -302,9 +308,10 @@ def _start_and_wait(spec: ChildSpec, start: StartChild, state: _ProcessState, en
         state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
-        _, state.status, usage = os.wait4(state.pid, 0)
+        with suppress(ChildProcessError):  # whoever calls us waits for any child, and has taken its status
+            _, state.status, usage = os.wait4(state.pid, 0)
+            state.max_rss_bytes = usage.ru_maxrss * 1024
         state.ended = time.monotonic()
-        state.max_rss_bytes = usage.ru_maxrss * 1024
     except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
         state.error = error
     finally:

@@ -39,6 +39,11 @@ class PackSpec:
         return self.replicas[0].timeout_seconds
 
     @property
+    def mark(self) -> str:
+        """The mark of their sweep."""
+        return self.replicas[0].mark
+
+    @property
     def cpus(self) -> frozenset[int]:
         """The CPUs of all replicas."""
         return _union(replica.request.cpus for replica in self.replicas)

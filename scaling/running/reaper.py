@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from scaling.running import quota_groups, scratch
-from scaling.running.marks import wears_mark
+from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import describe, ending
 from scaling.running.signals import REQUESTS_TO_STOP
 
@@ -145,7 +145,8 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
-        ended = [_end(pid, left) for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        marked = [pid for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        ended = [_end(pid, left) for pid in marked if not is_zombie(pid)]
         quiet = 0 if any(ended) else quiet + 1
         if quiet_looks > 1 or any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)

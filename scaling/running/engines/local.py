@@ -82,7 +82,7 @@ class LocalEngine:
         self.mark = uuid.uuid4().hex
         self.own_cpus = os.sched_getaffinity(0)
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
-        processes.adopt_orphans()
+        self.adopted_before = processes.adopt_orphans()
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
         self.groups = QuotaGroups(quotas, self.mark) if quotas else None
@@ -112,6 +112,7 @@ class LocalEngine:
         for problem in self.caps.close() if self.caps else ():
             self.notify(problem)
         self.reaper.close()
+        processes.adopt_orphans(self.adopted_before)
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Execute each run and yield its row."""
