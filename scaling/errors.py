@@ -25,6 +25,14 @@ def visible(text: str, *, lines: bool = False) -> str:
     return text.translate({ord(character): ascii(character)[1:-1] for character in hidden})
 
 
+def escape_text(text: str) -> str:
+    r"""Text with every byte that was not UTF-8 as \xff, and anything else that is not Unicode by its number."""
+    try:
+        return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+
+
 class ScalingError(Exception):
     """Something a user can put right."""
 

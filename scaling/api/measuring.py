@@ -67,7 +67,7 @@ from scaling.study.planning import (
     programs_of,
     traced_plan,
 )
-from scaling.study.programs import THREAD_VARIABLES
+from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 from scaling.study.workload import check_workload
 
@@ -182,7 +182,7 @@ def prepare(
     full: bool = False,
 ) -> Job:
     """A study checked and planned for this machine; what it lacks (extras, a GPU) is left out with a note."""
-    requested, toml = _with_interpreter(*_read_study(study, settings))
+    requested, toml = _with_digests(*_with_interpreter(*_read_study(study, settings)))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
@@ -539,6 +539,22 @@ def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
         return study, toml
     runnable = replace(study, python=find_interpreter(study.python))
     return runnable, study_to_toml(runnable, f"{study.name}, with the path of its interpreter")
+
+
+def _with_digests(study: Study, toml: str) -> tuple[Study, str]:
+    """A study that knows the variables that its programs get from the shell by their digests."""
+    programs = tuple(
+        replace(program, env=tuple((name, _known(name, value)) for name, value in program.env))
+        for program in study.programs
+    )
+    if programs == study.programs:
+        return study, toml
+    known = replace(study, programs=programs)
+    return known, study_to_toml(known, f"{study.name}, with digests of variables of the shell")
+
+
+def _known(name: str, value: str | FromShell) -> str | FromShell:
+    return value if isinstance(value, str) else from_shell(os.environ, name, value)
 
 
 def _without_missing(study: Study) -> tuple[Study, list[str]]:

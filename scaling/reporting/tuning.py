@@ -55,7 +55,8 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
         }
         program = programs_of(study)[point.workload]
         command = tuple(fill(word, values) for word in program.argv())
-        variables = (*program.env, ("OMP_NUM_THREADS", str(threads)))
+        kept = [(name, value) for name, value in program.env if isinstance(value, str)]
+        variables = (*kept, ("OMP_NUM_THREADS", str(threads)))
         return TunedSettings(variables, listed, intra, inter, point.jit, command)
     pools = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
     given = tuple((name, str(value)) for name, value in pools.items() if value)

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from scaling.errors import OtherSchemaError, StoreError
-from scaling.results.files import NOT_SUPPORTED, open_own, open_regular, replace_file, sync_file, sync_folder
+from scaling.results.files import (
+    NOT_SUPPORTED,
+    make_folder,
+    open_own,
+    open_regular,
+    replace_file,
+    sync_file,
+    sync_folder,
+)
 
 T = TypeVar("T")
 
@@ -106,7 +114,7 @@ class Lines(Generic[T]):
         self.format = record_format
         self.locked = True
         with self._refuse_unwritable():
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._fd = open_own(folder / record_format.file, os.O_RDWR | os.O_CREAT)
         try:
             self._lock()

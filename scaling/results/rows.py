@@ -47,7 +47,7 @@ from scaling.analysis.turns import (
 )
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
-from scaling.errors import OtherSchemaError, StoreError
+from scaling.errors import OtherSchemaError, StoreError, escape_text
 from scaling.machine.cpulist import CpuSet
 from scaling.machine.topology import Machine
 from scaling.study.planning import Cohort, Point, PositiveCount, Run, RunCpus, StepCount
@@ -213,14 +213,6 @@ def storable(row: Row) -> Row:
         failed = Outcome("failed", reason, stdout_tail=tails[0], stderr_tail=tails[1])
         return replace(escaped, outcome=failed, witness=Witness())
     return escaped
-
-
-def escape_text(text: str) -> str:
-    r"""Text with every byte that was not UTF-8 as \xff, and anything else that is not Unicode by its number."""
-    try:
-        return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    except UnicodeEncodeError:
-        return text.encode(errors="backslashreplace").decode()
 
 
 def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:

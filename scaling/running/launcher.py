@@ -32,9 +32,8 @@ from scaling.running.messages import (
     RunFailure,
     RunRequest,
     RunResult,
-    SpawnRequest,
     decode,
-    encode,
+    send,
 )
 from scaling.running.signals import REQUESTS_TO_STOP
 from scaling.running.trees import ProcessTree
@@ -88,9 +87,8 @@ StartChild = Callable[[ChildSpec, Mapping[str, int]], int]
 
 def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
     """Start a fresh interpreter."""
-    request = SpawnRequest(spec.request, os.getpid(), ends["reply"], ends["control"])
     process = subprocess.Popen(
-        [spec.python, "-P", "-c", WORKER, encode(request)],
+        [spec.python, "-P", "-c", WORKER, str(ends["reply"]), str(ends["control"])],
         stdin=subprocess.DEVNULL,
         stdout=ends["stdout"],
         stderr=ends["stderr"],
@@ -192,7 +190,8 @@ class Child:
             os.set_blocking(fd, False)
             self._selector.register(fd, selectors.EVENT_READ, name)
         theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
-        self._owner = threading.Thread(target=_start_and_wait, args=(spec, start, self._state, theirs), daemon=True)
+        owned = (spec, start, self._state, theirs, self._control_fd)
+        self._owner = threading.Thread(target=_start_and_wait, args=owned, daemon=True)
         self._owner.start()
 
     def wait(self) -> None:
@@ -250,7 +249,7 @@ class Child:
     def request(self, message: object) -> None:
         """Send it a message; one that is gone shows as its next message is awaited."""
         with suppress(BrokenPipeError):
-            os.write(self._control_fd, f"{encode(message)}\n".encode())
+            send(self._control_fd, message)
 
     def close_control(self) -> None:
         """Say that nothing more will be requested."""
@@ -292,8 +291,10 @@ def _is_last(line: bytes | bytearray) -> bool:
     return not line.startswith(MESSAGES_DURING_A_RUN)
 
 
-def _start_and_wait(spec: ChildSpec, start: StartChild, state: _ProcessState, ends: dict[str, int]) -> None:
-    """Pin this thread, start the child from it, and wait for its end.
+def _start_and_wait(
+    spec: ChildSpec, start: StartChild, state: _ProcessState, ends: dict[str, int], control_fd: int
+) -> None:
+    """Pin this thread, start the child from it, send it its run, and wait for its end.
 
     A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
     first instruction and the other threads of the parent are not touched. A forked one pins itself; a mask that the
@@ -308,6 +309,8 @@ def _start_and_wait(spec: ChildSpec, start: StartChild, state: _ProcessState, en
         state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
+        with suppress(BrokenPipeError):  # it has ended already
+            send(control_fd, spec.request)
         with suppress(ChildProcessError):  # whoever calls us waits for any child, and has taken its status
             _, state.status, usage = os.wait4(state.pid, 0)
             state.max_rss_bytes = usage.ru_maxrss * 1024
@@ -376,6 +379,8 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
         return "its answer has no steps"
     if not 0 < min(steps) <= max(steps) < LONGEST_STEP_SECONDS:
         return f"its steps take from {min(steps):g} s to {max(steps):g} s"
+    if not 0 <= result.started_ns < 2**63:
+        return "its answer says that it started at no time of the clock"
     if not 1 <= result.items_per_step <= MOST_ITEMS:
         return f"its answer has {result.items_per_step} items per step"
     if turns and not (

@@ -12,7 +12,7 @@ from scaling.errors import PlacementError, StudyError
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
 from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, first_problem, parse_toml, takes
-from scaling.study.programs import Program
+from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
 
 # Caps of power and clocks, by the keys they have in a study and in a point.
@@ -293,10 +293,14 @@ def _toml_line(key: str, value: object) -> str:
     """A key and its value. JSON's strings, numbers and arrays are TOML's, but for DEL, which TOML wants escaped."""
     if key == "env":
         assert isinstance(value, tuple)
-        text = "{ " + ", ".join(f"{json.dumps(name)} = {_json(variable)}" for name, variable in value) + " }"
+        text = "{ " + ", ".join(f"{json.dumps(name)} = {_variable(variable)}" for name, variable in value) + " }"
     else:
         text = _json(value)
     return f"{key} = {text}"
+
+
+def _variable(value: str | FromShell) -> str:
+    return _json(value) if isinstance(value, str) else f"{{ digest = {_json(value.digest)} }}" if value.digest else "{}"
 
 
 def _json(value: object) -> str:

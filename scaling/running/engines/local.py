@@ -230,6 +230,8 @@ class LocalEngine:
         process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
         energy = self._metered(run, launched, started_at)
         total = launch_energy(energy)
+        program = self._program(run)
+        from_shell = program.shell_variables if program else ()
         joules = None if total is None else total.watts * energy[0].seconds
         row = Row(
             run=run,
@@ -239,7 +241,8 @@ class LocalEngine:
             machine=self.machine,
             versions=tuple({**self._versions(run), **launched.versions}.items()),
             started_at=started_at,
-            environment=row_variables({**process.environment, **(process.program_variables or {})}),
+            environment=row_variables({**process.environment, **(process.program_variables or {})}, from_shell),
+            left_out=from_shell,
         )
         return row if self.full else public_row(row)
 
@@ -537,4 +540,4 @@ def _program_spec(program: Program, point: Point, cpus: CpuSet) -> WorkloadSpec:
 def _program_variables(program: Program, point: Point) -> dict[str, str]:
     """The variables that a program has beyond those of a run: its threads, unless it says otherwise, and its own."""
     threads = str(point.threads(point.intra) or point.cores * point.smt)
-    return {**dict.fromkeys(THREAD_VARIABLES, threads), **dict(program.env)}
+    return {**dict.fromkeys(THREAD_VARIABLES, threads), **program.variables(os.environ)}

@@ -152,9 +152,9 @@ def answers_an_array(setting):
 
 def answers_otherwise(setting, key, value):
     """Ends well, and says something of itself that cannot be."""
-    from scaling.running import worker
+    from scaling.running import messages, worker
 
-    true_encode = worker.encode
+    true_encode = messages.encode
     turn = dataclasses.asdict(worker.Turn(round=1, steps=9, unsettled=12, seconds=1.0))
 
     def encode(message):
@@ -163,7 +163,7 @@ def answers_otherwise(setting, key, value):
             return text
         return json.dumps({**json.loads(text), key: [turn] if value == "overlapping" else json.loads(str(value))})
 
-    worker.encode = encode
+    messages.encode = encode
     return brief(setting)
 
 

@@ -111,7 +111,7 @@ def test_the_parent_is_where_it_was_after_a_sweep(row_of):
         ("answers_half", "failed", 'after 26 bytes that are no answer: b\'{"status": "ok", "step_sec\''),
         ("answers_rubbish", "failed", "that are no answer"),
         ("answers_an_array", "failed", "that are no answer"),
-        ("answers_without_steps", "failed", "(RunResult lacks cautions, device_profile, ended_by, "),
+        ("answers_without_steps", "failed", "(Object missing required field `step_seconds`)"),
         ("answers_otherwise key=step_seconds value=[0.1,-1]", "failed", "its steps take from -1 s to 0.1 s"),
         ("answers_otherwise key=step_seconds value=[]", "failed", "its answer has no steps"),
         ("answers_otherwise key=items_per_step value=0", "failed", "0 items per step"),

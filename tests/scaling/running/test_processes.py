@@ -71,7 +71,8 @@ def test_orphans_that_left_their_session_are_ended_with_the_children():
     code = (
         "import os, subprocess\nfrom scaling.running import marks, processes\nprocesses.adopt_orphans()\n"
         "shell = subprocess.Popen(['sh', '-c', 'setsid sleep 60 & echo $!; wait'], stdout=subprocess.PIPE)\n"
-        f"print(int(shell.stdout.readline()), len(processes.end_children('{TEST_MARK}', set())), flush=True)\nos._exit(0)"
+        f"print(int(shell.stdout.readline()), len(processes.end_children('{TEST_MARK}', set())), flush=True)\n"
+        "os._exit(0)"
     )
     with start(sys.executable, "-c", code, stdout=subprocess.PIPE, text=True) as process:
         orphan, left = map(int, process.stdout.read().split())

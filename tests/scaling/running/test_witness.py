@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from scaling.running import processes, witness
+from scaling.running import witness
 from scaling.running.counters import HardwareCounters
 
 CPUS = frozenset(os.sched_getaffinity(0))

@@ -150,6 +150,4 @@ def test_a_node_that_cannot_start_making_runs_gives_its_lock_back(monkeypatch):
 def test_a_request_the_node_cannot_read_is_a_refusal_that_says_what_is_wrong_with_it():
     refusal = made('{"message": "NodeRunRequest", "study": ""}')
     assert refusal.sick
-    assert (
-        refusal.reason == "the driver's request cannot be used: NodeRunRequest lacks full, machine, run, source, spool"
-    )
+    assert refusal.reason == "the driver's request cannot be used: Object missing required field `source`"
