@@ -27,7 +27,8 @@ from scaling.running import processes
 from scaling.running.marks import MARK
 from scaling.running.memory import Policy, apply_policy
 from scaling.running.messages import (
-    MESSAGES_DURING_A_RUN,
+    READY,
+    TURN_DONE,
     MessageError,
     RunFailure,
     RunRequest,
@@ -196,19 +197,18 @@ class Child:
 
     def wait(self) -> None:
         """Sleep until it has ended, or its time is up."""
-        while self.next_message():
-            pass
+        self.next_message(None)
 
-    def next_message(self) -> bytes | None:
-        """Sleep until it has sent a whole line, and return that; None once it has ended, or its time is up."""
+    def next_message(self, expected: bytes | None) -> bytes | None:
+        """Sleep until it has sent a line that begins like this, and return that; None once it has ended, or its time is
+        up, which nothing else that it sends puts off."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         while not self.is_over:
-            line = self.take_message()
+            line = self.take_message(expected)
             if line is not None:
                 return line
-            events = self._selector.select(self.seconds_to_sleep(deadline))
-            self.timed_out = not events and time.monotonic() >= deadline
-            self._read(events)
+            self._read(self._selector.select(self.seconds_to_sleep(deadline)))
+            self.timed_out = not self._ended and time.monotonic() >= deadline
         return None
 
     @property
@@ -220,13 +220,16 @@ class Child:
         """What becomes readable when it has sent something or ended, for a caller that waits for several."""
         return self._selector.fileno()
 
-    def take_message(self) -> bytes | None:
-        """A whole line that it has sent, without waiting for one; the last one of its run is left for its result."""
-        line, newline, rest = self._output.reply.partition(b"\n")
-        if not newline or _is_last(line):
-            return None
-        self._output.reply = rest
-        return bytes(line)
+    def take_message(self, expected: bytes | None) -> bytes | None:
+        """A line that it has sent and that begins like this, without waiting for one. Others are passed over, but the
+        last one of its run is left for its result."""
+        while True:
+            line, newline, rest = self._output.reply.partition(b"\n")
+            if not newline or _is_last(line):
+                return None
+            self._output.reply = rest
+            if expected is not None and line.startswith(expected):
+                return bytes(line)
 
     def read(self) -> None:
         """Take in what it has sent, without waiting."""
@@ -288,7 +291,7 @@ class Child:
 
 def _is_last(line: bytes | bytearray) -> bool:
     """Whether a line is the reply that ends a run: it stays where it is until the process has ended."""
-    return not line.startswith(MESSAGES_DURING_A_RUN)
+    return not line.startswith((READY, TURN_DONE))
 
 
 def _start_and_wait(

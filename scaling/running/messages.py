@@ -227,8 +227,13 @@ class NodeRefusal:
     sick: bool
 
 
-# How the lines begin that a child writes before the reply that ends its run.
-MESSAGES_DURING_A_RUN = tuple(f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
+# How the lines begin that a child writes before the reply that ends its run: it is ready, or has taken a turn.
+READY, TURN_DONE = (f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
+
+
+def turn_done(round_number: int) -> bytes:
+    """How the line begins by which a child says that it has taken its turn of a round."""
+    return TURN_DONE + f',"round":{round_number},'.encode()
 
 
 def encode(message: object) -> str:

@@ -166,6 +166,13 @@ def test_a_run_that_hangs_is_ended_at_its_time(row_of, call):
     assert outcome.reason == "no answer within 0.5 s, so it was ended"
 
 
+@pytest.mark.parametrize("says", ["ready", "turn", "anything"])
+@pytest.mark.parametrize("design", ["apart", "turns"])
+def test_a_run_that_hangs_is_ended_in_time_whatever_it_says(row_of, design, says):
+    keys = {"design": f"'{design}'", "rounds": 2, "turn_seconds": 0.01, "timeout_seconds": 1.0}
+    assert row_of(faulty(f"hangs_and_talks says={says}"), **keys).outcome.status == "timeout"
+
+
 def test_a_flood_on_stdout_does_not_drown_the_answer(row_of):
     row = row_of(faulty("floods megabytes=100"))
     assert row.outcome.status == "ok"
