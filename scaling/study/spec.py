@@ -1,6 +1,7 @@
 """A study as a frozen value, from TOML or from Python, checked once; later modules trust it. Pure."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
@@ -198,7 +199,7 @@ def _check_names(study: Study) -> None:
     if not study.workloads and not study.programs:
         raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or give [[programs]]")
     names = [*study.workloads, *(program.name for program in study.programs)]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
         raise StudyError(f"two programs or workloads are called '{twice}'; give every program a name of its own")
     unknown = next((name for name in study.beside if name not in names), None)

@@ -92,9 +92,8 @@ class LocalEngine:
         wanted = caps_of(study)
         self.caps = PowerCaps(wanted, f"study '{study.name}'", root) if any(map(any, wanted)) else None
         self.scratch = Scratch()
-        groups = None if self.groups is None else self.groups.parent
         held = (*held_open, self.caps.lock_fd) if self.caps else held_open
-        self.reaper = Reaper(self.mark, held, self.scratch.folder, groups, self.caps.record if self.caps else None)
+        self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
         self.servers = Servers()
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
 
