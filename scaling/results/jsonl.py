@@ -172,9 +172,10 @@ class Lines(Generic[T]):
         for item in read_lines(self.folder, self.format):
             (redone if redo is Redo.ALL or not self.format.ended_well(item) else remaining).append(item)
         if redone:
+            set_aside, kept = self._text(redone), self._text(remaining)
             with self._refuse_unwritable():
-                self._append_to(self.format.retried, self._text(redone))
-            replace_file(self.folder / self.format.file, self._text(remaining))
+                self._append_to(self.format.retried, set_aside)
+            replace_file(self.folder / self.format.file, kept)
             os.close(self._fd)
             self._fd = open_own(self.folder / self.format.file, os.O_RDWR)
             self._lock()
