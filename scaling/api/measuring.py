@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count as numbers
+from math import inf
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import precision_of
 from scaling.api.results import Results, load
-from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
+from scaling.errors import ClusterError, Interrupted, StoreError, StudyError, excerpt
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.gpus import DEVICES, has_gpu
@@ -609,8 +610,10 @@ def budget_seconds(budget: str | float) -> float:
         seconds = parse_duration(str(budget))
     except ValueError:
         seconds = 0.0
-    if seconds <= 0:
-        raise StudyError(f"--budget {budget}: that is no time above 0; write it such as 90s, 10m or 1h30m")
+    if not 0 < seconds < inf:
+        raise StudyError(
+            f"--budget {excerpt(str(budget))}: that is no time above 0; write it such as 90s, 10m or 1h30m"
+        )
     return seconds
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -54,8 +55,9 @@ class MachineLock:
         """Say who holds it."""
         holder = {"pid": os.getpid(), "user": _user(), "purpose": purpose}
         text = json.dumps({**holder, "since": datetime.now().astimezone().isoformat(timespec="seconds")}).encode()
-        os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, text, 0)
+        with suppress(OSError):  # a full disk; whoever waits is not told who holds it
+            os.ftruncate(self.fd, 0)
+            os.pwrite(self.fd, text, 0)
 
     def release(self) -> None:
         """Let the next sweep begin; a child that shares the lock still holds it until it ends."""

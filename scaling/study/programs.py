@@ -18,8 +18,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from scaling.errors import StudyError
-from scaling.study.keys import accepted_words, excerpt, first_problem, takes
+from scaling.errors import StudyError, excerpt
+from scaling.study.keys import accepted_words, first_problem, takes
 
 PLACEHOLDERS = ("threads", "cores", "smt", "cpus", "items", "intra", "inter")
 _BRACES = re.compile(r"\{\{(?P<plain>\w+)\}\}|\{(?P<name>\w+)\}")
@@ -126,6 +126,7 @@ class Program:
             program: Program = validate(value)
         except ValidationError as error:
             raise StudyError(f"programs: {first_problem(error, accepted_words(Program))}") from error
+        _refuse_bytes(program)
         if program.throughput and program.seconds:
             raise StudyError(f"program '{program.name}': give throughput or seconds, not both")
         for line in (program.command, program.setup, program.prepare, program.cleanup):
@@ -153,6 +154,19 @@ class Program:
     def scales_items(self) -> bool:
         """Whether its command is told how many items to handle."""
         return any(match["name"] == "items" for word in self.argv() for match in _BRACES.finditer(word))
+
+
+def _refuse_bytes(program: Program) -> None:
+    """Refuse text that is not UTF-8: a study is kept, and TOML has no other."""
+    lines = [program.command, program.setup, program.prepare, program.cleanup]
+    words = [word for line in lines if line is not None for word in ([line] if isinstance(line, str) else line)]
+    words += [text for pair in program.env for text in pair if isinstance(text, str)]
+    for text in (*words, *filter(None, (program.cwd, program.stdin))):
+        if text != text.encode(errors="replace").decode():
+            raise StudyError(
+                f"program '{program.name}': '{excerpt(text)}' is not UTF-8 text, and a study is kept as such; give it "
+                "another name, or put it into a script"
+            )
 
 
 def split_line(where: str, line: str) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from scaling.errors import PlacementError, StudyError
+from scaling.errors import PlacementError, StudyError, excerpt
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, first_problem, parse_toml, takes
+from scaling.study.keys import accepted_words, as_list, did_you_mean, first_problem, parse_toml, takes
 from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
 

@@ -1,5 +1,6 @@
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -154,9 +155,29 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
             ["run", "--env", "NOT_THERE", "--", "true"],
             "variable NOT_THERE is to come from the shell, which has none; set it",
         ),
+        (["run", "--", "true", b"\xff"], "program 'true': '\\udcff' is not UTF-8 text"),
+        (["run", "--env", b"A=\xff", "--", "true"], "program 'true': '\\udcff' is not UTF-8 text"),
+        (["run", "--items", "9" * 5000, "--", "true"], "is a number of 5000 digits; give one that can be counted to"),
+        (["run", "--budget", "9" * 5000, "--", "true"], "that is no time above 0"),
+        (["run", "--cwd", "a" * 300, "--", "true"], "the system says 'File name too long'; give a shorter path"),
+        (["show", "a" * 300], "the system says 'File name too long'; give a shorter path"),
         (["run", "--weak", "--", "true"], "does the same work on any number of cores"),
         (["run", "-n", "vgg", "--", "true"], "program 'vgg' has the name of a workload of ours"),
     ],
 )
 def test_what_a_newcomer_types_first_is_answered_with_the_right_line(arguments, message):
-    assert message in complaint(scaling(*arguments))
+    assert message in complaint(scaling(*map(os.fsdecode, arguments)))
+
+
+def test_a_variable_of_the_shell_may_be_any_bytes(folder, monkeypatch):
+    monkeypatch.setenv("PLANET", os.fsdecode(b"\xff"))
+    check = [sys.executable, "-c", "import os; assert os.environb[b'PLANET'] == b'\\xff'"]
+    done = scaling("run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder, "--", *check)
+    assert {row.outcome.status for row in read_rows(folder)} == {"ok"}, done.stderr
+
+
+def test_too_few_open_files_are_one_sentence(folder):
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))}
+    done = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", "true", **limits)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("'Too many open files'; allow more open files with ulimit -n")

@@ -141,7 +141,7 @@ def test_a_file_is_on_the_disk_before_it_takes_the_place_of_another(tmp_path, mo
     target.write_text("old")
 
     def fsync(fd):
-        path = Path(os.readlink(f"/proc/self/fd/{fd}"))
+        path = Path(f"/proc/self/fd/{fd}").readlink()
         synced.append((path.read_bytes() if path.is_file() else path, target.read_bytes()))
 
     monkeypatch.setattr(os, "fsync", fsync)

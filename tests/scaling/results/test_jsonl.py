@@ -95,7 +95,7 @@ def synced(monkeypatch):
     contents: list[tuple[str, str]] = []
 
     def fsync(fd):
-        path = Path(os.readlink(f"/proc/self/fd/{fd}"))
+        path = Path(f"/proc/self/fd/{fd}").readlink()
         contents.append((path.name, path.read_text() if path.is_file() else ""))
 
     monkeypatch.setattr(os, "fsync", fsync)

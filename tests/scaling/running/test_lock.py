@@ -126,17 +126,6 @@ def test_a_lock_in_no_folder_is_refused(tmp_path, monkeypatch):
         MachineLock("study 'mine'", False, print)
 
 
-def test_a_lock_that_cannot_be_signed_is_given_back(monkeypatch):
-    def full(fd, text, offset):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(os, "pwrite", full)
-        with pytest.raises(OSError, match="No space left"):
-            MachineLock("study 'mine'", False, print)
-    MachineLock("study 'mine'", False, print).release()
-
-
 @pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 4711"), OSError("No username set")])
 def test_a_user_without_a_name_is_a_number(own_lock, monkeypatch, error):
     def getuser():
@@ -155,3 +144,14 @@ def test_a_file_system_without_locks_is_one_sentence(monkeypatch, number):
     monkeypatch.setattr("fcntl.flock", flock)
     with pytest.raises(BusyError, match=r"cannot be locked: .*; set SCALING_LOCK to a file on a local disk"):
         MachineLock("study 'mine'", True, print)
+
+
+def test_a_full_disk_below_the_lock_file_costs_no_more_than_the_name_of_its_holder(own_lock, monkeypatch):
+    def pwrite(fd, text, offset):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    lock = MachineLock("study 'mine'", False, print)
+    with pytest.raises(BusyError, match="another sweep is measuring on this machine; leave out --no-wait"):
+        MachineLock("study 'other'", False, print)
+    lock.release()
