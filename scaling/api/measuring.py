@@ -233,7 +233,7 @@ def carry_out_job(job: Job, redo: Redo | None, wait: bool, monitor: Monitor) -> 
     """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
     with (
-        hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd,
+        hold_lock(wait, monitor) as lock_fd,
         open_store(job, redo, monitor) as (store, findings),
     ):
         _measure(job, store, lock_fd, monitor, findings)
@@ -438,7 +438,7 @@ def prepare_profile(
 def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
     """Trace what the folder of a job lacks; all of its runs."""
     _refuse_another_machine(job)
-    with hold_lock(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
+    with hold_lock(wait, monitor) as lock_fd:
         store = TraceStore(job.folder)
         try:
             _refuse_another_machine(job)
@@ -503,9 +503,9 @@ def _from_an_interrupt(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def hold_lock(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
+def hold_lock(wait: bool, monitor: Monitor) -> Iterator[int]:
     """Hold the lock of this machine while something is measured; its descriptor."""
-    lock = MachineLock(purpose, wait, monitor.note)
+    lock = MachineLock(wait, monitor.note)
     try:
         yield lock.fd
     finally:

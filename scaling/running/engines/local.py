@@ -90,7 +90,7 @@ class LocalEngine:
         self.root = root
         self.meter: PowerMeter | None = None
         wanted = caps_of(study)
-        self.caps = PowerCaps(wanted, f"study '{study.name}'", root) if any(map(any, wanted)) else None
+        self.caps = PowerCaps(wanted, root) if any(map(any, wanted)) else None
         self.scratch = Scratch()
         held = (*held_open, self.caps.lock_fd) if self.caps else held_open
         self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)

@@ -78,7 +78,7 @@ def test_a_reaper_that_restores_caps_is_ready_once_it_is_there(tmp_path):
 
 
 def test_a_reaper_that_was_killed_is_replaced_and_the_lock_kept(own_lock):
-    lock = MachineLock("study 'mine'", False, print)
+    lock = MachineLock(False, print)
     reaper = Reaper(NOBODYS_MARK, held_open=(lock.fd,))
     os.kill(reaper.pid, signal.SIGKILL)
     os.waitid(os.P_PID, reaper.pid, os.WEXITED | os.WNOWAIT)
@@ -86,9 +86,9 @@ def test_a_reaper_that_was_killed_is_replaced_and_the_lock_kept(own_lock):
     assert reaper.restart_if_ended() is None
     lock.release()
     with pytest.raises(BusyError):
-        MachineLock("study 'other'", False, print)
+        MachineLock(False, print)
     reaper.close()
-    MachineLock("study 'other'", False, print).release()
+    MachineLock(False, print).release()
 
 
 def test_a_sweep_says_that_its_reaper_was_killed_and_goes_on():
