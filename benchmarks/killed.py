@@ -1,6 +1,6 @@
 """Sweeps killed with SIGKILL at random times and resumed: every run must be stored exactly once.
 
-    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn] [--design turns] [--packs]
+    python -m benchmarks.killed [--rounds 50] [--seed 1] [--start spawn] [--design turns] [--packs] [--command sweep]
 
 `benchmarks/shared/kills.py` says who is killed and what must hold afterwards.
 """
@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.shared.kills import LONGEST_WAIT_SECONDS, VICTIMS, kill_and_resume
+from benchmarks.shared.kills import COMMANDS, LONGEST_WAIT_SECONDS, VICTIMS, kill_and_resume
 
 
 def main() -> None:
@@ -22,10 +22,11 @@ def main() -> None:
     parser.add_argument("--start", choices=VICTIMS, default="spawn")
     parser.add_argument("--design", choices=LONGEST_WAIT_SECONDS, default="turns")
     parser.add_argument("--packs", action="store_true", help="runs of several replicas among the others")
+    parser.add_argument("--command", choices=COMMANDS, default="sweep")
     arguments = parser.parse_args()
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        options = arguments.start, arguments.design, arguments.packs
+        options = arguments.start, arguments.design, arguments.packs, arguments.command
         tally = kill_and_resume(arguments.rounds, arguments.seed, Path(folder), *options)
     print(f"| kills | {tally.kills.total()} ({', '.join(f'{k} {n}' for k, n in sorted(tally.kills.items()))}) |")
     print(f"| folders completed | {tally.folders} |\n| rows, exactly one per planned run | {tally.rows} |")

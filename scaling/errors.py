@@ -6,6 +6,9 @@ any other exception is a mistake of ours and keeps its traceback.
 
 from collections.abc import Iterable
 
+# A message shows so much of a wrong value or an unknown key.
+LONGEST_EXCERPT = 100
+
 
 def count(number: int, noun: str) -> str:
     """'1 core', '2 cores'."""
@@ -23,6 +26,20 @@ def visible(text: str, *, lines: bool = False) -> str:
     harmless = "\t\N{NO-BREAK SPACE}\n" if lines else "\t\N{NO-BREAK SPACE}"
     hidden = {character for character in set(text) if not character.isprintable()}.difference(harmless)
     return text.translate({ord(character): ascii(character)[1:-1] for character in hidden})
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, without anything that would steer a terminal."""
+    shown = visible(text[:LONGEST_EXCERPT])
+    return shown if len(text) <= LONGEST_EXCERPT else f"{shown}…"
+
+
+def escape_text(text: str) -> str:
+    r"""Text with every byte that was not UTF-8 as \xff, and anything else that is not Unicode by its number."""
+    try:
+        return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
 
 
 class ScalingError(Exception):

@@ -5,7 +5,7 @@ the server that runs are forked from, in turn. Every run starts a daemon without
 continue in one results folder until its study is complete, then in a new one. After every kill the file must parse and
 no process may remain; a complete folder must contain every planned run exactly once. A cohort that was killed between
 two of its rows is completed beside one core, which then has a launch more. Of a pack, whose replicas are one run, a
-child that is killed is any replica.
+child that is killed is any replica. Whatever the command, rows that are stored stay, and no control group is left.
 """
 
 import fcntl
@@ -19,10 +19,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
+from scaling.errors import StudyError
+from scaling.machine.cgroups import quota_parents
 from scaling.machine.sysfs import read_topology
+from scaling.results.rows import Row
 from scaling.results.store import read_rows
+from scaling.running.quota_groups import QuotaGroups
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 
@@ -54,6 +59,16 @@ start = "{start}"
 design = "{design}"
 replicas = {replicas}
 """
+# The same workload by other commands; a comparison has a control group for one of its sides, where any can be made.
+COMMANDS = {
+    "sweep": ["sweep", "--no-report", "{folder}/study.toml"],
+    "run": ["run", "--no-report", "--cores", "all", "--launches", "4"],
+    "tune": ["tune", "{folder}/brief.py:build", "--cores", "1", "--set", "intra=[1,2]", "--set", "rounds=1"],
+    "compare": ["compare", "{folder}/study.toml", "--set", "modes=train", "--set", "cores=1", "--between"],
+}
+PROGRAM = """
+setsid env -i "$(command -v tail)" -f {folder}/brief.py > /dev/null 2>&1 &
+"""
 VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
 
 # A run takes about a tenth of a second and a cohort some two seconds, on a busy machine several times that. Time counts
@@ -77,14 +92,20 @@ class Tally:
 
 
 def kill_and_resume(
-    rounds: int, seed: int, folder: Path, start: str = "spawn", design: str = "turns", packs: bool = False
+    rounds: int,
+    seed: int,
+    folder: Path,
+    start: str = "spawn",
+    design: str = "turns",
+    packs: bool = False,
+    command: str = "sweep",
 ) -> Tally:
-    """Kill and resume so many times, finishing each folder that was begun; with packs of replicas or without."""
+    """Kill and resume a command so many times, finishing each folder that was begun; with packs or without."""
     chance = random.Random(seed)
     tally = Tally()
     while tally.kills.total() < rounds:
         _write_study(folder / str(tally.folders), start, design, packs)
-        _one_folder(folder / str(tally.folders), chance, rounds, start, design, tally)
+        _one_folder(folder / str(tally.folders), chance, rounds, start, design, tally, command)
         tally.folders += 1
     return tally
 
@@ -92,31 +113,61 @@ def kill_and_resume(
 def _write_study(folder: Path, start: str, design: str, packs: bool) -> None:
     folder.mkdir(parents=True)
     (folder / "brief.py").write_text(WORKLOAD)
+    (folder / "brief.sh").write_text(PROGRAM.format(folder=folder))
     keys = {"start": start, "design": design, "launches": LAUNCHES[design], "replicas": '"fill"' if packs else 1}
     (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py", **keys))
 
 
-def _one_folder(folder: Path, chance: random.Random, rounds: int, start: str, design: str, tally: Tally) -> None:
-    complete = False
+def _one_folder(
+    folder: Path, chance: random.Random, rounds: int, start: str, design: str, tally: Tally, command: str
+) -> None:
+    complete, stored = False, list[Row]()
+    words = _words(command, folder, start)
     while not complete:
         kills = tally.kills.total()
         victim = VICTIMS[start][kills % len(VICTIMS[start])] if kills < rounds else None
-        complete = _one_sweep(folder, victim, LONGEST_WAIT_SECONDS[design], chance, tally)
-        tally.problems += _look(folder)
-    tally.problems += _complete(folder)
-    rows = list(read_rows(folder / "results"))
-    tally.rows += len(rows)
-    tally.failed_rows += sum(row.outcome.status != "ok" for row in rows)
-    torn = folder / "results/rows.torn"
-    tally.torn_lines += len(torn.read_bytes().splitlines()) if torn.exists() else 0
+        complete = _one_sweep(folder, words, victim, LONGEST_WAIT_SECONDS[design], chance, tally)
+        tally.problems += _look(folder, stored)
+        stored = _rows(folder)
+    tally.problems += _complete(folder) if command in ("sweep", "run") else []
+    tally.rows += len(stored)
+    tally.failed_rows += sum(row.outcome.status != "ok" for row in stored)
+    tally.torn_lines += sum(len(torn.read_bytes().splitlines()) for torn in folder.glob("results/**/rows.torn"))
 
 
-def _one_sweep(folder: Path, victim: str | None, longest_seconds: float, chance: random.Random, tally: Tally) -> bool:
+def _words(command: str, folder: Path, start: str) -> list[str]:
+    """The command line, which is the same whenever it goes on."""
+    words = [word.format(folder=folder) for word in COMMANDS[command]]
+    if command == "tune":
+        words += ["--set", f"start={start}", "--set", "turn_seconds=0.02", "--set", "max_seconds=0.1"]
+    elif command == "compare":
+        words += ["intra=1", "quota=0.5"] if can_limit() else ["intra=1", "intra=2"]
+    words = [str(Path(sys.executable).with_name("scaling")), *words, "-o", str(folder / "results")]
+    return [*words, "--", "sh", str(folder / "brief.sh")] if command == "run" else words
+
+
+@cache
+def can_limit() -> bool:
+    """Whether control groups with a quota can be made here."""
+    try:
+        QuotaGroups([1.0], "probe")
+    except StudyError:
+        return False
+    return True
+
+
+def _rows(folder: Path) -> list[Row]:
+    """The rows of a folder, or of both variants of a comparison."""
+    paths = sorted(folder.glob("results/**/rows.jsonl"))
+    return [row for path in paths for row in read_rows(path.parent)]
+
+
+def _one_sweep(
+    folder: Path, command: list[str], victim: str | None, longest_seconds: float, chance: random.Random, tally: Tally
+) -> bool:
     """Start or resume the sweep, kill what is to be killed after a while; whether the sweep came to its end."""
     # Everything a sweep starts has its TMPDIR or one below it, and is known by that.
     environment = {**os.environ, "SCALING_LOCK": str(folder / "lock"), "TMPDIR": str(folder)}
-    command = [str(Path(sys.executable).with_name("scaling")), "sweep", "--no-report", str(folder / "study.toml")]
-    command += ["-o", str(folder / "results")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as sweep:
         if victim is not None:
             if chance.random() > KILLED_AT_THE_START:
@@ -131,7 +182,9 @@ def _one_sweep(folder: Path, victim: str | None, longest_seconds: float, chance:
     # The reaper shares the lock: once we have it, everything that will be ended has been.
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-    return sweep.returncode == 0
+    if sweep.returncode == 2:
+        tally.problems.append(f"{folder}: {' '.join(command[1:])} was refused")
+    return sweep.returncode >= 0
 
 
 def _wait_for(sweep: "subprocess.Popen[bytes]", victim: str, folder: Path, chance: random.Random) -> list[int]:
@@ -163,18 +216,20 @@ def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
                 yield pid, command
 
 
-def _look(folder: Path) -> list[str]:
-    """What is wrong after a kill: a file that does not parse, a run twice, a process left."""
-    problems = []
-    rows = folder / "results/rows.jsonl"
-    if rows.exists():
-        counts = Counter(row.run.key for row in read_rows(folder / "results"))
+def _look(folder: Path, stored: list[Row]) -> list[str]:
+    """What is wrong after a kill: a file that does not parse, a row lost, a run twice, a process or a group left."""
+    problems, rows = [], _rows(folder)
+    for path in folder.glob("results/**/rows.jsonl"):
+        counts = Counter(row.run.key for row in read_rows(path.parent))
         problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
+    problems += [f"{folder}: row lost: {row.run.key}" for row in stored if row not in rows]
+    groups = [group for parent in quota_parents(Path("/")) for group in parent.glob("scaling-quota-*")]
+    problems += [f"{folder}: control group {group} is left" for group in groups]
     return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
 
 
 def _complete(folder: Path) -> list[str]:
-    study = study_from_toml((folder / "study.toml").read_text(), str(folder / "study.toml"))
+    study = study_from_toml((folder / "results/study.toml").read_text(), "study.toml")
     planned = {run.key for run in plan(study, read_topology()).runs}
     stored = {row.run.key for row in read_rows(folder / "results")}
     partners = {key for key in stored - planned if study.design == "turns" and key[0].cores * key[0].replicas == 1}

@@ -111,7 +111,7 @@ def carry_out_comparison(
     """Make the cohorts that the folders lack, and compare; whatever ends this early leaves whole rows."""
     for one in job.jobs:
         refuse_another_study(one)
-    with hold_lock(f"comparison of study '{job.first.study.name}'", wait, monitor) as lock_fd, ExitStack() as opened:
+    with hold_lock(wait, monitor) as lock_fd, ExitStack() as opened:
         stores = [opened.enter_context(open_store(one, redo, monitor))[0] for one in job.jobs]
         _measure(job, stores, lock_fd, monitor)
     return load(job.first.folder).compare(load(job.second.folder), margin=margin)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count as numbers
+from math import inf
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import precision_of
 from scaling.api.results import Results, load
-from scaling.errors import ClusterError, Interrupted, StoreError, StudyError
+from scaling.errors import ClusterError, Interrupted, StoreError, StudyError, excerpt
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.gpus import DEVICES, has_gpu
@@ -67,7 +68,7 @@ from scaling.study.planning import (
     programs_of,
     traced_plan,
 )
-from scaling.study.programs import THREAD_VARIABLES
+from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 from scaling.study.workload import check_workload
 
@@ -182,7 +183,7 @@ def prepare(
     full: bool = False,
 ) -> Job:
     """A study checked and planned for this machine; what it lacks (extras, a GPU) is left out with a note."""
-    requested, toml = _with_interpreter(*_read_study(study, settings))
+    requested, toml = _with_digests(*_with_interpreter(*_read_study(study, settings)))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
@@ -232,7 +233,7 @@ def carry_out_job(job: Job, redo: Redo | None, wait: bool, monitor: Monitor) -> 
     """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
     with (
-        hold_lock(f"study '{job.study.name}'", wait, monitor) as lock_fd,
+        hold_lock(wait, monitor) as lock_fd,
         open_store(job, redo, monitor) as (store, findings),
     ):
         _measure(job, store, lock_fd, monitor, findings)
@@ -437,7 +438,7 @@ def prepare_profile(
 def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
     """Trace what the folder of a job lacks; all of its runs."""
     _refuse_another_machine(job)
-    with hold_lock(f"profile of {', '.join(job.study.workloads)}", wait, monitor) as lock_fd:
+    with hold_lock(wait, monitor) as lock_fd:
         store = TraceStore(job.folder)
         try:
             _refuse_another_machine(job)
@@ -502,9 +503,9 @@ def _from_an_interrupt(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def hold_lock(purpose: str, wait: bool, monitor: Monitor) -> Iterator[int]:
+def hold_lock(wait: bool, monitor: Monitor) -> Iterator[int]:
     """Hold the lock of this machine while something is measured; its descriptor."""
-    lock = MachineLock(purpose, wait, monitor.note)
+    lock = MachineLock(wait, monitor.note)
     try:
         yield lock.fd
     finally:
@@ -539,6 +540,22 @@ def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
         return study, toml
     runnable = replace(study, python=find_interpreter(study.python))
     return runnable, study_to_toml(runnable, f"{study.name}, with the path of its interpreter")
+
+
+def _with_digests(study: Study, toml: str) -> tuple[Study, str]:
+    """A study that knows the variables that its programs get from the shell by their digests."""
+    programs = tuple(
+        replace(program, env=tuple((name, _known(name, value)) for name, value in program.env))
+        for program in study.programs
+    )
+    if programs == study.programs:
+        return study, toml
+    known = replace(study, programs=programs)
+    return known, study_to_toml(known, f"{study.name}, with digests of variables of the shell")
+
+
+def _known(name: str, value: str | FromShell) -> str | FromShell:
+    return value if isinstance(value, str) else from_shell(os.environ, name, value)
 
 
 def _without_missing(study: Study) -> tuple[Study, list[str]]:
@@ -593,8 +610,10 @@ def budget_seconds(budget: str | float) -> float:
         seconds = parse_duration(str(budget))
     except ValueError:
         seconds = 0.0
-    if seconds <= 0:
-        raise StudyError(f"--budget {budget}: that is no time above 0; write it such as 90s, 10m or 1h30m")
+    if not 0 < seconds < inf:
+        raise StudyError(
+            f"--budget {excerpt(str(budget))}: that is no time above 0; write it such as 90s, 10m or 1h30m"
+        )
     return seconds
 
 

@@ -238,7 +238,7 @@ def carry_out_tuning(job: TuningJob, redo: Redo | None, wait: bool, monitor: Mon
     """Make the cohorts that a search still needs; whatever ends this early leaves whole rows."""
     refuse_another_study(job)
     with (
-        hold_lock(f"tuning of {job.study.name}", wait, monitor) as lock_fd,
+        hold_lock(wait, monitor) as lock_fd,
         open_store(job, redo, monitor) as (store, findings),
     ):
         write_search(job.folder, job.search)

@@ -4,7 +4,9 @@ A command's module is imported when the command is called, so that each may impo
 `scaling --help` still answers at once.
 """
 
+import errno
 import gc
+import os
 import shlex
 import shutil
 import sys
@@ -17,7 +19,7 @@ from typer.core import TyperGroup
 
 import scaling
 from scaling.cli.printing import flush_stdout, prepare_streams, print_lines, print_note
-from scaling.errors import Interrupted, ScalingError, StudyError
+from scaling.errors import Interrupted, ScalingError, StudyError, excerpt
 
 # Group, command, and the first line of its help; module and function have the command's name.
 COMMANDS = {
@@ -131,6 +133,25 @@ def _options(
     """How does this program scale on this CPU, and so how many cores should it get?"""
 
 
+# What to do where the system has no room for what was asked.
+REMEDIES = {
+    errno.EMFILE: "allow more open files with ulimit -n",
+    errno.ENFILE: "close some of what is open on this machine",
+    errno.ENAMETOOLONG: "give a shorter path",
+    errno.ENOSPC: "make room, or set TMPDIR or -o to another disk",
+    errno.EDQUOT: "make room, or set TMPDIR or -o to another disk",
+    errno.EAGAIN: "allow more processes with ulimit -u",
+    errno.ENOMEM: "leave it more memory",
+}
+
+
+def refusal_of_the_system(error: OSError) -> str:
+    """What the system did not let us do, and what to do about it, in one sentence."""
+    what = f"{excerpt(os.fsdecode(error.filename))}: " if isinstance(error.filename, str | bytes) else ""
+    remedy = REMEDIES.get(error.errno or 0, "see to it, and give the same command again")
+    return f"{what}the system says '{error.strerror or error}'; {remedy}"
+
+
 def main() -> None:
     """Run one command: status 0 done, 1 no, 2 the user can put it right, 3 a gate has no answer, 130 interrupted."""
     prepare_streams()
@@ -144,6 +165,9 @@ def main() -> None:
         sys.exit(1)
     except ScalingError as error:
         print_note(str(error))
+        sys.exit(2)
+    except OSError as error:
+        print_note(refusal_of_the_system(error))
         sys.exit(2)
     except Interrupted as stopped:
         print_note(str(stopped))

@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from scaling.errors import FitError, StoreError, StudyError
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
+from scaling.study.programs import FromShell, Variables
 from scaling.study.workload import Named, workload
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
@@ -77,7 +77,11 @@ Full = Annotated[
 ]
 Env = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="NAME[=VALUE]", help="A variable it gets; of this shell without a value."),
+    typer.Option(
+        "--env",
+        metavar="NAME[=VALUE]",
+        help="A variable it gets; without a value that of this shell, which is not kept.",
+    ),
 ]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")]
 RetryFailed = Annotated[
@@ -106,15 +110,10 @@ def program_words(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def program_variables(given: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """Variables of a program from NAME=VALUE, or NAME for the value it has here."""
-    variables = []
-    for text in given or ():
-        name, equals, value = text.partition("=")
-        if not name or not (equals or name in os.environ):
-            raise StudyError(f"--env {text}: this shell has no such variable; write NAME=VALUE")
-        variables.append((name, value if equals else os.environ[name]))
-    return tuple(variables)
+def program_variables(given: list[str] | None) -> Variables:
+    """Variables of a program from NAME=VALUE, or NAME for the value it has in this shell."""
+    pairs = [text.partition("=") for text in given or ()]
+    return tuple((name, value if equals else FromShell()) for name, equals, value in pairs)
 
 
 def refuse_variables(given: list[str] | None) -> None:

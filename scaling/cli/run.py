@@ -12,7 +12,7 @@ from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, program_v
 from scaling.cli.printing import print_lines, print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import finish, print_plan
-from scaling.errors import StudyError
+from scaling.errors import StudyError, excerpt
 from scaling.reporting.answers import answers
 from scaling.study.programs import Program, program_name
 from scaling.study.spec import Study
@@ -20,6 +20,8 @@ from scaling.study.spec import Study
 # One execution is a launch, and ten of them are what other tools begin with.
 LAUNCHES = 10
 NEXT = "++"
+
+MOST_DIGITS = 15
 
 
 def run(
@@ -90,7 +92,7 @@ def run(
         "ignore_failure": ignore_failure,
         "steps": steps,
         "warmup": warmup,
-        "items": int(items) if items and items.isdecimal() else items,
+        "items": _items(items),
         "throughput": throughput,
         "seconds": seconds,
     }
@@ -118,6 +120,15 @@ def run(
     print_lines("", *(answer.sentence for answer in found))
     if not all(answer.known for answer in found):
         raise typer.Exit(1)
+
+
+def _items(text: str | None) -> int | str | None:
+    """A number of items, or where the output says how many."""
+    if text is None or not text.isdecimal():
+        return text
+    if len(text) > MOST_DIGITS:
+        raise StudyError(f"--items: {excerpt(text)} is a number of {len(text)} digits; give one that can be counted to")
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

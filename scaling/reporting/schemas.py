@@ -164,7 +164,7 @@ SERIES = _record(
 
 ALLOCATION = _record(
     "Allocation",
-    {"cores": int, "threads": int, "assurance": float, "rate": ESTIMATE, "efficiency": ESTIMATE},
+    {"cores": int, "threads": int, "assurance": NUMBER, "rate": ESTIMATE, "efficiency": ESTIMATE},
     {"cpu_hours_per_million": float, "cost_per_million": float, "extrapolated": bool, "host": HOST | None},
     {"basis": Grounds, "own_point_left_out": bool},
     job_seconds=ESTIMATE | None,

@@ -55,7 +55,8 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
         }
         program = programs_of(study)[point.workload]
         command = tuple(fill(word, values) for word in program.argv())
-        variables = (*program.env, ("OMP_NUM_THREADS", str(threads)))
+        kept = [(name, value) for name, value in program.env if isinstance(value, str)]
+        variables = (*kept, ("OMP_NUM_THREADS", str(threads)))
         return TunedSettings(variables, listed, intra, inter, point.jit, command)
     pools = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
     given = tuple((name, str(value)) for name, value in pools.items() if value)
@@ -115,12 +116,11 @@ def tuning_section(search: Search, outcome: Outcome, study: Study) -> TuningSect
 
 def setting_words(grid: Grid, setting: int) -> str:
     """A setting in words: what differs between settings, and its name where it has one."""
-    differing = [axis for axis in grid.values[0] if len({values[axis] for values in grid.values}) > 1]
     point, values = grid.points[setting], grid.values[setting]
     # A framework chooses threads that it is not told; a program then has as many as CPUs.
     is_program = point.mode == PROGRAM_MODE
     chosen = values if is_program else {**values, "intra": point.intra, "inter": point.inter}
-    words = [f"{'threads' if is_program and axis == 'intra' else axis} {_value(chosen[axis])}" for axis in differing]
+    words = [f"{'threads' if is_program and axis == 'intra' else axis} {_value(chosen[axis])}" for axis in grid.varying]
     name = grid.names.get(setting)
     return ", ".join(words) + (f" ({name})" if name else "")
 

@@ -12,14 +12,18 @@ from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from statistics import median
+from sys import float_info
 
 from scaling.analysis.series import Observation, Series, table_key
-from scaling.errors import StoreError, count
+from scaling.errors import StoreError, count, excerpt
 from scaling.results.files import open_input
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
 # A count with so many different values is a measurement of something else.
 MOST_COUNTS = 5000
+
+# Below this a number has no reciprocal.
+LEAST = float_info.min
 
 # Launches of one count: by the `launch` column, or one per row.
 _Values = dict[str, list[float]] | list[float]
@@ -53,7 +57,10 @@ class _Reader:
         if not header.strip():
             raise StoreError(f"{self.path} line 1 is empty; it needs a header with cores and seconds or throughput")
         delimiter = max(",;\t", key=header.count)
-        names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
+        try:
+            names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
+        except csv.Error as error:
+            raise StoreError(f"{self.path} line 1 is not CSV: {error}; put that line right") from error
         columns = self._columns(names)
         values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
         if not values_by_series:
@@ -107,7 +114,7 @@ class _Reader:
                 value = float(row[value_at])
             except ValueError:
                 value = -1.0
-            if not 0.0 < value < inf:
+            if not LEAST <= value < inf:
                 value = self._positive(row[value_at], value_name)
             counts = values_by_series.setdefault("" if name_at is None else row[name_at].strip(), {})
             if launch_at is None:
@@ -142,11 +149,11 @@ class _Reader:
         try:
             value = float(text)
         except ValueError:
-            what = "the field is empty" if not text.strip() else f"'{text.strip()}' is not a number"
+            what = "the field is empty" if not text.strip() else f"'{excerpt(text.strip())}' is not a number"
             raise StoreError(f"{where} {what}; give a number above 0 or take the line out") from None
-        if not 0.0 < value < inf:
+        if not LEAST <= value < inf:
             raise StoreError(
-                f"{where} {text.strip()} is not a finite number above 0; put it right or take the line out"
+                f"{where} {excerpt(text.strip())} is not a finite number above 0; put it right or take the line out"
             )
         return value
 

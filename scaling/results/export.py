@@ -94,6 +94,10 @@ def _write(write: Callable[[BinaryIO], int], target: Path | BinaryIO) -> int:
     return write(target)
 
 
+# The steps of a launch are one field, which may be longer than csv takes by itself.
+csv.field_size_limit(sys.maxsize)
+
+
 def is_export(path: Path) -> bool:
     """Whether a file is a CSV or JSON that `write_export` has written."""
     try:
@@ -108,14 +112,12 @@ def is_export(path: Path) -> bool:
 
 def read_export(path: Path) -> Iterator[Row]:
     """The rows of an exported file; what a table has no room for (environment, output of the program) a CSV lacks."""
-    # The steps of a launch are one field, which may be longer than csv takes by itself.
-    csv.field_size_limit(sys.maxsize)
     try:
         with open_input(path) as file:
             is_json = file.read(256).lstrip()[:1] == "{"
         with open_input(path) as file:
             yield from _read_json(path, json.load(file)) if is_json else _read_rows(path, csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError, RecursionError) as error:
+    except (OSError, ValueError, csv.Error, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
             f"{path} cannot be read: {why}; give a results folder or a file that `scaling export` wrote"

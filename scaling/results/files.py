@@ -133,6 +133,13 @@ def replace_file(path: Path, text: str) -> None:
         raise StoreError(f"{path} cannot be written: {error.strerror}; make room or choose another folder") from error
 
 
+def make_folder(folder: Path) -> None:
+    """Make a results folder where there is none, for its user alone: whoever shares it makes it beforehand."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+
+
 def open_own(path: Path, flags: int) -> int:
     """Open a regular file of the results, created where `flags` say so; OSError where it is a link or anything else."""
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)

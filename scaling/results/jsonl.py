@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from scaling.errors import OtherSchemaError, StoreError
-from scaling.results.files import NOT_SUPPORTED, open_own, open_regular, replace_file, sync_file, sync_folder
+from scaling.results.files import (
+    NOT_SUPPORTED,
+    make_folder,
+    open_own,
+    open_regular,
+    replace_file,
+    sync_file,
+    sync_folder,
+)
 
 T = TypeVar("T")
 
@@ -106,7 +114,7 @@ class Lines(Generic[T]):
         self.format = record_format
         self.locked = True
         with self._refuse_unwritable():
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._fd = open_own(folder / record_format.file, os.O_RDWR | os.O_CREAT)
         try:
             self._lock()
@@ -164,9 +172,10 @@ class Lines(Generic[T]):
         for item in read_lines(self.folder, self.format):
             (redone if redo is Redo.ALL or not self.format.ended_well(item) else remaining).append(item)
         if redone:
+            set_aside, kept = self._text(redone), self._text(remaining)
             with self._refuse_unwritable():
-                self._append_to(self.format.retried, self._text(redone))
-            replace_file(self.folder / self.format.file, self._text(remaining))
+                self._append_to(self.format.retried, set_aside)
+            replace_file(self.folder / self.format.file, kept)
             os.close(self._fd)
             self._fd = open_own(self.folder / self.format.file, os.O_RDWR)
             self._lock()

@@ -12,8 +12,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from scaling.errors import StoreError
-from scaling.results.rows import escape_text
+from scaling.errors import StoreError, escape_text
 from scaling.study.planning import Run
 
 Event = Literal["begun", "planned", "pilot", "sent", "result", "lost", "late", "left", "ended"]

@@ -18,7 +18,7 @@ from typing import Any
 
 from scaling.analysis.series import Observation, Series, table_key
 from scaling.errors import StoreError
-from scaling.results.csv_series import read_csv_series
+from scaling.results.csv_series import LEAST, read_csv_series
 from scaling.results.files import OWN_FILES, open_input
 from scaling.study.privacy import without_secrets
 
@@ -217,7 +217,7 @@ def _tidy(name: str) -> str:
 def _seconds(values: object, what: str) -> list[float]:
     """Times above zero, or a complaint."""
     seconds = [float(value) for value in values] if isinstance(values, list) else []
-    if not all(0.0 < value < inf for value in seconds):
+    if not all(LEAST <= value < inf for value in seconds):
         raise ValueError(f"{what} has a time that is not above 0")
     return seconds
 

@@ -5,8 +5,11 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
+
+from scaling.errors import StoreError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,6 +47,10 @@ def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: i
     pool = ProcessPoolExecutor(processes, context, initializer=_inherit, initargs=(function, items))
     try:
         yield from pool.map(_apply, range(len(items)))
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a process that helped to read was ended, as where memory is short; give the same command again"
+        ) from error
     finally:
         pool.shutdown(cancel_futures=True)
 

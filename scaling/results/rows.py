@@ -10,13 +10,15 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, repeat
 from math import isclose
+from operator import attrgetter
 from statistics import median
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, get_args, get_type_hints
 
 import msgspec
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     FiniteFloat,
     GetPydanticSchema,
@@ -48,7 +50,7 @@ from scaling.analysis.turns import (
 )
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
-from scaling.errors import OtherSchemaError, StoreError
+from scaling.errors import OtherSchemaError, StoreError, escape_text
 from scaling.machine.cpulist import CpuSet
 from scaling.machine.topology import Machine
 from scaling.study.planning import Cohort, Point, PositiveCount, Run, RunCpus, StepCount
@@ -217,14 +219,6 @@ def storable(row: Row) -> Row:
     return escaped
 
 
-def escape_text(text: str) -> str:
-    r"""Text with every byte that was not UTF-8 as \xff, and anything else that is not Unicode by its number."""
-    try:
-        return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    except UnicodeEncodeError:
-        return text.encode(errors="backslashreplace").decode()
-
-
 def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
     point = run.point
@@ -357,6 +351,8 @@ OutcomeLine = Annotated[
 
 class RowLine(TypedDict):
     """A line of `rows.jsonl` as it must look; a key this version does not know is left alone."""
+
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False)  # type: ignore[misc]
 
     schema: Literal[1]
     run: RunLine
@@ -562,6 +558,26 @@ SomeRow = TypeVar("SomeRow", bound=AnyRow)
 SomeOutcome = TypeVar("SomeOutcome", bound=Outcome | _OutcomePart)
 
 
+# The counts of a witness.
+_COUNTS = [name for name, hint in get_type_hints(Witness).items() if int in get_args(hint)]
+_counts = attrgetter(*_COUNTS)
+
+
+def _refuse_impossible(row: SomeRow) -> SomeRow:
+    """A row, unless it counts further than any counter goes, or replicas of a pack differ in their number of turns."""
+    run, turns, pack = row.run, row.outcome.turns, row.outcome.pack
+    if not -MOST_COUNTED < run.seed < MOST_COUNTED or not run.launch < MOST_COUNTED:
+        raise StoreError("run: its launch or its seed is a number of more than 64 bits")
+    for name, count in zip(_COUNTS, _counts(row.witness), strict=True):
+        if count and not -MOST_COUNTED < count < MOST_COUNTED:
+            raise StoreError(f"witness.{name}: it is a number of more than 64 bits")
+    if turns and not all(-1 < turn.unsettled <= turn.steps < MOST_COUNTED > turn.round for turn in turns):
+        raise StoreError("outcome.turns: the steps of a turn are no numbers that can be")
+    if pack and len({len(replica.rates) for replica in pack.replicas}) > 1:
+        raise StoreError("outcome.pack: the rates of its replicas are not of one length")
+    return row
+
+
 def _row_of_parts(line: _LineParts) -> DecodedRow:
     return DecodedRow(
         _run_of_part(line.run),
@@ -657,9 +673,10 @@ def _outcome_of_part(part: _OutcomePart) -> Outcome:
 def decode_row(line: str | bytes) -> AnyRow:
     """The row that a line of JSON describes, as it is read fastest."""
     try:
-        return _row_of_parts(_decode_line(line))
+        row = _row_of_parts(_decode_line(line))
     except (ValueError, TypeError, RecursionError):
         return row_from_any_json(line)
+    return _refuse_impossible(row)
 
 
 def row_from_json(line: str | bytes) -> Row:
@@ -695,7 +712,7 @@ def row_from_facts(facts: Mapping[str, Any]) -> Row:
 
 
 def _row(parsed: RowLine) -> Row:
-    return Row(
+    row = Row(
         run=parsed["run"],
         outcome=parsed["outcome"],
         witness=parsed["witness"],
@@ -707,6 +724,7 @@ def _row(parsed: RowLine) -> Row:
         energy=parsed.get("energy", ()),
         program_files=_shared(parsed.get("program_files", ())),
     )
+    return _refuse_impossible(row)
 
 
 def first_wrong(error: ValidationError) -> str:

@@ -34,11 +34,9 @@ SETTLE_SECONDS = 1.0
 class PowerCaps:
     """The caps of a machine, held by one sweep; StudyError where one that it needs cannot be set here."""
 
-    def __init__(
-        self, wanted: Iterable[Caps], purpose: str, root: Path = HERE, gpu: Callable[[], Gpu] = find_gpu
-    ) -> None:
+    def __init__(self, wanted: Iterable[Caps], root: Path = HERE, gpu: Callable[[], Gpu] = find_gpu) -> None:
         caps = list(wanted)
-        self._lock = _hold(purpose, root)
+        self._lock = _hold(root)
         self._now = Caps()
         self._gpu: Gpu | None = None
         self._gpu_limit: float | None = None
@@ -180,9 +178,9 @@ def _restore_gpu(gpu: Gpu, record: Mapping[str, Any]) -> None:
         gpu.reset_highest_mhz()
 
 
-def _hold(purpose: str, root: Path) -> MachineLock:
+def _hold(root: Path) -> MachineLock:
     try:
-        return MachineLock(purpose, False, lambda sentence: None, root / LOCK)
+        return MachineLock(False, lambda sentence: None, root / LOCK)
     except BusyError as error:
         raise BusyError(f"the caps of this machine are held by another sweep: {error}") from error
 

@@ -37,7 +37,7 @@ from scaling.machine.cgroups import memory_headroom
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
-from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode
+from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.witness import ROOT, processes_below
 from scaling.study.planning import SETTLE_SECONDS, Caps, Turns
@@ -145,7 +145,7 @@ def take_turns(
         for member in members:
             if member.alive:
                 _end(member)
-        left = processes.end_children(spared)
+        left = processes.end_children(specs[0].child.mark, spared)
     results = [(member, member.result or not_started("the cohort was ended before")) for member in members]
     return [one for member, result in results for one in _by_caps(member, fail_if_left(left, result))]
 
@@ -272,7 +272,7 @@ class _CohortRun:
     def _stop_when_ready(self, member: _Member) -> bool:
         """Whether a process gets ready; it is stopped then, as its threads may spin."""
         assert member.child is not None
-        if member.child.next_message() is None:
+        if member.child.next_message(READY) is None:
             return False
         self.sizes.note(member.child.pids)
         _stop(member)
@@ -328,7 +328,7 @@ class _CohortRun:
             _continue(member)
             self.surroundings.begin_turn(member.spec.metered)
             member.child.request(TurnRequest(number, self.turns.seconds, settle))
-            done = member.child.next_message()
+            done = member.child.next_message(turn_done(number))
             self.surroundings.end_turn()
         if done:
             if number != WARMUP_ROUND and _was_quiet(done):

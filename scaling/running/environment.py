@@ -128,7 +128,7 @@ def _of_interpreter(python: str, shell: Mapping[str, str]) -> dict[str, str]:
     return path | {name: str(PurePath(folder).parent) for name in ENVIRONMENT_NAMES if name in shell}
 
 
-def row_variables(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def row_variables(variables: Mapping[str, str], left_out: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
     """The variables as a row keeps them: the padding by its length, what only this sweep has not at all."""
     values = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
-    return tuple((name, values[name]) for name in sorted(values) if name not in (MARK, SCRATCH))
+    return tuple((name, values[name]) for name in sorted(values) if name not in (MARK, SCRATCH, *left_out))

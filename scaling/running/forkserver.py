@@ -18,9 +18,9 @@ from typing import NoReturn
 from scaling.machine.cpulist import parse_list
 from scaling.running import memory, worker
 from scaling.running.marks import wear_mark
-from scaling.running.messages import ChildStarted, Refusal, RunRequest, ServerReady, ServerSetup, decode, encode
+from scaling.running.messages import ChildStarted, Refusal, ServerReady, ServerSetup, decode_request, encode
 
-LONGEST_MESSAGE = 1 << 18
+LONGEST_MESSAGE = 1 << 16
 
 # Threads that imports may start: jemalloc, which comes with Keras by way of pandas and Arrow, minds its own at a fork.
 HARMLESS_THREADS = {"jemalloc_bg_thd"}
@@ -34,9 +34,7 @@ BLAS_MODULES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
 
 def main() -> None:
     """Get ready as the command line says, say so, and serve."""
-    setup = decode(sys.argv[1], ServerSetup)
-    if os.getppid() != setup.parent:
-        return  # the sweep was killed while we were being started
+    setup = decode_request(sys.argv[1], ServerSetup)
     wear_mark()
     connection = socket.socket(fileno=setup.socket_fd)
     connection.set_inheritable(False)
@@ -62,7 +60,7 @@ def serve(connection: socket.socket) -> None:
         if not text:
             return
         why_not = objection()
-        reply = Refusal(why_not) if why_not else fork(decode(text, RunRequest), fds, connection)
+        reply = Refusal(why_not) if why_not else fork(fds, connection)
         for fd in fds:
             os.close(fd)
         _send(connection, reply)
@@ -119,7 +117,7 @@ def _target(link: str) -> str:
 RUNTIMES = {"TensorFlow": _tensorflow_has_started, "JAX": _jax_has_started, "CUDA": _gpu_is_in_use}
 
 
-def fork(request: RunRequest, fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
+def fork(fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
     """Fork a process that forks the child and leaves at once: the orphan then goes to the sweep, which adopts them."""
     read_fd, write_fd = os.pipe()
     with open(read_fd, "rb", buffering=0) as read_end, open(write_fd, "wb", buffering=0) as write_end:
@@ -129,25 +127,25 @@ def fork(request: RunRequest, fds: list[int], connection: socket.socket) -> Chil
             return Refusal(f"it cannot fork: {error.strerror}")
         if between == 0:
             read_end.close()
-            _double_fork(request, fds, connection, write_end)
+            _double_fork(fds, connection, write_end)
         write_end.close()
         os.waitpid(between, 0)
         pid = read_end.read(32)
     return ChildStarted(int(pid)) if pid else Refusal("its child ended before it began")
 
 
-def _double_fork(request: RunRequest, fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
+def _double_fork(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
     """In the process between: fork the child. Neither ever returns to the server's code."""
     try:
         if os.fork() == 0:
-            _run_child(request, fds, connection, pid_pipe)
+            _run_child(fds, connection, pid_pipe)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
-def _run_child(request: RunRequest, fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
+def _run_child(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
     """In the child: leave the server behind, move to the run's CPUs, and be a worker."""
     started_ns = time.monotonic_ns()
     os.setsid()
@@ -159,10 +157,12 @@ def _run_child(request: RunRequest, fds: list[int], connection: socket.socket, p
     os.dup2(stderr, 2)
     os.close(stdout)
     os.close(stderr)
+    pipes = worker.Pipes(reply_fd, control_fd)
+    request = pipes.run()
     os.sched_setaffinity(0, parse_list(request.cpus))
     os.environ.update(request.variables)
     _reseed()
-    worker.run_and_exit(request, worker.Pipes(reply_fd, control_fd), started_ns)
+    worker.run_and_exit(request, pipes, started_ns)
 
 
 def _reseed() -> None:

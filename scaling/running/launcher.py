@@ -24,16 +24,17 @@ from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running import processes
+from scaling.running.marks import MARK
 from scaling.running.memory import Policy, apply_policy
 from scaling.running.messages import (
-    MESSAGES_DURING_A_RUN,
+    READY,
+    TURN_DONE,
     MessageError,
     RunFailure,
     RunRequest,
     RunResult,
-    SpawnRequest,
     decode,
-    encode,
+    send,
 )
 from scaling.running.signals import REQUESTS_TO_STOP
 from scaling.running.trees import ProcessTree
@@ -59,6 +60,11 @@ class ChildSpec:
     program_variables: Mapping[str, str] | None = None
 
     @property
+    def mark(self) -> str:
+        """The mark of its sweep."""
+        return self.environment[MARK]
+
+    @property
     def is_program(self) -> bool:
         """Whether it executes a program, whose processes are looked at from outside."""
         return self.program_variables is not None
@@ -82,9 +88,8 @@ StartChild = Callable[[ChildSpec, Mapping[str, int]], int]
 
 def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
     """Start a fresh interpreter."""
-    request = SpawnRequest(spec.request, os.getpid(), ends["reply"], ends["control"])
     process = subprocess.Popen(
-        [spec.python, "-P", "-c", WORKER, encode(request)],
+        [spec.python, "-P", "-c", WORKER, str(ends["reply"]), str(ends["control"])],
         stdin=subprocess.DEVNULL,
         stdout=ends["stdout"],
         stderr=ends["stderr"],
@@ -148,7 +153,7 @@ def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
         child.wait()
     finally:
         child.end()
-        left = processes.end_children(spared)
+        left = processes.end_children(spec.mark, spared)
     return fail_if_left(left, child.result(time.process_time() - cpu_before))
 
 
@@ -186,24 +191,24 @@ class Child:
             os.set_blocking(fd, False)
             self._selector.register(fd, selectors.EVENT_READ, name)
         theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
-        self._owner = threading.Thread(target=_start_and_wait, args=(spec, start, self._state, theirs), daemon=True)
+        owned = (spec, start, self._state, theirs, self._control_fd)
+        self._owner = threading.Thread(target=_start_and_wait, args=owned, daemon=True)
         self._owner.start()
 
     def wait(self) -> None:
         """Sleep until it has ended, or its time is up."""
-        while self.next_message():
-            pass
+        self.next_message(None)
 
-    def next_message(self) -> bytes | None:
-        """Sleep until it has sent a whole line, and return that; None once it has ended, or its time is up."""
+    def next_message(self, expected: bytes | None) -> bytes | None:
+        """Sleep until it has sent a line that begins like this, and return that; None once it has ended, or its time is
+        up, which nothing else that it sends puts off."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         while not self.is_over:
-            line = self.take_message()
+            line = self.take_message(expected)
             if line is not None:
                 return line
-            events = self._selector.select(self.seconds_to_sleep(deadline))
-            self.timed_out = not events and time.monotonic() >= deadline
-            self._read(events)
+            self._read(self._selector.select(self.seconds_to_sleep(deadline)))
+            self.timed_out = not self._ended and time.monotonic() >= deadline
         return None
 
     @property
@@ -215,13 +220,16 @@ class Child:
         """What becomes readable when it has sent something or ended, for a caller that waits for several."""
         return self._selector.fileno()
 
-    def take_message(self) -> bytes | None:
-        """A whole line that it has sent, without waiting for one; the last one of its run is left for its result."""
-        line, newline, rest = self._output.reply.partition(b"\n")
-        if not newline or _is_last(line):
-            return None
-        self._output.reply = rest
-        return bytes(line)
+    def take_message(self, expected: bytes | None) -> bytes | None:
+        """A line that it has sent and that begins like this, without waiting for one. Others are passed over, but the
+        last one of its run is left for its result."""
+        while True:
+            line, newline, rest = self._output.reply.partition(b"\n")
+            if not newline or _is_last(line):
+                return None
+            self._output.reply = rest
+            if expected is not None and line.startswith(expected):
+                return bytes(line)
 
     def read(self) -> None:
         """Take in what it has sent, without waiting."""
@@ -244,7 +252,7 @@ class Child:
     def request(self, message: object) -> None:
         """Send it a message; one that is gone shows as its next message is awaited."""
         with suppress(BrokenPipeError):
-            os.write(self._control_fd, f"{encode(message)}\n".encode())
+            send(self._control_fd, message)
 
     def close_control(self) -> None:
         """Say that nothing more will be requested."""
@@ -283,11 +291,13 @@ class Child:
 
 def _is_last(line: bytes | bytearray) -> bool:
     """Whether a line is the reply that ends a run: it stays where it is until the process has ended."""
-    return not line.startswith(MESSAGES_DURING_A_RUN)
+    return not line.startswith((READY, TURN_DONE))
 
 
-def _start_and_wait(spec: ChildSpec, start: StartChild, state: _ProcessState, ends: dict[str, int]) -> None:
-    """Pin this thread, start the child from it, and wait for its end.
+def _start_and_wait(
+    spec: ChildSpec, start: StartChild, state: _ProcessState, ends: dict[str, int], control_fd: int
+) -> None:
+    """Pin this thread, start the child from it, send it its run, and wait for its end.
 
     A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
     first instruction and the other threads of the parent are not touched. A forked one pins itself; a mask that the
@@ -302,9 +312,12 @@ def _start_and_wait(spec: ChildSpec, start: StartChild, state: _ProcessState, en
         state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
-        _, state.status, usage = os.wait4(state.pid, 0)
+        with suppress(BrokenPipeError):  # it has ended already
+            send(control_fd, spec.request)
+        with suppress(ChildProcessError):  # whoever calls us waits for any child, and has taken its status
+            _, state.status, usage = os.wait4(state.pid, 0)
+            state.max_rss_bytes = usage.ru_maxrss * 1024
         state.ended = time.monotonic()
-        state.max_rss_bytes = usage.ru_maxrss * 1024
     except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
         state.error = error
     finally:
@@ -369,6 +382,8 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
         return "its answer has no steps"
     if not 0 < min(steps) <= max(steps) < LONGEST_STEP_SECONDS:
         return f"its steps take from {min(steps):g} s to {max(steps):g} s"
+    if not 0 <= result.started_ns < 2**63:
+        return "its answer says that it started at no time of the clock"
     if not 1 <= result.items_per_step <= MOST_ITEMS:
         return f"its answer has {result.items_per_step} items per step"
     if turns and not (

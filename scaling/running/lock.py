@@ -1,38 +1,30 @@
 """One sweep at a time on a machine: a lock shared by all users of the program.
 
-The lock is the kernel's (flock), so a holder that dies in any way gives it back. The file only says who holds it.
+The lock is the kernel's (flock), so a holder that dies in any way gives it back, and the kernel says who holds it.
+Nothing is ever written to the file: whatever another user has put there comes to no harm.
 """
 
 import fcntl
-import getpass
-import json
 import os
-import stat
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 from scaling.errors import BusyError, visible
+from scaling.running.processes import describe
 
 # One path for every user, so not below TMPDIR. SCALING_LOCK names another for machines cut into partitions.
 DEFAULT_PATH = "/tmp/cpu-scaling.lock"
 
-LONGEST_SIGNATURE = 4096
+FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class MachineLock:
     """Held while measuring; its file descriptor may be shared with a child that should hold it too."""
 
-    def __init__(self, purpose: str, wait: bool, notify: Callable[[str], None], path: Path | None = None) -> None:
-        path = path or Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH))
-        self.fd = _open(path)
+    def __init__(self, wait: bool, notify: Callable[[str], None], path: Path | None = None) -> None:
+        self.fd = _open(path or Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH)))
         try:
             self._acquire(wait, notify)
-            while not _is_at(self.fd, path):  # whoever owns it has put another in its place
-                os.close(self.fd)
-                self.fd = _open(path)
-                self._acquire(wait, notify)
-            self._sign(purpose)
         except BaseException:
             os.close(self.fd)
             raise
@@ -50,66 +42,39 @@ class MachineLock:
                 f"the lock file cannot be locked: {error.strerror}; set SCALING_LOCK to a file on a local disk"
             ) from error
 
-    def _sign(self, purpose: str) -> None:
-        """Say who holds it."""
-        holder = {"pid": os.getpid(), "user": _user(), "purpose": purpose}
-        text = json.dumps({**holder, "since": datetime.now().astimezone().isoformat(timespec="seconds")}).encode()
-        os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, text, 0)
-
     def release(self) -> None:
         """Let the next sweep begin; a child that shares the lock still holds it until it ends."""
         os.close(self.fd)
 
 
-def _user() -> str:
-    """The name of this user, or the number of one who has none, as in a container."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
-
-
 def _open(path: Path) -> int:
-    """Open the lock file, created for everybody where it is not there.
-
-    First without O_CREAT: in /tmp the kernel refuses to "create" a file that another user already owns.
-    """
-    for flags in (os.O_RDWR, os.O_RDWR | os.O_CREAT):
-        try:
-            fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise BusyError(f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK") from error
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            os.close(fd)
-            raise BusyError(
-                f"the lock file {path} is no file of its own, but a device or another's name; set SCALING_LOCK"
-            )
-        if status.st_uid == os.getuid():
-            os.fchmod(fd, 0o666)
-        return fd
-    raise BusyError(f"the lock file {path} cannot be made; set SCALING_LOCK to a file in a folder that exists")
-
-
-def _is_at(fd: int, path: Path) -> bool:
-    """Whether an open file is the one that others find."""
+    """Open the lock file, made for everybody where it is not there."""
     try:
-        return os.path.samestat(os.fstat(fd), path.stat(follow_symlinks=False))
-    except FileNotFoundError:
-        return False
+        try:
+            return os.open(path, FLAGS)
+        except FileNotFoundError:
+            return _create(path)
+    except OSError as error:
+        raise BusyError(
+            f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK to a file in a folder that "
+            "exists"
+        ) from error
+
+
+def _create(path: Path) -> int:
+    try:
+        fd = os.open(path, FLAGS | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:  # by another sweep, just now
+        return os.open(path, FLAGS)
+    os.fchmod(fd, 0o644)
+    return fd
 
 
 def _holder(fd: int) -> str:
-    """Who says that they hold it; anybody may have written that."""
-    try:
-        holder = json.loads(os.pread(fd, LONGEST_SIGNATURE, 0))
-        words = (
-            f"another sweep is measuring on this machine: {holder['purpose']} "
-            f"of user {holder['user']}, process {holder['pid']}, since {holder['since']}"
-        )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return "another sweep is measuring on this machine"
-    return visible(words)
+    """Who holds it, as far as the kernel shows us."""
+    number = str(os.fstat(fd).st_ino)
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if words[1] == "FLOCK" and words[5].rpartition(":")[2] == number:
+            return visible(f"another sweep is measuring on this machine: {describe(int(words[4]))}")
+    return "another sweep is measuring on this machine"

@@ -31,8 +31,8 @@ def wear_mark() -> None:
 
 
 def wears_mark(pid: int, mark: str) -> bool:
-    """Whether a process belongs to the sweep with this mark; one that is gone, or only not reaped yet, does not."""
-    return (_has_limit(pid, limit_of(mark)) or _has_variable(pid, mark)) and not _is_zombie(pid)
+    """Whether a process belongs to the sweep with this mark, also one that has ended and was not waited for."""
+    return _has_limit(pid, limit_of(mark)) or _has_variable(pid, mark)
 
 
 def _has_limit(pid: int, limit: int) -> bool:
@@ -48,8 +48,8 @@ def _has_variable(pid: int, mark: str) -> bool:
     return False
 
 
-def _is_zombie(pid: int) -> bool:
-    """Whether all of its threads have ended."""
+def is_zombie(pid: int) -> bool:
+    """Whether a process is gone, or has only not been waited for: all of its threads have ended."""
     with suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text()
         return "\nState:\tZ" in status and "\nThreads:\t1\n" in status

@@ -1,21 +1,20 @@
-"""The messages between processes, and the one codec they travel in: JSON with the type's name and exactly its fields.
+"""The messages between processes, and the one codec they travel in: JSON with the type's name and its fields.
 
 Parent and child: `RunRequest`, answered by `RunResult` or `RunFailure`; a child that takes turns says `RunReady` first
-and answers every `TurnRequest` by `TurnDone`. Parent and fork server: `ServerSetup`, then `RunRequest`s, answered by
-`ServerReady`, `ChildStarted` or `Refusal`. Driver and node: `DescribeRequest` and
+and answers every `TurnRequest` by `TurnDone`. Parent and fork server: `ServerSetup`, answered by `ServerReady`; then
+descriptors of pipes, answered by `ChildStarted` or `Refusal`. Driver and node: `DescribeRequest` and
 `NodeRunRequest`, answered by `NodeDescription`, `NodeRow` or `NodeRefusal`.
 
-Read in the child before it has checked where it is pinned, so nothing but the standard library is imported here, and no
-module of ours that imports more.
+A request comes from the process that started its reader, and is taken as it is. A reply comes from a process in which
+anything may run, so its types are checked, by msgspec. The child reads requests before it has checked where it is
+pinned, so nothing but the standard library is imported here, and no module of ours that imports more.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from math import isfinite
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import Any, TypeVar, overload
 
 from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.ops.traces import TracedStep
@@ -27,9 +26,6 @@ from scaling.machine.doctor.findings import Finding
 M = TypeVar("M")
 N = TypeVar("N")
 Text = str | bytes | bytearray
-
-# Those of the largest number of 64 bits, with its sign.
-MOST_DIGITS = 20
 
 # The key of the name of a message's type.
 TYPE = "message"
@@ -74,16 +70,6 @@ class RunRequest:
     group: str | None = None
     beside: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SpawnRequest:
-    """A run for a fresh interpreter: who must be its parent, and the file descriptors of its reply and its control."""
-
-    run: RunRequest
-    parent: int
-    reply_fd: int
-    control_fd: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +146,6 @@ class ServerSetup:
     Servers of different `number`s are on different CPUs, where there are enough.
     """
 
-    parent: int
     socket_fd: int
     number: int
     policy: tuple[int, tuple[int, ...]] | None
@@ -242,14 +227,39 @@ class NodeRefusal:
     sick: bool
 
 
-# How the lines begin that a child writes before the reply that ends its run.
-MESSAGES_DURING_A_RUN = tuple(f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
+# How the lines begin that a child writes before the reply that ends its run: it is ready, or has taken a turn.
+READY, TURN_DONE = (f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
+
+
+def turn_done(round_number: int) -> bytes:
+    """How the line begins by which a child says that it has taken its turn of a round."""
+    return TURN_DONE + f',"round":{round_number},'.encode()
 
 
 def encode(message: object) -> str:
     """A message as JSON."""
     text: dict[str, object] = {TYPE: type(message).__name__, **_facts(message)}
     return json.dumps(text, allow_nan=False, separators=(",", ":"), default=_facts)
+
+
+def _facts(value: Any) -> dict[str, object]:
+    if not is_dataclass(value):
+        raise TypeError(f"a message cannot hold {value!r} ({type(value).__name__})")
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def send(fd: int, message: object) -> None:
+    """Write a message to a pipe, as a line."""
+    rest = f"{encode(message)}\n".encode()
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def decode_request(text: Text, expected: type[M]) -> M:
+    """The request of the process that started this one."""
+    facts = json.loads(text)
+    del facts[TYPE]
+    return expected(**facts)
 
 
 @overload
@@ -261,87 +271,16 @@ def decode(text: Text, expected: type[M], other: type[N], /) -> M | N: ...
 
 
 def decode(text: Text, *expected: type[Any]) -> Any:
-    """The message of one of the expected types that a text holds."""
+    """The message of one of the expected types that a text holds, whoever wrote it."""
+    import msgspec  # takes longer to import than all that a child needs
+
     try:
-        facts = json.loads(text, parse_float=_finite, parse_int=_short, parse_constant=_finite)
-    except MessageError:
-        raise
+        name = msgspec.json.decode(text, type=dict[str, msgspec.Raw]).get(TYPE, b"")
+        for message in expected:
+            if bytes(name) == f'"{message.__name__}"'.encode():
+                return msgspec.json.decode(text, type=message)
     except ValueError as error:
-        raise MessageError("it is not JSON") from error
+        raise MessageError(str(error)) from error
     except RecursionError as error:
         raise MessageError("it is nested too deeply") from error
-    name = facts.pop(TYPE, None) if isinstance(facts, dict) else None
-    for message in expected:
-        if message.__name__ == name:
-            return _build(message, facts, name)
     raise MessageError(f"it is no {' or '.join(message.__name__ for message in expected)}")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not isfinite(number):
-        raise MessageError("it holds a number that is not finite")
-    return number
-
-
-def _short(digits: str) -> int:
-    """A whole number as a kernel or a clock may report it."""
-    if len(digits) > MOST_DIGITS:
-        raise MessageError(f"it holds a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _facts(value: Any) -> dict[str, object]:
-    if not is_dataclass(value):
-        raise TypeError(f"a message cannot hold {value!r} ({type(value).__name__})")
-    return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
-def _build(message: type[M], facts: Any, where: str) -> M:
-    """A dataclass from exactly its fields."""
-    if not isinstance(facts, dict):
-        raise MessageError(f"{where} is not an object")
-    hints = _hints(message)  # type: ignore[arg-type]  # a class is hashable
-    for problem, names in (("lacks", hints.keys() - facts.keys()), ("has unknown", facts.keys() - hints.keys())):
-        if names:
-            raise MessageError(f"{where} {problem} {', '.join(sorted(names))}")
-    return message(**{name: _value(hint, facts[name], f"{where}.{name}") for name, hint in hints.items()})
-
-
-@cache
-def _hints(message: type) -> dict[str, Any]:
-    return get_type_hints(message)
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """A field's value, checked against its annotation; lists become tuples, objects dataclasses."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return None if value is None and NoneType in arguments else _first_that_fits(arguments, value, where)
-    if origin is tuple and isinstance(value, list):
-        inner = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
-        if len(inner) == len(value):
-            return tuple(_value(one, item, where) for one, item in zip(inner, value, strict=True))
-    elif origin is not None and isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, dict):
-        return {key: _value(arguments[1], item, where) for key, item in value.items()}
-    elif is_dataclass(hint) and isinstance(hint, type):
-        return _build(hint, value, where)
-    elif _is_plain(hint, value):
-        return value
-    raise MessageError(f"{where} cannot be {json.dumps(value)[:60]}")
-
-
-def _first_that_fits(hints: tuple[Any, ...], value: Any, where: str) -> Any:
-    for hint in hints:
-        try:
-            return _value(hint, value, where)
-        except MessageError:
-            continue
-    raise MessageError(f"{where} cannot be {json.dumps(value)[:60]}")
-
-
-def _is_plain(hint: Any, value: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    allowed = {float: (float, int), int: (int,), str: (str,), bool: (bool,)}
-    return hint is Any or type(value) in allowed.get(hint, ())

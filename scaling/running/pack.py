@@ -39,6 +39,11 @@ class PackSpec:
         return self.replicas[0].timeout_seconds
 
     @property
+    def mark(self) -> str:
+        """The mark of their sweep."""
+        return self.replicas[0].mark
+
+    @property
     def cpus(self) -> frozenset[int]:
         """The CPUs of all replicas."""
         return _union(replica.request.cpus for replica in self.replicas)
@@ -57,13 +62,14 @@ class PackedChildren:
         """Its processes that could be started, each the leader of a group of its own."""
         return [pid for child in self.children for pid in child.pids]
 
-    def next_message(self) -> bytes | None:
-        """Sleep until every replica has sent a line, and return one for all; None once one has ended or is late."""
+    def next_message(self, expected: bytes) -> bytes | None:
+        """Sleep until every replica has sent a line that begins like this, and return one for all; None once one has
+        ended or is late."""
         lines: dict[Child, bytes] = {}
 
         def is_settled() -> bool:
             for child in self.children:
-                line = None if child in lines else child.take_message()
+                line = None if child in lines else child.take_message(expected)
                 if line is not None:
                     lines[child] = line
             self._failed = self._failed or next((one for one in self.children if one.is_over), None)
@@ -96,8 +102,8 @@ class PackedChildren:
                     sender.read()
                     if sender.is_over:
                         selector.unregister(sender)
-                if not events and time.monotonic() >= deadline:
-                    late()[0].timed_out = True
+                if time.monotonic() >= deadline and (missing := late()):
+                    missing[0].timed_out = True
 
     def request(self, message: object) -> None:
         """Send all of them a message; a turn begins for all at one moment."""

@@ -9,12 +9,18 @@ from pathlib import Path
 
 import psutil
 
-SET_CHILD_SUBREAPER = 36  # from <linux/prctl.h>
+from scaling.running.marks import wears_mark
+
+SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
 
 
-def adopt_orphans() -> None:
-    """Become the parent of whatever a run's processes leave behind, so that it can be found and ended."""
-    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def adopt_orphans(adopt: bool = True) -> bool:
+    """Become the parent of whatever a run's processes leave behind, so that it can be ended, or no longer; whether we
+    were before."""
+    prctl, before = ctypes.CDLL(None).prctl, ctypes.c_int()
+    prctl(GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(SET_CHILD_SUBREAPER, int(adopt), 0, 0, 0)
+    return bool(before.value)
 
 
 def children() -> set[int]:
@@ -62,13 +68,14 @@ def end_group(leader: int) -> bool:
     return True
 
 
-def end_children(spared: set[int]) -> list[str]:
-    """Kill and reap our children until only the spared are left, and those, described, that are another user's now.
+def end_children(mark: str, spared: set[int]) -> list[str]:
+    """Kill and reap our children with a mark until only the spared are left, and those, described, that are another
+    user's now. Whoever calls us may have children of its own, which have no mark.
 
     Their own children become ours as they die, so this goes on until nobody new appears.
     """
     foreign: dict[int, str] = {}
-    while strays := children() - spared - foreign.keys():
+    while strays := {pid for pid in children() - spared - foreign.keys() if wears_mark(pid, mark)}:
         for pid in strays:
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -13,8 +13,8 @@ from hashlib import file_digest, sha256
 from itertools import accumulate, dropwhile, islice, pairwise
 from pathlib import Path
 
-from scaling.errors import StoreError, count
-from scaling.results.rows import ProgramFile, ProgramFiles, Row, escape_text, with_program_files
+from scaling.errors import StoreError, count, escape_text
+from scaling.results.rows import ProgramFile, ProgramFiles, Row, with_program_files
 from scaling.results.store import period
 from scaling.study.catalogue import find_executable
 from scaling.study.planning import programs_of, workload_names

@@ -47,10 +47,11 @@ def join(folder: str) -> None:
     (Path(folder) / "cgroup.procs").write_text("0")
 
 
-def remove_all(parent: Path, mark: str) -> None:
+def remove_all(mark: str, root: Path = Path("/")) -> None:
     """Remove the groups of a sweep, by its mark."""
-    for folder in parent.glob(f"{PREFIX}{mark}-*"):
-        _remove(folder)
+    for parent in quota_parents(root):
+        for folder in parent.glob(f"{PREFIX}{mark}-*"):
+            _remove(folder)
 
 
 def _parent(quotas: Sequence[float], mark: str, root: Path) -> Path:

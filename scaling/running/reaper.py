@@ -1,9 +1,8 @@
 """Ends what a sweep leaves behind when the sweep itself is killed: a process that waits, and then cleans up.
 
-It sleeps on a pipe whose other end the sweep holds, so that even SIGKILL to the sweep wakes it; where only the pipe was
-closed, it goes on to wait for the sweep's end. Everything the sweep started wears the sweep's mark, daemons that left
-their session and their environment included. The reaper shares the sweep's machine-wide lock, which is free again only
-once nothing of the sweep is left.
+It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too. Everything the sweep started wears the sweep's
+mark, daemons that left their session and their environment included. The reaper shares the sweep's machine-wide lock,
+which is free again only once nothing of the sweep is left.
 """
 
 import fcntl
@@ -15,13 +14,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from scaling.running import quota_groups, scratch
-from scaling.running.marks import wears_mark
+from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import describe, ending
 from scaling.running.signals import REQUESTS_TO_STOP
 
@@ -44,33 +43,38 @@ class Reaper:
         mark: str,
         held_open: tuple[int, ...] = (),
         scratch: Path | None = None,
-        groups: Path | None = None,
         caps: Mapping[str, Any] | None = None,
+        root: Path = Path("/"),
     ) -> None:
-        """`groups` is where the sweep makes control groups, `caps` what was there before it set any."""
-        self._settings = (mark, held_open, scratch, groups, caps)
+        """`caps` is what was there before the sweep sets any; control groups are looked for below `root`."""
+        self._held_open = held_open
+        self._setup = {"mark": mark, "scratch": scratch and str(scratch), "caps": caps, "root": str(root)}
         self._start()
 
     def _start(self) -> None:
-        mark, held_open, scratch, groups, caps = self._settings
+        """Start it; one that restores caps is ready before any is set."""
         watched, self._alive = os.pipe()
+        sweep = os.pidfd_open(os.getpid())
         # On the pipe and not on the command line, which every user of the machine can read.
-        folders = {"scratch": scratch and str(scratch), "groups": groups and str(groups)}
-        setup = {"sweep": os.getpid(), "mark": mark, **folders, "caps": caps}
-        message = f"{json.dumps(setup)}\n".encode()
+        message = f"{json.dumps({**self._setup, 'sweep': [os.getpid(), sweep]})}\n".encode()
         if len(message) > PIPE_BYTES:  # a machine of very many clocks
             fcntl.fcntl(self._alive, fcntl.F_SETPIPE_SZ, len(message))
         os.write(self._alive, message)
-        code = "from scaling.running.reaper import watch; watch()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=watched,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=held_open,
-            cwd="/",
-        )
+        with _blocked_requests_to_stop():
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", "from scaling.running.reaper import watch; watch()"],
+                stdin=watched,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(*self._held_open, sweep),
+                cwd="/",
+            )
         os.close(watched)
+        os.close(sweep)
+        assert self._process.stdout is not None
+        with self._process.stdout as ready:
+            if self._setup["caps"]:
+                ready.read()
 
     @property
     def pid(self) -> int:
@@ -95,23 +99,31 @@ class Reaper:
         self._process.wait()
 
 
+@contextmanager
+def _blocked_requests_to_stop() -> Iterator[None]:
+    """Have a process that is started here get no request to stop, from its first instruction on."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def watch() -> None:
     """Sleep until the sweep is gone, then end every process that wears its mark, remove its folders and groups, and
     restore what it has capped."""
-    for request in REQUESTS_TO_STOP:
-        signal.signal(request, signal.SIG_IGN)
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())
     restore_caps = _restorer() if setup["caps"] else None
-    closed = _wait_for_the_end(pipe, setup["sweep"])
-    spared = {os.getpid(), setup["sweep"]}
-    left = _end_all(setup["mark"], spared, 1 if closed else QUIET_LOOKS)
+    os.close(sys.stdout.fileno())  # ready
+    sweep, sweep_fd = setup["sweep"]
+    closed = _wait_for_the_end(pipe, sweep_fd)
+    left = _end_all(setup["mark"], {os.getpid(), sweep}, 1 if closed else QUIET_LOOKS)
     for pid in sorted(left):
         print(f"scaling: the killed sweep has left {describe(pid)}, which cannot be ended from here", file=sys.stderr)
     if setup["scratch"]:
         scratch.remove(Path(setup["scratch"]))
-    if setup["groups"]:
-        quota_groups.remove_all(Path(setup["groups"]), setup["mark"])
+    quota_groups.remove_all(setup["mark"], Path(setup["root"]))
     for problem in restore_caps(setup["caps"]) if restore_caps else ():
         print(f"scaling: {problem}", file=sys.stderr)
 
@@ -123,20 +135,13 @@ def _restorer() -> Callable[[Mapping[str, Any]], list[str]]:
     return restore
 
 
-def _wait_for_the_end(pipe: FileIO, sweep: int) -> bool:
+def _wait_for_the_end(pipe: FileIO, sweep_fd: int) -> bool:
     """Sleep until the sweep has closed its reaper, and not only the pipe, or is gone; whether it has closed it."""
-    try:
-        process = os.pidfd_open(sweep)
-    except OSError:  # gone already, or a kernel before 5.3
-        return pipe.read() != b""
-    watched: list[int | FileIO] = [pipe, process]
-    while os.getppid() == sweep:
-        ready, _, _ = select.select(watched, [], [])
-        if pipe in ready and pipe.read(1):
-            return True
-        if process in ready:
-            break
-        watched = [process]
+    watched: list[FileIO | int] = [pipe, sweep_fd]
+    select.select(watched, [], [])
+    if select.select([pipe], [], [], 0)[0] and pipe.read(1):
+        return True
+    select.select([sweep_fd], [], [])
     return False
 
 
@@ -145,7 +150,8 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
-        ended = [_end(pid, left) for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        marked = [pid for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        ended = [_end(pid, left) for pid in marked if not is_zombie(pid)]
         quiet = 0 if any(ended) else quiet + 1
         if quiet_looks > 1 or any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -156,7 +156,7 @@ class Server:
         fds = [ends[name] for name in CHILD_ENDS]
         with self._one_at_a_time:
             with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows as we receive
-                socket.send_fds(self._socket, [encode(spec.request).encode()], fds)
+                socket.send_fds(self._socket, [b"fork"], fds)
             return self._receive(ChildStarted, FORK_SECONDS).pid
 
     def close_if_exited(self) -> bool:
@@ -193,7 +193,7 @@ class Server:
 
 
 def _start(preparation: Preparation, connection: socket.socket, number: int) -> subprocess.Popen[bytes]:
-    setup = ServerSetup(os.getpid(), connection.fileno(), number, preparation.policy, preparation.modules)
+    setup = ServerSetup(connection.fileno(), number, preparation.policy, preparation.modules)
     with connection:
         return subprocess.Popen(
             [preparation.python, "-P", "-c", SERVER, encode(setup)],

@@ -1,8 +1,9 @@
 """The child: checks where it is pinned, builds a workload, times its steps, replies on a pipe of its own.
 
-Started by the launcher as `python -c "…; main(started_ns)" REQUEST`, or forked from a server, which calls
-`run_and_exit`. Never prints: networks and libraries do, so stdout means nothing. It imports little, because every start
-pays for it, and nothing that starts threads before it has checked its pinning.
+Started by the launcher as `python -c "…; main(started_ns)" REPLY_FD CONTROL_FD`, or forked from a server, which calls
+`run_and_exit`. What it is to run comes through its control pipe, since every user can read a command line.
+Never prints: networks and libraries do, so stdout means nothing. It imports little, because every start pays for it,
+and nothing that starts threads before it has checked its pinning.
 """
 
 import importlib.util
@@ -11,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite, nan, sqrt
 from statistics import median
 from types import ModuleType
@@ -20,6 +22,7 @@ from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness
+from scaling.errors import escape_text
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import quota_groups, witness
 from scaling.running.counters import HardwareCounters
@@ -30,12 +33,11 @@ from scaling.running.messages import (
     RunRequest,
     RunResult,
     RunSections,
-    SpawnRequest,
     TurnDone,
     TurnRequest,
     WorkloadSpec,
-    decode,
-    encode,
+    decode_request,
+    send,
 )
 
 # Tracing, allocation and caches settle in the first few steps (TensorFlow's third step is still 1.26 times the rest);
@@ -75,7 +77,7 @@ class Limits(NamedTuple):
 
 
 class Pipes:
-    """The child's ends of its pipes to the parent: messages out, turns in, a line for each."""
+    """The child's ends of its pipes to the parent: messages out, its run and its turns in, a line for each."""
 
     def __init__(self, reply_fd: int, control_fd: int) -> None:
         self._reply_fd = reply_fd
@@ -83,25 +85,30 @@ class Pipes:
 
     def send(self, message: object) -> None:
         """Write a message as a line."""
-        rest = f"{encode(message)}\n".encode()
-        while rest:
-            rest = rest[os.write(self._reply_fd, rest) :]
+        send(self._reply_fd, message)
+
+    def run(self) -> RunRequest:
+        """Sleep until the run is requested; the process ends where nobody is left to do so."""
+        line = self._control.readline()
+        if not line.endswith(b"\n"):
+            os._exit(1)  # the sweep was killed while we were being started
+        request = decode_request(line, RunRequest)
+        return replace(request, workload=WorkloadSpec(**request.workload))  # type: ignore[arg-type]
 
     def next_turn(self) -> TurnRequest | None:
         """Sleep until a turn is requested; None once there will be none."""
         line = self._control.readline()
-        return decode(line, TurnRequest) if line else None
+        return decode_request(line, TurnRequest) if line else None
 
 
 def main(started_ns: int) -> None:
-    """Execute the run of the request on the command line."""
-    request = decode(sys.argv[1], SpawnRequest)
-    if os.getppid() != request.parent:
-        os._exit(1)  # the sweep was killed while we were being started
+    """Execute the run that is requested through the pipes on the command line."""
     wear_mark()
-    for fd in (request.reply_fd, request.control_fd):
+    reply_fd, control_fd = map(int, sys.argv[1:])
+    for fd in (reply_fd, control_fd):
         os.set_inheritable(fd, False)
-    run_and_exit(request.run, Pipes(request.reply_fd, request.control_fd), started_ns)
+    pipes = Pipes(reply_fd, control_fd)
+    run_and_exit(pipes.run(), pipes, started_ns)
 
 
 def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn:
@@ -504,7 +511,7 @@ def reason(error: BaseException) -> str:
     if missing in (*EXTRAS, KERAS):
         extra = os.environ.get("KERAS_BACKEND", EXTRAS[0]) if missing == KERAS else missing
         return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{extra}]'"
-    words = " ".join(str(error).split())[:LONGEST_REASON] or "no message"
+    words = escape_text(" ".join(str(error).split())[:LONGEST_REASON]) or "no message"
     if _explains_itself(error):
         return words
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from scaling.errors import ClusterError
-from scaling.study.keys import accepted_words, as_list, excerpt, first_problem, parse_duration, parse_toml, takes
+from scaling.errors import ClusterError, excerpt
+from scaling.study.keys import accepted_words, as_list, first_problem, parse_duration, parse_toml, takes
 
 # A pilot takes a moment to come up and one to leave; no run may be cut off by the time limit of its pilot.
 MARGIN_SECONDS = 60.0

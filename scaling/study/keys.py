@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from pydantic import Field, ValidationError
 
-from scaling.errors import visible
+from scaling.errors import excerpt
 
 UNKNOWN = "unexpected_keyword_argument"
 
@@ -22,8 +22,6 @@ UNKNOWN = "unexpected_keyword_argument"
 LONGEST_TOML = 2**20
 MOST_DOTS_PER_LINE = 2000
 
-# A message shows so much of a wrong value or an unknown key.
-LONGEST_EXCERPT = 100
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _UNITS = re.compile(rf"(?:{_NUMBER}\s*h)?\s*(?:{_NUMBER}\s*(?:min|m))?\s*(?:{_NUMBER}\s*s)?")
 _CLOCK = re.compile(r"(\d+):(\d\d):(\d\d)")
@@ -96,12 +94,6 @@ def _json(value: object) -> str:
         return json.dumps(value, default=str)
     except (RecursionError, ValueError):  # nested too deeply; a number of too many digits
         return "a number or a nesting of that size"
-
-
-def excerpt(text: str) -> str:
-    """The beginning of a text, without anything that would steer a terminal."""
-    shown = visible(text[:LONGEST_EXCERPT])
-    return shown if len(text) <= LONGEST_EXCERPT else f"{shown}…"
 
 
 def parse_duration(text: str) -> float:

@@ -6,17 +6,20 @@ Placeholders are filled in for every run. Braces around another word are written
     {threads}  {cores}  {smt}  {cpus}  {items}        and {intra}, {inter} where a study varies them
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from hashlib import sha256
 from pathlib import PurePath
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from scaling.errors import StudyError
-from scaling.study.keys import accepted_words, excerpt, first_problem, takes
+from scaling.errors import StudyError, excerpt
+from scaling.study.keys import accepted_words, first_problem, takes
 
 PLACEHOLDERS = ("threads", "cores", "smt", "cpus", "items", "intra", "inter")
 _BRACES = re.compile(r"\{\{(?P<plain>\w+)\}\}|\{(?P<name>\w+)\}")
@@ -30,7 +33,36 @@ THREAD_VARIABLES = (
 # What executes the file that is named first after it.
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|Rscript|java|bash|dash|zsh|sh|env|mpirun|mpiexec)[\d.]*")
 
-Variables = tuple[tuple[str, str], ...]
+
+@plain_dataclass(frozen=True, slots=True)
+class FromShell:
+    """The value of a variable that a program gets from the shell: it is not kept, only its digest, once it is known."""
+
+    digest: str | None = None
+
+    def value_in(self, shell: Mapping[str, str], name: str) -> str:
+        """The value; StudyError where the shell has none, or another than it had."""
+        if name not in shell:
+            raise StudyError(f"variable {name} is to come from the shell, which has none; set it, or write NAME=VALUE")
+        if self.digest not in (None, _digest(name, shell[name])):
+            raise StudyError(
+                f"variable {name} has another value in this shell than when the study was begun; set that again, or "
+                "choose another folder with -o"
+            )
+        return shell[name]
+
+
+def from_shell(shell: Mapping[str, str], name: str, known: FromShell) -> FromShell:
+    """A variable as the shell has it, by its digest."""
+    return FromShell(_digest(name, known.value_in(shell, name)))
+
+
+def _digest(name: str, value: str) -> str:
+    return sha256(os.fsencode(f"{name}={value}")).hexdigest()[:16]
+
+
+VariableName = Annotated[str, Field(pattern=r"^[^=\x00]+$")]
+Variables = tuple[tuple[VariableName, str | FromShell], ...]
 # A line that is split as a shell would, or its words.
 CommandLine = Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)]
 Executions = Annotated[int, Field(ge=1, le=65536, strict=True)]
@@ -63,7 +95,9 @@ class Program:
 
     name: Annotated[str, takes("a name of letters, digits and . _ + -", pattern=r"^[\w.+-]+$", max_length=100)]
     command: Annotated[CommandLine, _COMMAND]
-    env: Annotated[Variables, BeforeValidator(_pairs), takes('a table such as { KEY = "value" }')] = ()
+    env: Annotated[
+        Variables, BeforeValidator(_pairs), takes('a table such as { KEY = "value", OF_THE_SHELL = {} }')
+    ] = ()
     cwd: Annotated[str | None, takes("a folder")] = None
     stdin: Annotated[str | None, takes("a file")] = None
     setup: Annotated[CommandLine | None, _COMMAND] = None
@@ -92,6 +126,7 @@ class Program:
             program: Program = validate(value)
         except ValidationError as error:
             raise StudyError(f"programs: {first_problem(error, accepted_words(Program))}") from error
+        _refuse_bytes(program)
         if program.throughput and program.seconds:
             raise StudyError(f"program '{program.name}': give throughput or seconds, not both")
         for line in (program.command, program.setup, program.prepare, program.cleanup):
@@ -106,10 +141,32 @@ class Program:
             return ("/bin/sh", "-c", given if isinstance(given, str) else " ".join(given))
         return split_line(f"program '{self.name}'", given) if isinstance(given, str) else given
 
+    def variables(self, shell: Mapping[str, str]) -> dict[str, str]:
+        """Its variables, those from the shell among them."""
+        return {name: value if isinstance(value, str) else value.value_in(shell, name) for name, value in self.env}
+
+    @property
+    def shell_variables(self) -> tuple[str, ...]:
+        """The names of those that it gets from the shell."""
+        return tuple(name for name, value in self.env if isinstance(value, FromShell))
+
     @property
     def scales_items(self) -> bool:
         """Whether its command is told how many items to handle."""
         return any(match["name"] == "items" for word in self.argv() for match in _BRACES.finditer(word))
+
+
+def _refuse_bytes(program: Program) -> None:
+    """Refuse text that is not UTF-8: a study is kept, and TOML has no other."""
+    lines = [program.command, program.setup, program.prepare, program.cleanup]
+    words = [word for line in lines if line is not None for word in ([line] if isinstance(line, str) else line)]
+    words += [text for pair in program.env for text in pair if isinstance(text, str)]
+    for text in (*words, *filter(None, (program.cwd, program.stdin))):
+        if text != text.encode(errors="replace").decode():
+            raise StudyError(
+                f"program '{program.name}': '{excerpt(text)}' is not UTF-8 text, and a study is kept as such; give it "
+                "another name, or put it into a script"
+            )
 
 
 def split_line(where: str, line: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A study as a frozen value, from TOML or from Python, checked once; later modules trust it. Pure."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
@@ -8,11 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from scaling.errors import PlacementError, StudyError
+from scaling.errors import PlacementError, StudyError, excerpt
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.study.keys import accepted_words, as_list, did_you_mean, excerpt, first_problem, parse_toml, takes
-from scaling.study.programs import Program
+from scaling.study.keys import accepted_words, as_list, did_you_mean, first_problem, parse_toml, takes
+from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
 
 # Caps of power and clocks, by the keys they have in a study and in a point.
@@ -198,7 +199,7 @@ def _check_names(study: Study) -> None:
     if not study.workloads and not study.programs:
         raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or give [[programs]]")
     names = [*study.workloads, *(program.name for program in study.programs)]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
         raise StudyError(f"two programs or workloads are called '{twice}'; give every program a name of its own")
     unknown = next((name for name in study.beside if name not in names), None)
@@ -293,10 +294,14 @@ def _toml_line(key: str, value: object) -> str:
     """A key and its value. JSON's strings, numbers and arrays are TOML's, but for DEL, which TOML wants escaped."""
     if key == "env":
         assert isinstance(value, tuple)
-        text = "{ " + ", ".join(f"{json.dumps(name)} = {_json(variable)}" for name, variable in value) + " }"
+        text = "{ " + ", ".join(f"{json.dumps(name)} = {_variable(variable)}" for name, variable in value) + " }"
     else:
         text = _json(value)
     return f"{key} = {text}"
+
+
+def _variable(value: str | FromShell) -> str:
+    return _json(value) if isinstance(value, str) else f"{{ digest = {_json(value.digest)} }}" if value.digest else "{}"
 
 
 def _json(value: object) -> str:

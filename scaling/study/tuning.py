@@ -8,9 +8,9 @@ is a thread per physical core within operations, and as many operations at once 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
-from math import isfinite
+from math import isfinite, prod
 
 from scaling.errors import StudyError
 from scaling.machine.placement import Request, place
@@ -23,6 +23,9 @@ DEFAULT, RECIPE = "default", "vendor recipe"
 
 # More operations at once than this are no faster in any network.
 MOST_INTER = 16
+
+# No search looks at more combinations of parameters, and each takes a millisecond to plan.
+MOST_COMBINATIONS = 10_000
 
 
 class Objective(StrEnum):
@@ -37,13 +40,18 @@ Parameters = Mapping[str, Sequence[str]]
 Values = Mapping[str, int | float | str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """Settings by index, each as a point and as the values of its axes; the default is the first."""
 
     points: tuple[Point, ...]
     values: tuple[Values, ...]
     names: Mapping[int, str]
+
+    @cached_property
+    def varying(self) -> tuple[str, ...]:
+        """The axes in which they differ."""
+        return tuple(axis for axis in self.values[0] if len({values[axis] for values in self.values}) > 1)
 
     @property
     def named(self) -> tuple[int, ...]:
@@ -67,6 +75,13 @@ def parse_parameters(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def combinations(parameters: Parameters) -> list[dict[str, str]]:
     """Every combination of the values of parameters, that of the first ones first."""
+    combined = prod(map(len, parameters.values()))
+    if combined > MOST_COMBINATIONS:
+        sizes = " × ".join(str(len(values)) for values in parameters.values())
+        raise StudyError(
+            f"--param {', '.join(parameters)}: {sizes} values are {combined:,} settings, and a search takes up to "
+            f"{MOST_COMBINATIONS:,}; give fewer values"
+        )
     return [dict(zip(parameters, values, strict=True)) for values in product(*parameters.values())]
 
 
@@ -112,11 +127,11 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     to the same CPUs.
     """
     planned = {run.point for run in plan(replace(study, launches=1), topology).runs}
-    order = [*parameters]
+    order = {name: number for number, name in enumerate(parameters)}
     in_order = sorted(
         planned,
         key=lambda point: (
-            *(study.placements.index(point.placement), order.index(point.workload), point.jit, point.smt, point.cores),
+            *(study.placements.index(point.placement), order[point.workload], point.jit, point.smt, point.cores),
             *(study.intra.index(point.intra), study.inter.index(point.inter), str(point)),
         ),
     )

@@ -27,9 +27,9 @@ def test_a_case_is_the_same_whenever_it_is_made():
     assert case(1, 17) == case(1, 17) != case(1, 18)
 
 
-def faults(monkeypatch, command, limit_seconds=60.0, **fields):
+def faults(monkeypatch, command, limit_seconds=60.0, arguments=("show",), **fields):
     monkeypatch.setattr(oracle, "main", command)
-    return oracle.judge(Case(1, "test", ("show",), {"in/rows.jsonl": b"{}"}, **fields), limit_seconds).faults
+    return oracle.judge(Case(1, "test", arguments, {"in/rows.jsonl": b"{}"}, **fields), limit_seconds).faults
 
 
 def test_a_traceback_is_a_fault(monkeypatch):
@@ -56,3 +56,38 @@ def test_a_change_is_a_fault_except_of_the_output(monkeypatch):
             Path(name).write_text("changed")
 
     assert faults(monkeypatch, change, outputs=("new",)) == ("changed bystander", "changed in/rows.jsonl")
+
+
+@pytest.mark.parametrize("place", ["TMPDIR", "HOME"])
+def test_a_file_that_is_left_is_a_fault_except_in_a_cache(monkeypatch, place):
+    def leave():
+        Path(os.environ["XDG_CACHE_HOME"]).mkdir()
+        for folder in (os.environ[place], os.environ["XDG_CACHE_HOME"]):
+            Path(folder, "left").write_text("")
+
+    assert faults(monkeypatch, leave) == (f"left {'tmp' if place == 'TMPDIR' else 'home'}/left",)
+
+
+def test_a_process_that_is_left_is_a_fault(monkeypatch):
+    def leave():
+        if os.fork() == 0:
+            os.setsid()
+            signal.pause()
+
+    (fault,) = faults(monkeypatch, leave)
+    assert fault.startswith("left process ")
+
+
+@pytest.mark.parametrize("text", ["{", "NaN", "{}", '{"schema": 1, "points": 3}'])
+def test_json_that_does_not_parse_or_match_its_schema_is_a_fault(monkeypatch, text):
+    (fault,) = faults(monkeypatch, lambda: print(text), arguments=("show", "--json"))
+    assert fault.startswith("JSON: ")
+
+
+def test_an_answer_that_differs_from_that_of_the_unharmed_input_is_a_fault(monkeypatch):
+    def answer():
+        print(len(Path("in/rows.jsonl").read_bytes()))
+
+    assert faults(monkeypatch, answer, unharmed={"in/rows.jsonl": b"[]"}) == ()
+    (fault,) = faults(monkeypatch, answer, unharmed={"in/rows.jsonl": b"[1]"})
+    assert fault == "another answer than that of the unharmed input, which has status 0"

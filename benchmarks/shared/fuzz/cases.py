@@ -4,7 +4,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.shared.fuzz import materials
@@ -32,7 +32,10 @@ Tree = dict[str, Content]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command line, the files it finds, and the paths it may write to; `data` where stdout is data, not words."""
+    """A command line, the files it finds, and the paths it may write to; `data` where stdout is data, not words.
+
+    `unharmed` are files for which the answer must be the same.
+    """
 
     number: int
     kind: str
@@ -41,6 +44,7 @@ class Case:
     outputs: tuple[str, ...] = ()
     encoding: str = "utf-8"
     data: bool = False
+    unharmed: Tree | None = None
 
 
 DEEP = "@deep@"
@@ -105,6 +109,70 @@ def _folder_case(chance: Chance, number: int) -> Case:
     if "other" in arguments:
         files |= {f"other/{name}": text for name, text in materials.sweep_folder().items()}
     return _case(chance, number, "folder", arguments, files, outputs)
+
+
+def _harmless_case(chance: Chance, number: int) -> Case:
+    """A command over a results folder to which something was done that should not matter."""
+    made = chance.choice((materials.sweep_folder, materials.turns_folder, materials.packs_folder))()
+    unharmed: Tree = {f"in/{name}": text for name, text in made.items()}
+    files = dict(unharmed)
+    for harm in chance.sample(HARMLESS, chance.choice((1, 1, 2))):
+        harm(chance, files)
+    commands = (["show"], ["show", "--why"], ["fit"], ["capacity", "--efficiency", "0.5"])
+    command, *options = chance.choice((*commands, ["export", "--format", "csv", "-o", "-"]))
+    one = _case(chance, number, "harmless", [command, "in", *options], files)
+    return replace(one, unharmed=unharmed)
+
+
+def _repeat_rows(chance: Chance, files: Tree) -> None:
+    lines = _row_lines(files)
+    for line in chance.choices(lines, k=chance.choice((1, 3, len(lines)))):
+        lines.insert(chance.randrange(lines.index(line) + 1, len(lines) + 1), line)
+    files["in/rows.jsonl"] = b"".join(lines)
+
+
+def _tear_a_row(chance: Chance, files: Tree) -> None:
+    lines = _row_lines(files)
+    files["in/rows.jsonl"] = b"".join([*lines, chance.choice(lines)[: chance.randrange(1, 200)]])
+
+
+def _write_rows_otherwise(chance: Chance, files: Tree) -> None:
+    """Keys that no version knows, in another order, as another writer of JSON might."""
+    rows = [json.loads(line) for line in _row_lines(files)]
+    chosen = [row for row in rows if chance.random() < 0.5]
+    for row in chosen:
+        row["surprise"] = chance.choice((None, "x", [1]))
+    written = [dict(reversed(row.items())) if row in chosen else row for row in rows]
+    files["in/rows.jsonl"] = "".join(f"{json.dumps(row)}\n" for row in written).encode()
+
+
+def _add_a_file(chance: Chance, files: Tree) -> None:
+    files[f"in/{chance.choice(('notes.txt', 'rows.torn', '.rows.jsonl.swp'))}"] = b"{\n"
+
+
+def _row_lines(files: Tree) -> list[bytes]:
+    text = files["in/rows.jsonl"]
+    assert isinstance(text, bytes)
+    return [line for line in text.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+HARMLESS = (_repeat_rows, _tear_a_row, _write_rows_otherwise, _add_a_file)
+
+
+def _runs_case(chance: Chance, number: int) -> Case:
+    """Real runs of a program that does nothing."""
+    program, output = ["--", "/bin/true"], ["-o", "out", "--no-wait"]
+    few = ["--cores", "1", "--launches", "1"]
+    odd = chance.choice(([], ["--env", "A=\x1b[31m"], ["--cwd", "/"], ["--stdin", "bystander"], ["--timeout", "5"]))
+    commands = (
+        ["run", *few, "--no-report", *odd, *output, *program],
+        ["run", *few, "--no-report", *odd, *output, "--", "/bin/false"],
+        ["pack", *few, "--rounds", "1", *output, *program],
+        ["tune", "--cores", "1", "--param", "b=1,2", "--budget", "1s", *_json(chance), *output, *program, "{b}"],
+        ["compare", "study.toml", "--between", "seed=1", "intra=2", *_json(chance), *output],
+    )
+    files: Tree = {"study.toml": b'workloads = ["command: /bin/true"]\ncores = 1\nrounds = 1\nlaunches = 1\n'}
+    return _case(chance, number, "runs", chance.choice(commands), files, ("out",))
 
 
 def _output_case(chance: Chance, number: int) -> Case:
@@ -318,6 +386,8 @@ def _machine_case(chance: Chance, number: int) -> Case:
 
 Maker = Callable[[Chance, int], Case]
 MAKERS: dict[Maker, int] = {
+    _harmless_case: 10,
+    _runs_case: 2,
     _folder_case: 46,
     _output_case: 4,
     _resume_case: 3,

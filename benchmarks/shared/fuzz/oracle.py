@@ -1,11 +1,15 @@
 """What must hold of every case: a known status, no traceback, an end in time, nothing else changed, plain text.
 
+Nothing is left in TMPDIR and HOME but caches, and no process; JSON parses and matches its schema; and where what was
+done to the input should not matter, the answer is that of the unharmed input.
+
 A case runs in a forked process, so that a hang can be killed, memory is bounded, and one case leaves nothing to the
 next; libraries are imported once, before.
 """
 
 import hashlib
 import io
+import json
 import os
 import re
 import resource
@@ -17,12 +21,19 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from jsonschema import Draft202012Validator, ValidationError
+
 from benchmarks.shared.fuzz.cases import Case, Content, Link
 from scaling.cli.main import COMMANDS, main
+from scaling.reporting.schemas import OUTPUTS, json_schema
+from scaling.running import processes
+from scaling.running.marks import is_zombie
 
 STATUSES = (0, 1, 2, 3, 130)
 UNCAUGHT = 70
@@ -44,16 +55,66 @@ class Verdict:
 
 def judge(case: Case, limit_seconds: float = 30.0) -> Verdict:
     """Run a case in a folder of its own and say what is wrong."""
+    ended = _end_of(case, limit_seconds)
+    faults = [*_status_faults(ended.status, ended.err), *_text_faults(case, ended.out, ended.err), *ended.faults]
+    faults += _json_faults(case, ended)
+    if case.unharmed is not None:
+        sound = _end_of(replace(case, files=case.unharmed), limit_seconds)
+        if (sound.status, sound.out) != (ended.status, ended.out):
+            faults.append(f"another answer than that of the unharmed input, which has status {sound.status}")
+    printed = (ended.out + ended.err).decode(errors="backslashreplace")[-3000:]
+    return Verdict(case, tuple(faults), ended.status, printed)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a case ended, what it printed, and what it has left or changed that it should not have."""
+
+    status: int | None
+    out: bytes
+    err: bytes
+    faults: list[str]
+
+
+def _end_of(case: Case, limit_seconds: float) -> _End:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         sandbox = Path(name)
         work = sandbox / "work"
         _write(work, case)
         before = _snapshot(work)
-        status = _run(case, sandbox, limit_seconds)
+        status, left = _run(case, sandbox, limit_seconds)
         out, err = ((sandbox / part).read_bytes() for part in ("stdout", "stderr"))
-        changed = _changes(before, _snapshot(work), case.outputs)
-    faults = [*_status_faults(status, err), *_text_faults(case, out, err), *(f"changed {path}" for path in changed)]
-    return Verdict(case, tuple(faults), status, (out + err).decode(errors="backslashreplace")[-3000:])
+        faults = [f"changed {path}" for path in _changes(before, _snapshot(work), case.outputs)]
+        if status is not None:
+            faults += [f"left {path.relative_to(sandbox)}" for path in _left_files(sandbox)]
+            faults += [f"left {process}" for process in left]
+    return _End(status, out, err, faults)
+
+
+def _left_files(sandbox: Path) -> list[Path]:
+    """What is left in TMPDIR and HOME, but for caches."""
+    files = [path for folder in ("tmp", "home") for path in sorted((sandbox / folder).rglob("*"))]
+    return [path for path in files if not path.is_relative_to(sandbox / "home/cache")]
+
+
+def _json_faults(case: Case, ended: _End) -> list[str]:
+    """What is wrong with JSON on stdout."""
+    if "--json" not in case.arguments or ended.status not in (0, 1) or case.arguments[0] not in OUTPUTS:
+        return []
+    try:
+        _validator(case.arguments[0]).validate(json.loads(ended.out, parse_constant=_no_json))
+    except (ValueError, ValidationError) as error:
+        return [f"JSON: {str(error).splitlines()[0][:200]}"]
+    return []
+
+
+def _no_json(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
+
+
+@cache
+def _validator(command: str) -> Draft202012Validator:
+    return Draft202012Validator(json_schema(command))
 
 
 def import_commands() -> None:
@@ -82,8 +143,23 @@ def _put(path: Path, content: Content, work: Path) -> None:
         path.mkdir()
 
 
-def _run(case: Case, sandbox: Path, limit_seconds: float) -> int | None:
-    """The status of a case; None where it had to be killed."""
+def _run(case: Case, sandbox: Path, limit_seconds: float) -> tuple[int | None, list[str]]:
+    """The status of a case, None where it had to be killed, and the processes that it has left."""
+    adopted, before = processes.adopt_orphans(), processes.children()
+    try:
+        status = _run_to_its_end(case, sandbox, limit_seconds)
+        left = [pid for pid in processes.children() - before if not is_zombie(pid)]
+        described = [processes.describe(pid) for pid in left]
+        for pid in processes.children() - before:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        return status, described
+    finally:
+        processes.adopt_orphans(adopted)
+
+
+def _run_to_its_end(case: Case, sandbox: Path, limit_seconds: float) -> int | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the threads of numerical libraries are idle
         child = os.fork()

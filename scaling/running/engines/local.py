@@ -82,7 +82,7 @@ class LocalEngine:
         self.mark = uuid.uuid4().hex
         self.own_cpus = os.sched_getaffinity(0)
         self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
-        processes.adopt_orphans()
+        self.adopted_before = processes.adopt_orphans()
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
         self.groups = QuotaGroups(quotas, self.mark) if quotas else None
@@ -90,11 +90,10 @@ class LocalEngine:
         self.root = root
         self.meter: PowerMeter | None = None
         wanted = caps_of(study)
-        self.caps = PowerCaps(wanted, f"study '{study.name}'", root) if any(map(any, wanted)) else None
+        self.caps = PowerCaps(wanted, root) if any(map(any, wanted)) else None
         self.scratch = Scratch()
-        groups = None if self.groups is None else self.groups.parent
         held = (*held_open, self.caps.lock_fd) if self.caps else held_open
-        self.reaper = Reaper(self.mark, held, self.scratch.folder, groups, self.caps.record if self.caps else None)
+        self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
         self.servers = Servers()
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
 
@@ -112,6 +111,7 @@ class LocalEngine:
         for problem in self.caps.close() if self.caps else ():
             self.notify(problem)
         self.reaper.close()
+        processes.adopt_orphans(self.adopted_before)
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Execute each run and yield its row."""
@@ -229,6 +229,8 @@ class LocalEngine:
         process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
         energy = self._metered(run, launched, started_at)
         total = launch_energy(energy)
+        program = self._program(run)
+        from_shell = program.shell_variables if program else ()
         joules = None if total is None else total.watts * energy[0].seconds
         row = Row(
             run=run,
@@ -238,7 +240,8 @@ class LocalEngine:
             machine=self.machine,
             versions=tuple({**self._versions(run), **launched.versions}.items()),
             started_at=started_at,
-            environment=row_variables({**process.environment, **(process.program_variables or {})}),
+            environment=row_variables({**process.environment, **(process.program_variables or {})}, from_shell),
+            left_out=from_shell,
         )
         return row if self.full else public_row(row)
 
@@ -536,4 +539,4 @@ def _program_spec(program: Program, point: Point, cpus: CpuSet) -> WorkloadSpec:
 def _program_variables(program: Program, point: Point) -> dict[str, str]:
     """The variables that a program has beyond those of a run: its threads, unless it says otherwise, and its own."""
     threads = str(point.threads(point.intra) or point.cores * point.smt)
-    return {**dict.fromkeys(THREAD_VARIABLES, threads), **dict(program.env)}
+    return {**dict.fromkeys(THREAD_VARIABLES, threads), **program.variables(os.environ)}

@@ -134,7 +134,7 @@ class Session:
 def session(toml: str, source: str, full: bool) -> Session:
     """The session for a study, begun with its first run; with `full`, rows keep the user's variables and folders."""
     study, topology = study_from_toml(toml, source), _topology()
-    lock = _acquire_lock(f"study '{study.name}' of a cluster")
+    lock = _acquire_lock()
     try:
         engine = LocalEngine(study, topology, _this_machine(topology), held_open=(lock.fd,), full=full)
         return Session(engine, lock)
@@ -143,11 +143,11 @@ def session(toml: str, source: str, full: bool) -> Session:
         raise
 
 
-def _acquire_lock(purpose: str) -> MachineLock:
+def _acquire_lock() -> MachineLock:
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            return MachineLock(purpose, wait=False, notify=lambda _: None)
+            return MachineLock(wait=False, notify=lambda _: None)
         except BusyError as error:
             if time.monotonic() >= deadline:
                 raise BusyError(f"{str(error).partition(';')[0]}; the node is not free") from error

@@ -1,8 +1,15 @@
+import os
+import signal
+import subprocess
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+import scaling
 from scaling.api import measuring
 from scaling.api.measuring import budget_seconds, interruptible, prepare
 from scaling.errors import Interrupted, StudyError
@@ -83,3 +90,59 @@ def test_a_gpu_is_where_its_driver_has_made_a_device(device, tmp_path):
     (tmp_path / device).parent.mkdir()
     (tmp_path / device).touch()
     assert has_gpu(tmp_path)
+
+
+def test_a_caller_keeps_its_own_subprocesses_pools_and_handlers_while_a_study_runs(tmp_path):
+    seen: list[str] = []
+    over = threading.Event()
+
+    def start_subprocesses() -> list[tuple[int, str]]:
+        ended = []
+        while not over.is_set() or len(ended) < 3:
+            done = subprocess.run(["sh", "-c", "sleep .05; echo done"], capture_output=True, text=True, check=False)
+            ended.append((done.returncode, done.stdout))
+        return ended
+
+    def measure():
+        try:
+            question = study_from_toml('workloads = ["command: true"]\ncores = 1\nlaunches = 6', "mine")
+            return scaling.run(question, tmp_path / "results", on_row=lambda row: seen.append(row.outcome.status))
+        finally:
+            over.set()
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)}
+    daemon = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as pool,
+        ThreadPoolExecutor() as threads,
+    ):
+        subprocesses, measured = threads.submit(start_subprocesses), threads.submit(measure)
+        workers = [pool.submit(os.getpid).result()]
+        results = measured.result()
+        workers.append(pool.submit(os.getpid).result())
+    assert seen == ["ok"] * 6 == [*results.rows["status"]]
+    assert {*subprocesses.result()} == {(0, "done\n")}
+    assert workers[0] == workers[1]
+    assert daemon.poll() is None
+    daemon.kill()
+    daemon.wait()
+    assert {number: signal.getsignal(number) for number in handlers} == handlers
+
+
+def test_a_caller_that_waits_for_any_child_takes_no_run_away(tmp_path):
+    def reap(*_):
+        while True:
+            try:
+                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                    return
+            except ChildProcessError:
+                return
+
+    before = signal.signal(signal.SIGCHLD, reap)
+    try:
+        question = study_from_toml('workloads = ["command: true"]\ncores = 1\nlaunches = 4', "mine")
+        with ThreadPoolExecutor() as threads:
+            running = threads.submit(scaling.run, question, tmp_path / "results")
+            assert [*running.result().rows["status"]] == ["ok"] * 4
+    finally:
+        signal.signal(signal.SIGCHLD, before)

@@ -1,13 +1,16 @@
 import os
 import re
+import resource
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import row_to_json
 from scaling.results.store import read_rows
-from tests.scaling.cli.scaling import BARE, complaint, scaling
+from tests.scaling.cli.scaling import BARE, SCALING, complaint, scaling
 
 MOST = len(read_topology().cores)
 FEW = ["--no-report", "--launches", "3"]
@@ -60,6 +63,52 @@ def test_what_a_program_gets_of_the_shell_is_said(folder):
     assert kept.returncode == 0, kept.stderr
 
 
+def contents(folder):
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_the_value_of_a_variable_of_the_shell_is_kept_nowhere_and_the_same_is_needed_to_go_on(folder, monkeypatch):
+    monkeypatch.setenv("PLANET", "secret-mars")
+    # The parent of the program is the process of its run.
+    check = ["sh", "-c", 'test "${{PLANET}}" && ! grep "$PLANET" /proc/$PPID/cmdline']
+    command = ["run", *FEW, "--cores", "1", "--full", "--env", "PLANET", "-n", "planet", "-o", folder, "--", *check]
+    done = scaling(*command)
+    assert done.returncode == 0, done.stderr
+    assert b'env = { "PLANET" = { digest = "' in contents(folder)
+    assert b"secret-mars" not in contents(folder)
+    assert {row.left_out for row in read_rows(folder)} == {("PLANET",)}
+    assert "all 3 runs are there already" in scaling(*command).stderr
+    monkeypatch.setenv("PLANET", "venus")
+    assert "program 'planet' was described otherwise" in scaling(*command).stderr
+    assert "PLANET has another value in this shell" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
+
+
+def test_another_user_reads_none_of_the_values(folder, tmp_path, second_user, monkeypatch):
+    monkeypatch.setenv("PLANET", "secret-mars")
+    ready, go = tmp_path / "ready", tmp_path / "go"
+    for fifo in (ready, go):
+        os.mkfifo(fifo)
+    tmp_path.chmod(0o755)
+    program = ["sh", "-c", f"echo > {ready}; read x < {go}"]
+    options = ["--cores", "1", "--launches", "1", "--no-report", "-o", folder]
+    command = [SCALING, "run", *options, "--env", "PLANET", "--env", "MOON=secret-phobos", "--", *program]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as sweep:
+        ready.read_text()
+        commands = [path for path in Path("/proc").glob("[0-9]*/*") if path.name in ("cmdline", "environ")]
+        others = [path for path in commands if path.parent.name != str(sweep.pid)]  # where its user has typed it
+        seen = second_user.run("grep", "-rlsa", "secret-", *map(str, others), str(folder))
+        go.write_text("\n")
+        sweep.kill()
+    assert (seen.stdout, folder.stat().st_mode & 0o777) == ("", 0o700)
+    assert "Permission denied" in second_user.run("ls", str(folder)).stderr
+
+
+def test_a_folder_that_was_made_beforehand_keeps_its_mode(folder):
+    folder.mkdir(mode=0o755)
+    scaling("run", *FEW, "--cores", "1", "-o", folder, "--", "true")
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.fixture
 def script(tmp_path):
     script = tmp_path / "prog.sh"
@@ -102,10 +151,33 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
         (["sweep", "/bin/ls"], "'/bin/ls' is a program, and no study"),
         (["ls", "-l", "a b"], "to measure it give: scaling run -- ls -l 'a b'"),
         (["run", "--", "./nowhere"], "no program './nowhere' is found"),
-        (["run", "--env", "NOT_THERE", "--", "true"], "--env NOT_THERE: this shell has no such variable"),
+        (
+            ["run", "--env", "NOT_THERE", "--", "true"],
+            "variable NOT_THERE is to come from the shell, which has none; set it",
+        ),
+        (["run", "--", "true", b"\xff"], "program 'true': '\\udcff' is not UTF-8 text"),
+        (["run", "--env", b"A=\xff", "--", "true"], "program 'true': '\\udcff' is not UTF-8 text"),
+        (["run", "--items", "9" * 5000, "--", "true"], "is a number of 5000 digits; give one that can be counted to"),
+        (["run", "--budget", "9" * 5000, "--", "true"], "that is no time above 0"),
+        (["run", "--cwd", "a" * 300, "--", "true"], "the system says 'File name too long'; give a shorter path"),
+        (["show", "a" * 300], "the system says 'File name too long'; give a shorter path"),
         (["run", "--weak", "--", "true"], "does the same work on any number of cores"),
         (["run", "-n", "vgg", "--", "true"], "program 'vgg' has the name of a workload of ours"),
     ],
 )
 def test_what_a_newcomer_types_first_is_answered_with_the_right_line(arguments, message):
-    assert message in complaint(scaling(*arguments))
+    assert message in complaint(scaling(*map(os.fsdecode, arguments)))
+
+
+def test_a_variable_of_the_shell_may_be_any_bytes(folder, monkeypatch):
+    monkeypatch.setenv("PLANET", os.fsdecode(b"\xff"))
+    check = [sys.executable, "-c", "import os; assert os.environb[b'PLANET'] == b'\\xff'"]
+    done = scaling("run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder, "--", *check)
+    assert {row.outcome.status for row in read_rows(folder)} == {"ok"}, done.stderr
+
+
+def test_too_few_open_files_are_one_sentence(folder):
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))}
+    done = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", "true", **limits)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("'Too many open files'; allow more open files with ulimit -n")

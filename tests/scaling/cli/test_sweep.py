@@ -181,8 +181,7 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
         message = complaint(scaling("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait"))
         first.send_signal(signal.SIGINT)
         first.stderr.read()
-    assert "another sweep is measuring on this machine: study 'quick' of user" in message
-    assert f"process {first.pid}" in message
+    assert f"another sweep is measuring on this machine: process {first.pid} (scaling) of user" in message
 
 
 @pytest.mark.parametrize(

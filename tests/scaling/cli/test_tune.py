@@ -118,7 +118,10 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
         (["calibrated", "--set", "workloads=vgg"], "a search is of what the command names, one process at a time"),
         (["autoenc", "--set", 'framework=["jax", "torch"]'], "does not choose framework, which is 'jax' and 'torch'"),
         (["calibrated", "--env", "A=1"], "--env A=1: that is for programs"),
-        (["--env", "NOT_THERE", "--", "true"], "--env NOT_THERE: this shell has no such variable; write NAME=VALUE"),
+        (
+            ["--env", "NOT_THERE", "--", "true"],
+            "variable NOT_THERE is to come from the shell, which has none; set it, or write NAME=VALUE",
+        ),
         (["calibrated", "--set", "design=apart"], "tuning races settings in turns with each other"),
     ],
 )

@@ -1,6 +1,7 @@
 import errno
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +133,17 @@ def test_only_regular_files_are_read(tmp_path):
     for name, reason in (("fifo", "not a file"), ("zeros", "not a file"), ("latin", "not UTF-8"), ("none", "No such")):
         with pytest.raises(StoreError, match=f"{name} cannot be read: .*{reason}"):
             read_regular_text(tmp_path / name)
+
+
+@pytest.mark.parametrize("write", [write_output, lambda path, content: replace_file(path, content.decode())])
+def test_a_file_is_on_the_disk_before_it_takes_the_place_of_another(tmp_path, monkeypatch, write):
+    target, synced = tmp_path / "out", []
+    target.write_text("old")
+
+    def fsync(fd):
+        path = Path(f"/proc/self/fd/{fd}").readlink()
+        synced.append((path.read_bytes() if path.is_file() else path, target.read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write(target, b"new")
+    assert synced == [(b"new", b"old"), (tmp_path, b"new")]

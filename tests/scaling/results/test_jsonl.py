@@ -2,6 +2,7 @@ import errno
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,63 @@ def test_a_file_that_fails_while_it_is_read_is_refused_in_a_sentence(tmp_path):
     (tmp_path / NUMBERS.file).symlink_to("/proc/self/mem")
     with pytest.raises(StoreError, match=r"^no results in .* cannot be read"):
         list(read_lines(tmp_path, NUMBERS))
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """What a file or folder held whenever it was synced."""
+    contents: list[tuple[str, str]] = []
+
+    def fsync(fd):
+        path = Path(f"/proc/self/fd/{fd}").readlink()
+        contents.append((path.name, path.read_text() if path.is_file() else ""))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return contents
+
+
+def test_a_line_is_on_the_disk_before_append_returns(tmp_path, synced):
+    lines = Lines(tmp_path, NUMBERS)
+    lines.append(1)
+    assert synced[-1] == (NUMBERS.file, "1\n")
+    lines.append(2)
+    assert synced[-1] == (NUMBERS.file, "1\n2\n")
+    lines.close()
+
+
+def test_what_is_set_aside_is_on_the_disk_before_it_is_taken_out(tmp_path, synced):
+    lines = Lines(tmp_path, NUMBERS)
+    lines.append(1)
+    del synced[:]
+    lines.set_runs_aside(Redo.ALL)
+    lines.close()
+    assert [(name.partition("-")[0], text) for name, text in synced] == [
+        (NUMBERS.retried, "1\n"),
+        (".scaling", ""),
+        (tmp_path.name.partition("-")[0], ""),
+    ]
+
+
+def test_a_folder_is_locked_after_runs_were_set_aside(tmp_path):
+    lines = Lines(tmp_path, NUMBERS)
+    lines.append(1)
+    lines.set_runs_aside(Redo.ALL)
+    with pytest.raises(StoreError, match="another counter is writing"):
+        Lines(tmp_path, NUMBERS)
+    lines.close()
+    Lines(tmp_path, NUMBERS).close()
+
+
+def test_where_a_line_cannot_be_written_again_nothing_is_moved(tmp_path):
+    def to_json(number):
+        if number == 2:
+            raise ValueError("no number that can be written")
+        return str(number)
+
+    (tmp_path / NUMBERS.file).write_text("1\n2\n3\n")
+    lines = Lines(tmp_path, replace(NUMBERS, to_json=to_json, ended_well=lambda number: number != 3))
+    with pytest.raises(ValueError, match="no number that can be written"):
+        lines.set_runs_aside(Redo.FAILED)
+    lines.close()
+    assert not (tmp_path / NUMBERS.retried).exists()
+    assert (tmp_path / NUMBERS.file).read_text() == "1\n2\n3\n"

@@ -162,3 +162,31 @@ def test_the_count_of_a_csv_may_be_named_like_a_parameter(tmp_path):
     path = written(tmp_path, "threads,time\n1,2\n2,1\n", "times.csv")
     options = TableOptions("threads", (("seconds", "time"),))
     assert read_table(path, options).series[0].cores == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        (
+            {"results": [{"command": "x", "times": [5e-324], "parameters": {"threads": "1"}}]},
+            "a time that is not above 0",
+        ),
+        ('{"results": [{"times": [' + "9" * 5000 + "]}]}", "is not JSON: Exceeds the limit"),
+    ],
+)
+def test_numbers_beyond_any_measurement_are_refused(tmp_path, document, why):
+    with pytest.raises(StoreError, match=why):
+        read_table(written(tmp_path, document), AS_IT_IS)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("cores,throughput\n1,5e-324\n2,1\n", "5e-324 is not a finite number above 0"),
+        (f"cores,seconds\n1,{'x' * 140_000}\n2,1\n", "line 2"),
+        (f"{'x' * 140_000}\n1\n", "line 1"),
+    ],
+)
+def test_a_csv_with_fields_beyond_any_measurement_is_refused(tmp_path, text, why):
+    with pytest.raises(StoreError, match=why):
+        read_table(written(tmp_path, text, "file.csv"), AS_IT_IS)

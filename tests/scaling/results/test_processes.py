@@ -1,7 +1,9 @@
 import os
+import signal
 
 import pytest
 
+from scaling.errors import StoreError
 from scaling.results.processes import map_by_processes
 
 
@@ -23,3 +25,8 @@ def test_few_items_need_no_process():
 def test_what_goes_wrong_in_a_process_goes_wrong_here():
     with pytest.raises(ZeroDivisionError):
         list(map_by_processes(lambda below: 1 / below, [1, 0, 1]))
+
+
+def test_a_helper_that_is_killed_is_one_sentence():
+    with pytest.raises(StoreError, match=r"a process that helped to read was ended, .*; give the same command again"):
+        list(map_by_processes(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1, 2, 3]))

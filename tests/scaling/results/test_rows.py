@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.shared import packs
 from benchmarks.shared.machines import first_run, row
 from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.truth import StatedTruth
@@ -22,6 +23,7 @@ from scaling.results.rows import (
     decode_row,
     launch_of,
     public_row,
+    row_from_facts,
     row_from_json,
     row_identity,
     row_to_json,
@@ -116,6 +118,42 @@ def test_a_row_of_two_workloads_has_the_files_of_both():
     files = {made.run.point.workload: (one,), "other": (one, other), "third": ()}
     assert with_program_files(made, files).program_files == (one,)
     assert with_program_files(beside, files).program_files == (one, other)
+
+
+TOO_MUCH = [math.nan, math.inf, -math.inf, "nan", "Infinity", 10**400]
+
+
+@pytest.mark.parametrize("value", TOO_MUCH)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "witness.cpu_seconds",
+        "witness.throttled_periods",
+        "outcome.turns.0.seconds",
+        "outcome.turns.0.steps",
+        "run.seed",
+    ],
+)
+def test_what_cannot_be_written_again_is_refused_when_it_is_read(path, value):
+    line = json.loads(row_to_json(row(turns=(Turn(1, 3, 0, 0.3),))))
+    *outer, name = (int(key) if key.isdecimal() else key for key in path.split("."))
+    part = line
+    for key in outer:
+        part = part[key]
+    part[name] = value
+    with pytest.raises(StoreError, match=str(outer[0])):
+        row_from_json(json.dumps(line))
+    if isinstance(value, str):
+        with pytest.raises(StoreError):
+            row_from_facts(line)
+
+
+def test_replicas_of_a_pack_with_rates_of_unequal_length_are_refused():
+    rows = packs.PackedMachine().rows(packs.pack_study("launches = 1"))
+    line = json.loads(row_to_json(next(one for one in rows if one.run.point.replicas > 1)))
+    line["outcome"]["pack"]["replicas"][1]["rates"].pop()
+    with pytest.raises(StoreError, match=r"outcome.pack: the rates of its replicas are not of one length"):
+        row_from_json(json.dumps(line))
 
 
 def test_no_row_can_hold_a_nan():

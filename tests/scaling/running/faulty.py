@@ -37,6 +37,24 @@ def built_in_company(setting, folder, others):
     return brief(setting)
 
 
+def hangs_and_talks(setting, says):
+    """Hangs in its first step, and says without end that it is ready, that it has taken a turn, or anything else."""
+    from scaling.running import messages
+
+    lines = {"ready": messages.RunReady(), "turn": messages.TurnDone(7, True)}
+    fd, line = (reply_fd(), f"{messages.encode(lines[says])}\n") if says in lines else (1, "y" * 60_000)
+
+    def talk():
+        while True:
+            os.write(fd, line.encode())
+
+    def hang():
+        Thread(target=talk, daemon=True).start()
+        signal.pause()
+
+    return Steps(hang)
+
+
 def times_its_own(setting):
     """Every call takes four steps and says how long each took."""
     workload = brief(setting)
@@ -152,9 +170,9 @@ def answers_an_array(setting):
 
 def answers_otherwise(setting, key, value):
     """Ends well, and says something of itself that cannot be."""
-    from scaling.running import worker
+    from scaling.running import messages, worker
 
-    true_encode = worker.encode
+    true_encode = messages.encode
     turn = dataclasses.asdict(worker.Turn(round=1, steps=9, unsettled=12, seconds=1.0))
 
     def encode(message):
@@ -163,7 +181,7 @@ def answers_otherwise(setting, key, value):
             return text
         return json.dumps({**json.loads(text), key: [turn] if value == "overlapping" else json.loads(str(value))})
 
-    worker.encode = encode
+    messages.encode = encode
     return brief(setting)
 
 

@@ -59,7 +59,7 @@ UNTOUCHED = (["150000000", "180000000"] * 2, ["3800000"] * 4)
 
 
 def test_caps_are_set_on_every_package_and_clock_and_restored(root):
-    caps = PowerCaps([Caps(90.0, 2000.0), Caps()], "a test", root)
+    caps = PowerCaps([Caps(90.0, 2000.0), Caps()], root)
     assert caps.apply(Caps(90.0, 2000.0))
     assert values(root) == (["90000000"] * 4, ["2000000"] * 4)
     assert not caps.apply(Caps(90.0, 2000.0))
@@ -86,14 +86,14 @@ def test_a_clock_may_follow_its_cap_after_a_while(root):
             pass
 
     gpu = Slow()
-    caps = PowerCaps([Caps(gpu_max_mhz=1200.0)], "a test", root, lambda: gpu)
+    caps = PowerCaps([Caps(gpu_max_mhz=1200.0)], root, lambda: gpu)
     assert caps.apply(Caps(gpu_max_mhz=1200.0))
     assert gpu.clocks == []
     caps._lock.release()
 
 
 def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
-    caps = PowerCaps([Caps(90.0)], "a test", root)
+    caps = PowerCaps([Caps(90.0)], root)
     monkeypatch.setattr(caps, "_set", lambda name, value: None)  # as firmware that ignores it
     with pytest.raises(StudyError, match=r"cpu_power_watts = 90 was set, but 150 was read back"):
         caps.apply(Caps(90.0))
@@ -109,23 +109,23 @@ def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
 )
 def test_a_cap_that_the_machine_does_not_take_is_refused(root, caps, sentence):
     with pytest.raises(StudyError, match=sentence):
-        PowerCaps([caps], "a test", root)
+        PowerCaps([caps], root)
     assert values(root) == UNTOUCHED
-    PowerCaps([Caps(90.0)], "the lock is free again", root).close()
+    PowerCaps([Caps(90.0)], root).close()
 
 
 def test_caps_are_refused_where_there_is_nothing_to_set(tmp_path):
     (tmp_path / "tmp").mkdir()
     with pytest.raises(StudyError, match="cpu_power_watts cannot be set here: there is no RAPL limit of a package"):
-        PowerCaps([Caps(90.0)], "a test", tmp_path)
+        PowerCaps([Caps(90.0)], tmp_path)
     with pytest.raises(StudyError, match="cpu_max_mhz cannot be set here: there is no clock that cpufreq can limit"):
-        PowerCaps([Caps(None, 2000.0)], "a test", tmp_path)
+        PowerCaps([Caps(None, 2000.0)], tmp_path)
 
     def no_gpu():
         raise MachineError("no GPU")
 
     with pytest.raises(StudyError, match="gpu_power_watts cannot be set here: no GPU"):
-        PowerCaps([Caps(None, None, 300.0)], "a test", tmp_path, no_gpu)
+        PowerCaps([Caps(None, None, 300.0)], tmp_path, no_gpu)
 
 
 def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
@@ -135,21 +135,21 @@ def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", refuse)
         with pytest.raises(StudyError, match="cpu_power_watts may be set by root alone here; run as root"):
-            PowerCaps([Caps(90.0)], "a test", root)
+            PowerCaps([Caps(90.0)], root)
 
 
 def test_limits_that_are_switched_off_are_refused(root):
     write(root, {"sys/class/powercap/intel-rapl:0/enabled": 0})
     with pytest.raises(StudyError, match="the power limits of package 0 are switched off"):
-        PowerCaps([Caps(90.0)], "a test", root)
+        PowerCaps([Caps(90.0)], root)
 
 
 def test_one_sweep_at_a_time_holds_the_caps(root):
-    caps = PowerCaps([Caps(90.0)], "study 'first'", root)
-    with pytest.raises(BusyError, match=r"the caps of this machine are held by another sweep: .*study 'first'"):
-        PowerCaps([Caps(80.0)], "study 'second'", root)
+    caps = PowerCaps([Caps(90.0)], root)
+    with pytest.raises(BusyError, match=rf"the caps of this machine are held by .*: process {os.getpid()} "):
+        PowerCaps([Caps(80.0)], root)
     caps.close()
-    PowerCaps([Caps(80.0)], "study 'second'", root).close()
+    PowerCaps([Caps(80.0)], root).close()
 
 
 @pytest.mark.parametrize("end", ["by itself", "by an error", "SIGINT", "SIGTERM", "SIGKILL"])
@@ -166,7 +166,7 @@ def test_caps_are_restored_after_every_kind_of_end(root, end, monkeypatch):
         if end.startswith("SIG"):
             sweep.send_signal(getattr(signal, end))
         sweep.communicate("fail\n" if end == "by an error" else "\n")
-    MachineLock("a test", True, lambda sentence: None, root / LOCK).release()  # free once the reaper has ended
+    MachineLock(True, lambda sentence: None, root / LOCK).release()  # free once the reaper has ended
     assert values(root) == UNTOUCHED
     gpu = json.loads(state.read_text())
     assert (gpu["limit"], gpu["mhz"]) == (700, None)
@@ -177,5 +177,5 @@ def test_a_gpu_whose_limit_may_not_be_set_is_refused(root, monkeypatch):
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setenv("INVENTED_NVML", str(gpu_state(root / "gpu.json", permitted=False)))
     with pytest.raises(StudyError, match="gpu_power_watts may be set by root alone here"):
-        PowerCaps([Caps(None, None, 300.0)], "a test", root, find_gpu)
+        PowerCaps([Caps(None, None, 300.0)], root, find_gpu)
     sys.modules.pop("pynvml", None)

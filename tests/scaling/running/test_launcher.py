@@ -111,7 +111,7 @@ def test_the_parent_is_where_it_was_after_a_sweep(row_of):
         ("answers_half", "failed", 'after 26 bytes that are no answer: b\'{"status": "ok", "step_sec\''),
         ("answers_rubbish", "failed", "that are no answer"),
         ("answers_an_array", "failed", "that are no answer"),
-        ("answers_without_steps", "failed", "(RunResult lacks cautions, device_profile, ended_by, "),
+        ("answers_without_steps", "failed", "(Object missing required field `step_seconds`)"),
         ("answers_otherwise key=step_seconds value=[0.1,-1]", "failed", "its steps take from -1 s to 0.1 s"),
         ("answers_otherwise key=step_seconds value=[]", "failed", "its answer has no steps"),
         ("answers_otherwise key=items_per_step value=0", "failed", "0 items per step"),
@@ -164,6 +164,13 @@ def test_a_run_that_hangs_is_ended_at_its_time(row_of, call):
     outcome = row_of(faulty(call), timeout_seconds=0.5).outcome
     assert outcome.status == "timeout"
     assert outcome.reason == "no answer within 0.5 s, so it was ended"
+
+
+@pytest.mark.parametrize("says", ["ready", "turn", "anything"])
+@pytest.mark.parametrize("design", ["apart", "turns"])
+def test_a_run_that_hangs_is_ended_in_time_whatever_it_says(row_of, design, says):
+    keys = {"design": f"'{design}'", "rounds": 2, "turn_seconds": 0.01, "timeout_seconds": 1.0}
+    assert row_of(faulty(f"hangs_and_talks says={says}"), **keys).outcome.status == "timeout"
 
 
 def test_a_flood_on_stdout_does_not_drown_the_answer(row_of):

@@ -47,15 +47,14 @@ RESULT = messages.RunResult(
 FINDING = Finding("governor", "caution", "powersave", "clocks", "set it")
 ALL = [
     RUN,
-    messages.SpawnRequest(RUN, parent=1, reply_fd=5, control_fd=6),
     messages.RunReady(),
     messages.TurnRequest(3, 1.0, 0.3),
     messages.TurnRequest(3, 1.0, 0.3, start_at=12.5),
     messages.TurnDone(3, True),
     RESULT,
     messages.RunFailure("ValueError: no"),
-    messages.ServerSetup(1, 3, 0, (2, (0, 1)), ("numpy",)),
-    messages.ServerSetup(1, 3, 1, None, ()),
+    messages.ServerSetup(3, 0, (2, (0, 1)), ("numpy",)),
+    messages.ServerSetup(3, 1, None, ()),
     messages.ServerReady(),
     messages.ChildStarted(7),
     messages.Refusal("it has threads"),
@@ -84,25 +83,23 @@ def changed(**facts: object) -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "it is not JSON"),
-        ('{"message": "RunRes', "it is not JSON"),
-        ("[1, 2]", "it is no RunResult"),
+        ("", "Input data was truncated"),
+        ('{"message": "RunRes', "Input data was truncated"),
+        ("[1, 2]", "Expected `object`, got `array`"),
         (encode(messages.RunFailure("no")), "it is no RunResult"),
-        ('{"message": "RunResult"}', "RunResult lacks cautions, device_profile, ended_by, "),
-        (changed(surprise=1), "RunResult has unknown surprise"),
-        (changed(sections={"init": 1.0}), "RunResult.sections lacks first_step, imports, main, run, setup"),
-        (changed(witness=None), "RunResult.witness is not an object"),
-        (changed(started_ns="1"), 'RunResult.started_ns cannot be "1"'),
-        (changed(items_per_step=True), "RunResult.items_per_step cannot be true"),
-        (changed(step_seconds=[0.1, None]), "RunResult.step_seconds cannot be null"),
-        (changed(step_seconds=0.1), "RunResult.step_seconds cannot be 0.1"),
-        (changed(first_loss="low"), 'RunResult.first_loss cannot be "low"'),
-        (changed(versions=["numpy"]), 'RunResult.versions cannot be ["numpy"]'),
+        ('{"message": "RunResult"}', "Object missing required field `started_ns`"),
+        (changed(sections={"init": 1.0}), "Object missing required field `imports` - at `$.sections`"),
+        (changed(witness=None), "Expected `object`, got `null` - at `$.witness`"),
+        (changed(started_ns="1"), "Expected `int`, got `str` - at `$.started_ns`"),
+        (changed(items_per_step=True), "Expected `int`, got `bool` - at `$.items_per_step`"),
+        (changed(step_seconds=[0.1, None]), "Expected `float`, got `null` - at `$.step_seconds[1]`"),
+        (changed(step_seconds=0.1), "Expected `array`, got `float` - at `$.step_seconds`"),
+        (changed(first_loss="low"), "Expected `float | null`, got `str` - at `$.first_loss`"),
+        (changed(versions=["numpy"]), "Expected `object`, got `array` - at `$.versions`"),
         (changed(versions=0).replace("0", "[" * 100_000 + "]" * 100_000), "it is nested too deeply"),
-        (changed(last_loss=float("nan")), "it holds a number that is not finite"),
-        (changed(last_loss=0.5).replace("0.5", "1e999"), "it holds a number that is not finite"),
-        (changed(started_ns=10**30), "it holds a number of 31 digits"),
-        (changed(started_ns=1).replace("1", "1" * 9999), "it holds a number of"),
+        (changed(last_loss=float("nan")), "JSON is malformed: invalid character"),
+        (changed(last_loss=0.5).replace("0.5", "1e999"), "Number out of range"),
+        (changed(started_ns=1).replace("1", "1" * 9999), "Integer value out of range"),
     ],
     ids=lambda text: text[:30],
 )
@@ -110,12 +107,6 @@ def test_what_is_not_the_expected_message_is_refused_with_a_reason(text, reason)
     with pytest.raises(MessageError) as error:
         decode(text, messages.RunResult)
     assert str(error.value).startswith(reason)
-
-
-def test_a_fixed_number_of_values_must_be_just_that():
-    text = encode(messages.ServerSetup(1, 3, 0, (2, (0,)), ())).replace("[2,[0]]", "[2]")
-    with pytest.raises(MessageError, match=r"ServerSetup.policy cannot be \[2\]"):
-        decode(text, messages.ServerSetup)
 
 
 @pytest.mark.parametrize("value", [float("nan"), object()])

@@ -179,7 +179,7 @@ test_pack.rows_of(sys.argv[1], alone=True)
 
 
 def test_no_replica_outlives_a_sweep_that_was_killed(tmp_path):
-    fifo, spared = tmp_path / "fifo", processes.children()
+    fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     sweep = subprocess.Popen([sys.executable, "-c", SWEEP, f"{FAULTY}:tells_and_hangs fifo={fifo}"], cwd=REPOSITORY)
     replicas: list[int] = []
@@ -191,4 +191,3 @@ def test_no_replica_outlives_a_sweep_that_was_killed(tmp_path):
     for fd in ended:
         assert select.select([fd], [], [], 30)[0]
         os.close(fd)
-    processes.end_children(spared)  # orphans that became ours, for us to wait for

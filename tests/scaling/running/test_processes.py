@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from scaling.machine.cpulist import format_list
-from scaling.running import processes
+from scaling.running import marks, processes
 from scaling.running.launcher import ChildSpec, launch
+from scaling.running.marks import MARK
 from scaling.running.messages import RunRequest, WorkloadSpec
 from tests.conftest import need
 
+TEST_MARK = "0123456789abcdef" * 2
 REQUEST = RunRequest(
     workload=WorkloadSpec(None, "command", {}),
     setting={},
@@ -48,30 +50,52 @@ def test_an_exit_code_says_how_a_process_ended(code, words):
     assert processes.ending(code) == words
 
 
-def test_all_children_but_the_spared_are_ended():
+def start(*command: str, mark: str | None = TEST_MARK, **options) -> subprocess.Popen:
+    return subprocess.Popen(command, env={**os.environ, **({MARK: mark} if mark else {})}, **options)
+
+
+def test_children_with_the_mark_are_ended_except_the_spared_and_no_others():
     before = processes.children()
-    spared, ended = (subprocess.Popen(["sleep", "60"]) for _ in range(2))
+    spared, ended, *others = (start("sleep", "60", mark=mark) for mark in (TEST_MARK, TEST_MARK, "f" * 32, None))
     try:
-        assert processes.children() - before == {spared.pid, ended.pid}
-        assert processes.end_children({*before, spared.pid}) == []
-        assert processes.children() - before == {spared.pid}
+        assert processes.end_children(TEST_MARK, {*before, spared.pid}) == []
+        assert processes.children() - before == {spared.pid, *(other.pid for other in others)}
     finally:
-        spared.kill()
-        spared.wait()
+        for one in (spared, *others):
+            one.kill()
+            one.wait()
         ended.returncode = -signal.SIGKILL  # reaped by now, and not by its Popen
 
 
 def test_orphans_that_left_their_session_are_ended_with_the_children():
     code = (
-        "import os, subprocess\nfrom scaling.running import processes\nprocesses.adopt_orphans()\n"
+        "import os, subprocess\nfrom scaling.running import marks, processes\nprocesses.adopt_orphans()\n"
         "shell = subprocess.Popen(['sh', '-c', 'setsid sleep 60 & echo $!; wait'], stdout=subprocess.PIPE)\n"
-        "print(int(shell.stdout.readline()), len(processes.end_children(set())), flush=True)\nos._exit(0)"
+        f"print(int(shell.stdout.readline()), len(processes.end_children('{TEST_MARK}', set())), flush=True)\n"
+        "os._exit(0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    orphan, left = map(int, done.stdout.split())
+    with start(sys.executable, "-c", code, stdout=subprocess.PIPE, text=True) as process:
+        orphan, left = map(int, process.stdout.read().split())
     assert left == 0
     with pytest.raises(ProcessLookupError):
         os.kill(orphan, 0)
+
+
+def test_an_orphan_that_cleared_its_environment_and_has_ended_is_reaped():
+    code = (
+        "import os, subprocess, time\nfrom scaling.running import marks, processes\nprocesses.adopt_orphans()\n"
+        "marks.wear_mark()\nsubprocess.run(['env', '-i', 'sh', '-c', 'true & exit'])\n"
+        "os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)\n"
+        f"processes.end_children('{TEST_MARK}', set())\nprint(len(processes.children()))"
+    )
+    with start(sys.executable, "-c", code, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.read() == "0\n"
+
+
+def test_orphans_are_adopted_as_long_as_it_is_asked_for():
+    before = processes.adopt_orphans()
+    assert processes.adopt_orphans(before) is True
+    assert processes.adopt_orphans(before) is before
 
 
 @pytest.fixture
@@ -89,10 +113,12 @@ def becomes_root(tmp_path_factory):
 def test_a_child_that_became_another_user_is_described_and_does_not_stop_the_rest(becomes_root, second_user):
     def end_what_can_be_ended() -> list[str]:
         spared = processes.children()
-        ours = subprocess.Popen(["sleep", "600"])
-        foreign = subprocess.Popen(becomes_root, stdout=subprocess.PIPE, text=True)
+        os.environ[MARK] = TEST_MARK
+        marks.wear_mark()
+        ours = start("sleep", "600")
+        foreign = start(*becomes_root, stdout=subprocess.PIPE, text=True)
         foreign.stdout.readline()
-        left = processes.end_children(spared)
+        left = processes.end_children(TEST_MARK, spared)
         assert ours.pid not in processes.children()
         return left
 
@@ -103,13 +129,15 @@ def test_a_child_that_became_another_user_is_described_and_does_not_stop_the_res
 
 
 def test_a_run_that_became_another_user_is_a_failed_row_that_says_so(becomes_root, second_user):
-    def start(spec: ChildSpec, ends: Mapping[str, int]) -> int:
-        process = subprocess.Popen(becomes_root, stdout=subprocess.PIPE, start_new_session=True)
+    def become_root(spec: ChildSpec, ends: Mapping[str, int]) -> int:
+        os.environ[MARK] = TEST_MARK
+        marks.wear_mark()
+        process = start(*becomes_root, stdout=subprocess.PIPE, start_new_session=True)
         process.stdout.readline()
         return process.pid
 
-    spec = ChildSpec(replace(REQUEST, cpus=format_list(os.sched_getaffinity(0))), None, 0.1, {})
-    answer = second_user.call(lambda: launch(spec, start).outcome.reason)
+    spec = ChildSpec(replace(REQUEST, cpus=format_list(os.sched_getaffinity(0))), None, 0.1, {MARK: TEST_MARK})
+    answer = second_user.call(lambda: launch(spec, become_root).outcome.reason)
     match = re.search(
         r"no answer within 0.1 s.*; it has left process (\d+) \((?:sh|sleep)\) of user root, which this", answer
     )

@@ -1,5 +1,6 @@
 """Control groups with a CPU quota: those of an invented machine, and real ones where they can be made."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -83,10 +84,10 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
 def test_groups_that_a_sweep_has_left_are_removed_by_its_mark():
     groups = QuotaGroups([1.0], "test-left")
     made, other = groups.make(1.0), QuotaGroups([1.0], "test-other").make(1.0)
-    remove_all(groups.parent, "test-left")
+    remove_all("test-left")
     assert not Path(made).exists()
     assert Path(other).exists()
-    remove_all(groups.parent, "test-other")
+    remove_all("test-other")
 
 
 @REAL
@@ -101,4 +102,27 @@ def test_a_run_under_a_quota_is_throttled_and_its_row_counts_the_periods():
     launch = launch_of(limited)
     assert 0 < launch.throttled_share <= 1
     assert not {doubt.rule for doubt in launch.doubts} & {rules.THROTTLED, rules.UNSTEADY, rules.WAITING}
+    assert not any([*parent.glob("scaling-quota-*")] for parent in quota_parents(Path("/")))
+
+
+@REAL
+def test_a_comparison_of_quotas_that_is_killed_leaves_no_group(tmp_path, own_lock):
+    """Only one of its variants has a quota, and not the study that its engine was opened for."""
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    (tmp_path / "hangs.sh").write_text(f"echo > {started}; exec sleep 600")
+    (tmp_path / "study.toml").write_text(f'workloads = ["command: sh {tmp_path}/hangs.sh"]\ncores = 1')
+    command = [
+        Path(sys.executable).with_name("scaling"),
+        "compare",
+        tmp_path / "study.toml",
+        "-o",
+        tmp_path / "results",
+    ]
+    with subprocess.Popen([*command, "--between", "quota=none", "quota=0.5"], stderr=subprocess.DEVNULL) as comparison:
+        started.read_text()
+        assert any([*parent.glob("scaling-quota-*")] for parent in quota_parents(Path("/")))
+        comparison.kill()
+    with own_lock.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the reaper has it until nothing is left
     assert not any([*parent.glob("scaling-quota-*")] for parent in quota_parents(Path("/")))

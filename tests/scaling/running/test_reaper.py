@@ -17,7 +17,9 @@ from scaling.machine.sysfs import read_machine, read_topology
 from scaling.running.engines.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.reaper import Reaper
+from scaling.running.signals import REQUESTS_TO_STOP
 from scaling.study.planning import plan
+from tests.scaling.machine.invented import write
 
 NOBODYS_MARK = "0" * 32
 
@@ -38,8 +40,45 @@ def test_the_reaper_leaves_alone_what_somebody_else_may_enter(tmp_path):
     assert tmp_path.exists()
 
 
+def test_the_reaper_removes_control_groups_wherever_they_were_made(tmp_path):
+    root = write(tmp_path, {"proc/self/cgroup": "1:cpu:/mine\n", "sys/fs/cgroup/cpu/mine/cpu.cfs_quota_us": "-1\n"})
+    groups = root / "sys/fs/cgroup/cpu/mine"
+    reaper = Reaper(NOBODYS_MARK, root=root)
+    for mark in (NOBODYS_MARK, "f" * 32):
+        (groups / f"scaling-quota-{mark}-1").mkdir()
+    reaper.close()
+    assert [folder.name for folder in groups.glob("scaling-quota-*")] == [f"scaling-quota-{'f' * 32}-1"]
+
+
+@pytest.mark.parametrize("request_to_stop", REQUESTS_TO_STOP)
+def test_no_request_to_stop_ends_a_reaper_not_even_as_it_starts(tmp_path, request_to_stop):
+    tmp_path.chmod(0o700)
+    reaper = Reaper(NOBODYS_MARK, scratch=tmp_path)
+    os.kill(reaper.pid, request_to_stop)
+    reaper.close()
+    assert not tmp_path.exists()
+    assert request_to_stop not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_reaper_that_restores_caps_is_ready_once_it_is_there(tmp_path):
+    cap = tmp_path / "cap"
+    cap.write_text("150")
+    code = (
+        "import os, sys\nfrom scaling.running.reaper import Reaper\n"
+        f"reaper = Reaper('{NOBODYS_MARK}', caps={{'files': [[sys.argv[1], '150']], 'gpu': None}})\n"
+        "open(sys.argv[1], 'w').write('90')\nprint(reaper.pid, flush=True)\nos.kill(0, 15)"
+    )
+    command = [sys.executable, "-c", code, str(cap)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as sweep:
+        reaper = os.pidfd_open(int(sweep.stdout.readline()))
+    assert sweep.returncode == -signal.SIGTERM
+    assert select.select([reaper], [], [], 60.0)[0]
+    os.close(reaper)
+    assert cap.read_text() == "150"
+
+
 def test_a_reaper_that_was_killed_is_replaced_and_the_lock_kept(own_lock):
-    lock = MachineLock("study 'mine'", False, print)
+    lock = MachineLock(False, print)
     reaper = Reaper(NOBODYS_MARK, held_open=(lock.fd,))
     os.kill(reaper.pid, signal.SIGKILL)
     os.waitid(os.P_PID, reaper.pid, os.WEXITED | os.WNOWAIT)
@@ -47,9 +86,9 @@ def test_a_reaper_that_was_killed_is_replaced_and_the_lock_kept(own_lock):
     assert reaper.restart_if_ended() is None
     lock.release()
     with pytest.raises(BusyError):
-        MachineLock("study 'other'", False, print)
+        MachineLock(False, print)
     reaper.close()
-    MachineLock("study 'other'", False, print).release()
+    MachineLock(False, print).release()
 
 
 def test_a_sweep_says_that_its_reaper_was_killed_and_goes_on():

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from scaling.running import processes, witness
+from scaling.running import witness
 from scaling.running.counters import HardwareCounters
 
 CPUS = frozenset(os.sched_getaffinity(0))
@@ -17,8 +17,7 @@ HAS_A_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {S
 
 @contextmanager
 def started(program):
-    """A program that is ready, and the processes it has started; those that come to us as orphans are reaped."""
-    spared = processes.children()
+    """A program that is ready, and the processes it has started."""
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         family = [process, *psutil.Process(process.pid).children(recursive=True)]
@@ -27,7 +26,6 @@ def started(program):
         finally:
             for member in family:
                 member.kill()
-    processes.end_children(spared)
 
 
 def spin_until(process, cpu_seconds):

@@ -1,6 +1,7 @@
 """What a pilot does on its node, called here as Parsl's worker calls it there."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,12 +115,12 @@ def test_a_node_unlike_the_first_of_its_kind_refuses():
 def test_a_node_on_which_somebody_measures_refuses_after_a_while(monkeypatch):
     monkeypatch.setattr(node, "LOCK_SECONDS", 0.0)
     description = described()
-    lock = MachineLock("something else", False, print)
+    lock = MachineLock(False, print)
     try:
         refusal = made(request(description))
     finally:
         lock.release()
-    assert "another sweep is measuring on this machine: something else" in refusal.reason
+    assert f"another sweep is measuring on this machine: process {os.getpid()} (" in refusal.reason
 
 
 def test_whatever_is_wrong_with_a_node_is_a_refusal_of_its_own(monkeypatch):
@@ -144,12 +145,10 @@ def test_a_node_that_cannot_start_making_runs_gives_its_lock_back(monkeypatch):
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(node, "LocalEngine", full)
         assert made(request(description)).reason == "OSError: [Errno 28] No space left on device"
-    MachineLock("something else", False, print).release()
+    MachineLock(False, print).release()
 
 
 def test_a_request_the_node_cannot_read_is_a_refusal_that_says_what_is_wrong_with_it():
     refusal = made('{"message": "NodeRunRequest", "study": ""}')
     assert refusal.sick
-    assert (
-        refusal.reason == "the driver's request cannot be used: NodeRunRequest lacks full, machine, run, source, spool"
-    )
+    assert refusal.reason == "the driver's request cannot be used: Object missing required field `source`"

@@ -280,7 +280,7 @@ def test_a_node_type_whose_nodes_are_lost_before_they_say_what_they_are_is_left(
 
 def test_a_reply_that_cannot_be_used_leaves_the_node_type_with_what_is_wrong_with_it(journal):
     pilots = FakePilots(lambda request, number: '{"message": "NodeRow", "node": "n1"}')
-    with pytest.raises(NodeTypeError, match="cannot make runs: MessageError: NodeRow lacks job, row"):
+    with pytest.raises(NodeTypeError, match="cannot make runs: MessageError: Object missing required field `job`"):
         list(engine(journal, pilots).execute(RUNS))
 
 
