@@ -341,7 +341,14 @@ def _options_case(chance: Chance, number: int) -> Case:
     for option in chance.choices(OPTIONS[command], k=chance.choice((1, 1, 2, 3))):
         words += [option] if option in FLAGS else [option, chance.choice(OPTION_WORDS.get(option, []) + WORDS)]
     words += [word for text in subject for word in text.split()]
-    return _case(chance, number, "options", [command, *words], files, ("in/figures", "in/report.html", "out"))
+    return _case(
+        chance,
+        number,
+        "options",
+        [command, *words],
+        files,
+        ("in/figures", "in/report.html", *(f"in/rows.{one}" for one in materials.FORMATS), "out"),
+    )
 
 
 def _cluster_case(chance: Chance, number: int) -> Case:
