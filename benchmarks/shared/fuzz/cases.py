@@ -167,7 +167,7 @@ def _runs_case(chance: Chance, number: int) -> Case:
     commands = (
         ["run", *few, "--no-report", *odd, *output, *program],
         ["run", *few, "--no-report", *odd, *output, "--", "/bin/false"],
-        ["pack", *few, "--rounds", "1", *output, *program],
+        ["pack", "--cores", "2", "--launches", "1", "--rounds", "1", *output, *program],
         ["tune", "--cores", "1", "--param", "b=1,2", "--budget", "1s", *_json(chance), *output, *program, "{b}"],
         ["compare", "study.toml", "--between", "seed=1", "intra=2", *_json(chance), *output],
     )
