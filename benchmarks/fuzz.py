@@ -1,6 +1,6 @@
 """Thousands of hostile inputs for every command: none may end in a traceback, hang, or change what is not its output.
 
-    python -m benchmarks.fuzz [--cases 5000] [--seed 1] [--only NUMBER] [--seconds 30]
+    python -m benchmarks.fuzz [--cases 5000] [--seed 1] [--only NUMBER] [--seconds 120]
 
 `benchmarks/shared/fuzz` says what the cases are and what must hold. A case is made again with --only.
 """
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int)
-    parser.add_argument("--seconds", type=float, default=30.0, help="a case that takes longer is called a hang")
+    parser.add_argument("--seconds", type=float, default=120.0, help="a case that takes longer is called a hang")
     options = parser.parse_args()
     import_commands()
     numbers = [options.only] if options.only else range(options.first, options.first + options.cases)

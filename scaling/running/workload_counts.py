@@ -14,6 +14,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from scaling.errors import StoreError, WorkloadError
@@ -69,9 +70,11 @@ def _write_cache(path: Path, known: Counts) -> None:
 
 
 def _count_in_child(function: str, arguments: Sequence[str]) -> Counts:
-    environment = {**os.environ, **QUIET_CPU, "KERAS_BACKEND": "tensorflow"}
     command = [sys.executable, "-P", "-c", CODE.format(function), *arguments]
-    child = subprocess.run(command, env=environment, capture_output=True, text=True)
+    with TemporaryDirectory(prefix="scaling-") as scratch:  # what Keras and matplotlib would leave in the user's home
+        homes = dict.fromkeys(("KERAS_HOME", "MPLCONFIGDIR"), scratch)
+        environment = {**os.environ, **QUIET_CPU, "KERAS_BACKEND": "tensorflow", **homes}
+        child = subprocess.run(command, env=environment, capture_output=True, text=True)
     if child.returncode:
         last = (child.stderr.strip().splitlines() or [ending(child.returncode)])[-1]
         raise WorkloadError(f"the networks cannot be counted: {last}")

@@ -167,7 +167,7 @@ def _runs_case(chance: Chance, number: int) -> Case:
     commands = (
         ["run", *few, "--no-report", *odd, *output, *program],
         ["run", *few, "--no-report", *odd, *output, "--", "/bin/false"],
-        ["pack", *few, "--rounds", "1", *output, *program],
+        ["pack", "--cores", "2", "--launches", "1", "--rounds", "1", *output, *program],
         ["tune", "--cores", "1", "--param", "b=1,2", "--budget", "1s", *_json(chance), *output, *program, "{b}"],
         ["compare", "study.toml", "--between", "seed=1", "intra=2", *_json(chance), *output],
     )
@@ -341,7 +341,14 @@ def _options_case(chance: Chance, number: int) -> Case:
     for option in chance.choices(OPTIONS[command], k=chance.choice((1, 1, 2, 3))):
         words += [option] if option in FLAGS else [option, chance.choice(OPTION_WORDS.get(option, []) + WORDS)]
     words += [word for text in subject for word in text.split()]
-    return _case(chance, number, "options", [command, *words], files, ("in/figures", "in/report.html", "out"))
+    return _case(
+        chance,
+        number,
+        "options",
+        [command, *words],
+        files,
+        ("in/figures", "in/report.html", *(f"in/rows.{one}" for one in materials.FORMATS), "out"),
+    )
 
 
 def _cluster_case(chance: Chance, number: int) -> Case:
