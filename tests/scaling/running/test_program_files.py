@@ -160,8 +160,3 @@ def test_a_large_file_is_known_by_its_ends_its_size_and_its_time(folder, monkeyp
     assert digest(b"1234+++++5678", 1) == first
     others = [digest(b"1234-----5678", 2), digest(b"1234-----5679", 1), digest(b"0234-----5678", 1)]
     assert first not in [*others, digest(b"1234------5678", 1)]
-
-
-def test_a_name_that_is_no_text_is_kept_by_escape(folder):
-    (folder / os.fsdecode(b"\xff")).write_text("")
-    assert "\\xff" in names_of("sh", os.fsdecode(b"\xff"))

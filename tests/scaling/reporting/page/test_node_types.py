@@ -51,7 +51,7 @@ def test_the_answers_are_those_of_every_node_type_with_a_price(node_types, shown
             allocation = node_type.recommendation(limits.fit.series.key)
             assert f"{allocation.cores} cores" in words
             assert f" {allocation.cost_per_million:.3g} " in words
-    assert words.count(" off at most") == 6
+    assert words.count(", to within ") == 6
     assert "cost per million" in words
     assert "never: nothing has been measured yet" in words
 

@@ -145,7 +145,7 @@ def test_of_very_many_series_a_page_draws_all_in_parts_and_says_which(tmp_path, 
     assert len([drawing for drawing in draw_page_figures(three) if drawing.title.startswith("Speedup")]) == 1
     monkeypatch.setattr(drawing_module, "MOST_SERIES", 2)
     drawings = list(draw_page_figures(three))
-    first, second = (drawing for drawing in drawings if drawing.title.startswith("Speedup with its laws, "))
+    first, second = (drawing for drawing in drawings if drawing.title.startswith("Speedup with its curves, "))
     assert (first.kind, len(first.figure.axes), first.caption.endswith("Series 1 to 2 of 3.")) == ("speedup", 2, True)
     assert (second.kind, len(second.figure.axes)) == ("speedup-2", 1)
     assert second.caption.endswith("Series 3 to 3 of 3.")
