@@ -19,9 +19,10 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from scaling.workloads import calibrated, stream
+from scaling.workloads import stream
 from scaling.workloads.base import Setting
 from scaling.workloads.calibrated import division_chain
+from scaling.workloads.helpers import Helpers
 
 DIVISIONS = 16_000_000
 SERIAL, HEAVY, LOCKED = 0.5, 1.4, 0.75
@@ -74,6 +75,27 @@ class Program:
             self.done.put(None)
 
 
+class Spinning:
+    """A step in which one thread does something alone, while the others poll for their turn."""
+
+    items_per_step = 1
+
+    def __init__(self, alone: Job, job: Job, threads: int) -> None:
+        self.alone, self.job, self.threads = alone, job, threads
+
+    def prepare(self) -> None:
+        """Start the processes beside the main one."""
+        self.helpers = Helpers([self.job] * (self.threads - 1))
+
+    def step(self) -> None:
+        """One step, of which the others are not told how long they could sleep."""
+        self.helpers.announce()
+        self.alone()
+        self.helpers.start()
+        self.job()
+        self.helpers.wait()
+
+
 def balanced(setting: Setting) -> Program:
     """All threads have the same work."""
     return Program([_divisions(1 / _threads())] * _threads())
@@ -103,9 +125,9 @@ def memory(setting: Setting) -> Any:
     return stream.build(setting)
 
 
-def spin(setting: Setting) -> Any:
+def spin(setting: Setting) -> Spinning:
     """Part of the work is done by one thread, and the others poll for its end."""
-    return calibrated.build(setting, serial=SERIAL, work=DIVISIONS / 1e6)
+    return Spinning(_divisions(SERIAL), _divisions((1 - SERIAL) / _threads()), _threads())
 
 
 def _threads() -> int:
