@@ -56,8 +56,9 @@ class Truth:
     @property
     def serial(self) -> float:
         """The serial fraction of Amdahl's law that describes the measured counts best."""
-        logs = -np.log([[self.speedups[n] for n in COUNTS]])
-        return float(nearest_serial(logs, np.array(COUNTS, dtype=np.float64), 1.0, "strong")[0])
+        counts = [n for n in COUNTS if n in self.speedups]
+        logs = -np.log([[self.speedups[n] for n in counts]])
+        return float(nearest_serial(logs, np.array(counts, dtype=np.float64), 1.0, "strong")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,9 @@ def _truth_of_program(name: str) -> Truth:
 
 
 def _of_host(name: str, design: str, launches: int, chance: np.random.Generator) -> tuple[Series, Truth]:
-    (series,) = _simulated(name, design, launches, chance)
-    return series, _truth_of_host(name, design)
+    """A host that leaves no point to use has an empty series, which is passed over."""
+    series = _simulated(name, design, launches, chance)
+    return series[0] if series else Series("nothing", ()), _truth_of_host(name, design)
 
 
 def _simulated(name: str, design: str, launches: int, chance: np.random.Generator) -> list[Series]:
