@@ -155,7 +155,7 @@ def correlation(gains: Folder, efficiencies: Folder) -> list[str]:
 
 def _counts_as_efficiency(summary: Summary) -> bool:
     point = summary.point
-    return point.device == CPU and point.cores > 1 and point.data == "fixed" and point.in_laws
+    return point.device == CPU and point.cores > 1 and point.data == "fixed" and point.in_series
 
 
 def _efficiency(point: Point, known: Sequence[ScalingPoint]) -> ScalingPoint | None:

@@ -50,7 +50,7 @@ def blocks_by_series(folder: Path) -> dict[Point, list[Block]]:
     """The launches of every series in groups that were made together, in order."""
     by_series: dict[Point, dict[str, list[Launch]]] = defaultdict(lambda: defaultdict(list))
     for launch in map(launch_of, read_folder(folder).rows):
-        if launch.seconds is not None and launch.point.in_laws:
+        if launch.seconds is not None and launch.point.in_series:
             by_series[launch.point.baseline][launch.cohort or str(launch.number)].append(launch)
     return {point: list(map(tuple, groups.values())) for point, groups in by_series.items()}
 

@@ -26,7 +26,7 @@ from scaling.analysis.turns import CountedTurn, Turn, launch_times
 Floats = NDArray[np.float64]
 Noise = Callable[[int, np.random.Generator], float]
 
-MOST, MIDDLE = 16, 4
+MOST = 16
 SERIAL = 0.1
 LAUNCHES = (3, 5, 10, 20, 40)
 NEW_LAUNCHES = 2000

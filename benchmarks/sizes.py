@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 
+from scipy.special import ndtri
+
 from benchmarks.shared.machines import HOST, NETWORKS, SMT_YIELDS, SmtMachine, machine, smt_study
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
-from scaling.analysis.distributions import normal_quantile
 from scaling.analysis.series import selected_series
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question
 from scaling.analysis.sizing.sizes import Price, Sizes
@@ -69,7 +70,7 @@ class TrueNetwork:
 
     def keeps(self, size: Pair, rate: float) -> bool:
         """Whether a launch reaches a rate as surely as promised."""
-        return self.rate(size) * exp(-float(normal_quantile(ASSURANCE)) * self.noise) >= rate
+        return self.rate(size) * exp(-float(ndtri(ASSURANCE)) * self.noise) >= rate
 
     def efficiency(self, size: Pair) -> float:
         return self.rate(size) / self.rate((1, 1)) / size[0]

@@ -42,7 +42,7 @@ def cohorts(folder: Path) -> dict[Point, dict[str, dict[int, list[float]]]]:
     found: dict[Point, dict[str, dict[int, list[float]]]] = defaultdict(lambda: defaultdict(dict))
     for row in read_rows(folder):
         point, cohort = row.run.point, row.run.cohort
-        if row.outcome.status == "ok" and point.in_laws and cohort and (steps := quiet_steps(row)):
+        if row.outcome.status == "ok" and point.in_series and cohort and (steps := quiet_steps(row)):
             found[point.baseline][cohort.name][point.cores] = steps
     return found
 

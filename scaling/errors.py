@@ -79,11 +79,11 @@ class ClusterError(ScalingError):
 
 
 class FitError(ScalingError):
-    """Figures a law cannot be fitted to, or a question a fit cannot answer."""
+    """Figures that have no curve, or a question that a curve cannot answer."""
 
 
 class SeriesFitError(FitError):
-    """A series that no law can be fitted to, by its name, and why."""
+    """A series that has no curve, by its name, and why."""
 
     def __init__(self, series: str, reason: str) -> None:
         super().__init__(series, reason)
@@ -96,7 +96,7 @@ class SeriesFitError(FitError):
 
 
 def grouped(errors: Iterable[FitError]) -> list[str]:
-    """A sentence for every reason that series have no law: the first of them, and how many others it is true of."""
+    """A sentence for every reason that series have no curve: the first of them, and how many others it is true of."""
     by_reason: dict[str, list[FitError]] = {}
     for error in errors:
         by_reason.setdefault(error.reason if isinstance(error, SeriesFitError) else str(error), []).append(error)

@@ -42,7 +42,7 @@ def device_pairs(summaries: Iterable[Summary]) -> list[DevicePair]:
     """Everything that was measured on both devices, whatever the host cores; what was not valid is left out."""
     by_settings: dict[Point, dict[str, list[Summary]]] = {}
     for summary in summaries:
-        if summary.step is not None and summary.valid and summary.point.in_laws:
+        if summary.step is not None and summary.valid and summary.point.in_series:
             alike = replace(summary.point, device="", cores=1, placement="")
             by_settings.setdefault(alike, {}).setdefault(summary.point.device, []).append(summary)
     return [_pair(devices[CPU], devices[GPU]) for devices in by_settings.values() if devices.keys() >= {CPU, GPU}]

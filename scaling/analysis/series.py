@@ -1,4 +1,4 @@
-"""Launches as series a law can be fitted to: everything of a point held fixed but its cores. Pure.
+"""Launches as series, each of which has a curve: everything of a point held fixed but its cores. Pure.
 
 Speed is throughput, items per second: under weak scaling, where the items of a step grow with cores, the time that
 counts is that of the items one core was given, and the speedup it gives is the scaled one of Gustafson's law.
@@ -253,7 +253,7 @@ def selected_series(selection: PointSelection, of: Collection[Point] | None = No
     Only those `of` some settings, if any are given.
     """
     excluded = _left_out_by_key(selection.left_out)
-    named = {_settings(summary.point) for summary in selection.taken if summary.point.in_laws}
+    named = {_settings(summary.point) for summary in selection.taken if summary.point.in_series}
     disturbed = (out for out in selection.left_out if out.verdict is Verdict.DISTURBED)
     measured: dict[SeriesKey, list[Summary]] = defaultdict(list)
     for summary in (*selection.taken, *disturbed):
@@ -280,7 +280,7 @@ def series_of(
     """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
-        if launch.seconds is not None and launch.point.in_laws:
+        if launch.seconds is not None and launch.point.in_series:
             by_settings[_settings(launch.point)].append(launch)
     varied = _varying_settings(by_settings if named is None else named)
     return [

@@ -59,7 +59,7 @@ class ScalingPoint:
         A group that a quota stops is neither idle nor slow, so that it has none. Of a program that `reports_time` only
         the CPU time of the whole process is known.
         """
-        if self.speedup is None or self.baseline is None or not self.summary.point.in_laws:
+        if self.speedup is None or self.baseline is None or not self.summary.point.in_series:
             return None
         efficiency = self.speedup.value / self.summary.point.cores
         return decompose(self.summary, self.baseline, efficiency)
@@ -69,7 +69,7 @@ class ScalingPoint:
         """Whether all its times, or its baseline's, are reported by the program, so that nothing is decomposed."""
         sides = [side.used for side in (self.summary, self.baseline) if side and side.used]
         in_part = (all(launch.whole_process is False for launch in used) for used in sides)
-        return self.summary.point.in_laws and any(in_part)
+        return self.summary.point.in_series and any(in_part)
 
     @property
     def verdict(self) -> Verdict:
@@ -129,7 +129,7 @@ class ScalingPoint:
     def karp_flatt(self) -> Estimate | None:
         """The serial fraction that would explain the speedup; none at one core, with a quota, or where items grow."""
         point = self.summary.point
-        if self.speedup is None or point.cores == 1 or point.scale == "weak" or not point.in_laws:
+        if self.speedup is None or point.cores == 1 or point.scale == "weak" or not point.in_series:
             return None
         return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 

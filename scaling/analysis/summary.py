@@ -392,7 +392,7 @@ def _adjust(launch: Launch, by: Slope | None) -> Adjusted | None:
 
     One that its own quota stops is not adjusted, nor a pack, whose replicas wait each for itself.
     """
-    return adjust(launch.turns, by) if by and launch.point.in_laws else None
+    return adjust(launch.turns, by) if by and launch.point.in_series else None
 
 
 def _lacks_only_quiet(launch: Launch) -> bool:

@@ -100,7 +100,7 @@ def _next_steps(results: Results, more_launches: str) -> list[str]:
     """What to type next: more launches where points are not known well enough, and what the others answer."""
     points = results.sources[0].points
     unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
-    unlimited = (point for point in points if point.valid and point.summary.point.in_laws)
+    unlimited = (point for point in points if point.valid and point.summary.point.in_series)
     usable = Counter(point.summary.point.baseline for point in unlimited)
     several = max(usable.values(), default=0) > 1
     answers = {"fit": "the curve of each series", "capacity": "how many cores to give"} if several else {}

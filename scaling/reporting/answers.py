@@ -26,7 +26,7 @@ def answers(points: Iterable[ScalingPoint]) -> list[SeriesAnswer]:
     """An answer for every series; points under a CPU quota and packs are in none."""
     by_series: dict[Point, list[ScalingPoint]] = {}
     for point in points:
-        if point.summary.point.in_laws:
+        if point.summary.point.in_series:
             by_series.setdefault(point.summary.point.baseline, []).append(point)
     return [_answer(baseline.subject, series) for baseline, series in by_series.items()]
 

@@ -155,12 +155,12 @@ def _energy_cells(summary: Summary) -> list[str]:
 
 
 def quota_sentence(points: Iterable[Point]) -> str | None:
-    """That points under a CPU quota and packs are in no law; None where there are none."""
+    """That points under a CPU quota and packs are in no curve; None where there are none."""
     known = list(points)
     limited, packs = sum(point.quota is not None for point in known), sum(point.replicas > 1 for point in known)
     named = [f"{count(limited, 'point')} under a CPU quota"] if limited else []
     named += [f"{count(packs, 'pack')} of replicas"] if packs else []
-    return f"{' and '.join(named)} in no law, which is about cores; `scaling show` has them" if named else None
+    return f"{' and '.join(named)} in no curve, which is over cores; `scaling show` has them" if named else None
 
 
 def _smt_cells(point: ScalingPoint) -> list[str]:

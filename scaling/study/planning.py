@@ -139,11 +139,11 @@ class Point:
     @property
     def is_baseline(self) -> bool:
         """Whether it is the point that others' speedup is against."""
-        return self.cores == 1 and self.in_laws
+        return self.cores == 1 and self.in_series
 
     @property
-    def in_laws(self) -> bool:
-        """Whether laws over cores are about it: one replica, without a quota."""
+    def in_series(self) -> bool:
+        """Whether it is in a series over cores: one replica, without a quota."""
         return self.replicas == 1 and self.quota is None
 
     @property

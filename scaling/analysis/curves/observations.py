@@ -7,7 +7,7 @@ is its own and the common one, by their degrees of freedom; all are known up to 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,16 +50,14 @@ class Measured:
 
     def only(self, kept: NDArray[np.bool_]) -> "Measured":
         """Some of its counts."""
-        return Measured(
-            self.cores[kept],
-            self.logs[kept],
-            self.variances[kept],
-            self.shifts[kept],
-            self.freedom,
-            self.launch_variances[kept],
-            self.block_variance,
-            self.blocks,
-            None if self.stretch is None else self.stretch[kept],
+        return replace(
+            self,
+            cores=self.cores[kept],
+            logs=self.logs[kept],
+            variances=self.variances[kept],
+            shifts=self.shifts[kept],
+            launch_variances=self.launch_variances[kept],
+            stretch=None if self.stretch is None else self.stretch[kept],
         )
 
 

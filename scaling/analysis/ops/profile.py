@@ -17,10 +17,10 @@ from math import fsum, inf, sqrt
 from statistics import fmean, median, stdev
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from scaling.analysis import rules
 from scaling.analysis.arrays import Floats
-from scaling.analysis.distributions import chi2_quantile
 from scaling.analysis.estimates import student_t
 from scaling.analysis.ops.classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.ops.purposes import PURPOSES, Purpose
@@ -367,7 +367,8 @@ def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[F
     half = size // 2
     if not times.freedom:
         return np.repeat(times.means[None], 2 * half, axis=0), np.zeros(2 * half)
-    spread = chi2_quantile((chance.permutation(half) + 0.5) / half, times.freedom)
+    # Chi-squared, evenly spread over its levels.
+    spread = 2.0 * gammaincinv(times.freedom / 2.0, (chance.permutation(half) + 0.5) / half)
     mixture = chance.standard_normal((half, len(times.threads), len(times.deviations)))
     units = np.array(times.units, dtype=np.float64)
     shift = mixture @ times.deviations / np.sqrt(spread[:, None, None] * units[None, :, None])

@@ -318,7 +318,8 @@ def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
         "The serial fraction that explains the speedup at each core count by itself: constant under Amdahl's law, "
         f"rising where overhead grows with cores, negative where speedup is superlinear. {MARKS}."
     )
-    figure = CoresFigure(panels(lines, series, limits), KARP_FLATT.y_label, ideal=0.0)
+    drawn = [panel if len(panel.series) == 1 else replace(panel, remark="") for panel in panels(lines, series, limits)]
+    figure = CoresFigure(drawn, KARP_FLATT.y_label, ideal=0.0)
     return Drawing(caption, compile_figure(figure))
 
 

@@ -346,6 +346,7 @@ def _as_variant(series: Series, settings: Mapping[str, object], variants: Sequen
         colour=colour(index),
         marker=marker(index),
         laws=[replace(law, colour=colour(index)) for law in series.laws],
+        levels=[replace(level, colour=colour(index)) for level in series.levels],
         remark="",
         in_legend=True,
     )

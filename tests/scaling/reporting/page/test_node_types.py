@@ -161,7 +161,7 @@ def bare(tmp_path):
 
 def test_node_types_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
     text = page_of(bare(tmp_path))
-    assert "No law could be fitted" in text_of(text, "answers")
+    assert "No series has a curve" in text_of(text, "answers")
     assert "one: series 'calibrated train compact smt1'" in text_of(text, "answers")
     assert "failed: no launch went well yet" in text_of(text, "answers")
     assert "There is nothing to compare" in text_of(text, "same-work")
