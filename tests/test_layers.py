@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT = {
     "errors": set(),
+    "features": {"api", "running", "reporting", "results", "analysis", "study", "machine", "errors", "cli"},
     "machine": {"errors"},
     "study": {"machine", "errors"},
     "analysis": {"study", "machine", "errors"},
@@ -52,7 +53,15 @@ def imported(path: Path) -> set[str]:
 def test_a_package_imports_only_from_packages_below_it(path):
     package = path.relative_to(ROOT / "scaling").parts[0].removesuffix(".py")
     packages = {name.split(".")[1] for name in imported(path) if name.startswith("scaling.")}
-    assert packages - {package} <= MAY_IMPORT.get(package, set())
+    assert packages - {package, "features"} <= MAY_IMPORT.get(package, set())
+
+
+@pytest.mark.parametrize("path", sorted(sources()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_core_reaches_a_feature_through_the_list_of_features_alone(path):
+    if path.relative_to(ROOT / "scaling").parts[0] != "features":
+        modules = {name for name in imported(path) if name.startswith("scaling.features.")}
+        assert not [name for name in modules if (ROOT / name.replace(".", "/")).with_suffix(".py").exists()]
+        assert not [name for name in modules if (ROOT / name.replace(".", "/")).is_dir()]
 
 
 def test_no_module_imports_itself_through_others():

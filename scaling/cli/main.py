@@ -11,7 +11,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -20,9 +19,10 @@ from typer.core import TyperGroup
 import scaling
 from scaling.cli.printing import flush_stdout, prepare_streams, print_lines, print_note
 from scaling.errors import Interrupted, ScalingError, StudyError, excerpt
+from scaling.features import Command, features, resolve
 
 # Group, command, and the first line of its help; module and function have the command's name.
-COMMANDS = {
+CORE = {
     "Measure": {
         "run": "Measure a program, given as one would start it, and say how many cores to give it.",
         "sweep": "Run a study; the same command again goes on where it stopped.",
@@ -54,6 +54,11 @@ COMMANDS = {
         "sizes.",
     },
 }
+COMMANDS = {
+    name: Command(group, name, summary, f"scaling.cli.{name}:{name}")
+    for group, commands in CORE.items()
+    for name, summary in commands.items()
+} | {command.name: command for feature in features() for command in feature.commands}
 # Rows and points are many, and none is part of a cycle: looking for garbage among them is a tenth of the time.
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -62,22 +67,19 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 class _LazyCommands(Mapping[str, Any]):
     """The commands by name, each imported when it is looked up."""
 
-    names = tuple(name for group in COMMANDS.values() for name in group)
-
     def __getitem__(self, name: str) -> Any:
-        if name not in self.names:
-            raise KeyError(name)
+        command = COMMANDS[name]
         single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
         # What follows a program's name belongs to the program.
         context = {"allow_interspersed_args": False} if name == "run" else {}
-        single.command(name, context_settings=context)(getattr(import_module(f"scaling.cli.{name}"), name))
+        single.command(name, context_settings=context)(resolve(command.function))
         return typer.main.get_command(single)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter(COMMANDS)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(COMMANDS)
 
 
 class LazyGroup(TyperGroup):
@@ -102,9 +104,9 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write every group with the whole summary of its commands."""
-        for group, commands in COMMANDS.items():
+        for group in CORE:
             with formatter.section(group):
-                formatter.write_dl(list(commands.items()))
+                formatter.write_dl([(one.name, one.summary) for one in COMMANDS.values() if one.group == group])
 
 
 app = typer.Typer(

@@ -31,6 +31,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from benchmarks.shared.fuzz.cases import Case, Content, Link
 from scaling.cli.main import COMMANDS, main
+from scaling.features import resolve
 from scaling.reporting.schemas import OUTPUTS, json_schema
 from scaling.running import processes
 from scaling.running.marks import is_zombie
@@ -119,9 +120,8 @@ def _validator(command: str) -> Draft202012Validator:
 
 def import_commands() -> None:
     """Import once what every case needs."""
-    for group in COMMANDS.values():
-        for command in group:
-            import_module(f"scaling.cli.{command}")
+    for command in COMMANDS.values():
+        resolve(command.function)
     import_module("scaling.api.figures")
 
 

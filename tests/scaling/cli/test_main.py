@@ -8,7 +8,7 @@ import typer
 from scaling.cli.main import COMMANDS, app
 from tests.scaling.cli.here import scaling
 
-SUMMARIES = {name: summary for group in COMMANDS.values() for name, summary in group.items()}
+SUMMARIES = {name: command.summary for name, command in COMMANDS.items()}
 
 
 def command(name):

@@ -1,0 +1,52 @@
+"""Features: packages that add to the core what it works without.
+
+A feature is a package below this one whose `FEATURE` says what it adds, by the names of functions that are imported
+when they are used. It may import the core; the core reaches it through this list alone, so that a feature's folder can
+be deleted and everything else still works.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `scaling`: its group and the first line of its help; `function` is `module:name`."""
+
+    group: str
+    name: str
+    summary: str
+    function: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """What a feature adds to the core."""
+
+    commands: tuple[Command, ...] = ()
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """The features that are here, in order."""
+    return tuple(_features())
+
+
+def _features() -> Iterator[Feature]:
+    for name in NAMES:
+        module = f"{__name__}.{name}"
+        if find_spec(module) is not None:
+            yield import_module(module).FEATURE
+
+
+def resolve(function: str) -> Callable[..., Any]:
+    """The function that `module:name` names."""
+    module, _, name = function.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
