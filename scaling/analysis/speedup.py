@@ -133,13 +133,6 @@ class ScalingPoint:
             return None
         return self.speedup.map(lambda speedup: float(karp_flatt(speedup, point.cores)))
 
-    def without_launches(self, *, taken_apart: bool = True) -> "ScalingPoint":
-        """The same with what is shown of it computed, its losses where it is taken apart, in a tenth of the memory."""
-        lean = replace(self, summary=self.summary.without_launches(), baseline=None)
-        decomposition = self.decomposition if taken_apart else None
-        vars(lean).update(decomposition=decomposition, reports_time=self.reports_time)
-        return lean
-
     @property
     def all_doubts(self) -> tuple[Doubt, ...]:
         """Every doubt about the point and its ratios."""

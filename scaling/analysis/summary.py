@@ -221,22 +221,6 @@ class Summary:
         """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
         return _over_launches(steps.quantile(level) for _, steps in self._launches_with_steps())
 
-    def without_launches(self) -> "Summary":
-        """The same with everything that is shown of a point computed, in a tenth of the memory."""
-        shown = (
-            "peak_memory_bytes",
-            "throttled_share",
-            "pipeline_share",
-            "launch_count",
-            "step_counts",
-            "step_figures",
-            "rate",
-            "energy",
-        )
-        lean = replace(self, used=(), disturbed=(), turn_ratios=())
-        vars(lean).update({name: getattr(self, name) for name in shown})
-        return lean
-
 
 def _over_launches(figures: Iterable[float | None]) -> Estimate | None:
     """A figure of all steps of a launch, with its interval over launches; None where none has it.

@@ -11,7 +11,6 @@ from scaling.errors import StoreError
 from scaling.reporting.page.node_types import node_types_page
 from scaling.reporting.page.page import page_parts
 from scaling.reporting.plots.drawing import (
-    MOST_SERIES_OF_MANY_ROWS,
     Drawing,
     Figure,
     NotDrawn,
@@ -141,8 +140,7 @@ def write_reports(
     if results.is_cluster:
         return _write_node_type_reports(results, output, target, figures, on_file)
     source = results.sources[0]
-    evaluation = source.page_evaluation(MOST_SERIES_OF_MANY_ROWS)
-    parts = _page_parts(replace(evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
+    parts = _page_parts(replace(source.evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
     return [_write_page(output or page_path(results.path), parts)]
 
 

@@ -28,7 +28,7 @@ from scaling.reporting.points import COUNTERS, DECOMPOSITION, point_facts, point
 from scaling.reporting.sections import flat_sections
 from scaling.reporting.words import markdown_lines
 from scaling.results.cluster_folder import refuse_cluster_folder
-from scaling.results.export import Format, data_frame, rows_frame, write_csv, write_export
+from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.files import open_output
 from scaling.results.other_tools import Table, TableOptions
 
@@ -166,8 +166,6 @@ class Results(Sources):
         where = Path(target) if isinstance(target, str) else target
         if form == "markdown":
             return self._export_points(where)
-        if form == "csv":
-            return write_csv(self.sources[0].csv_lines(), where)
         return write_export(self.sources[0].rows(), form, where)
 
     def _export_points(self, target: Path | BinaryIO) -> int:

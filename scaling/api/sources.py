@@ -19,9 +19,8 @@ from scaling.reporting.points import census_notes, left_out_sentence, quota_sent
 from scaling.reporting.sections import NONE_WHOLE
 from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
-from scaling.results.export import CsvLine, csv_line, is_export, public_csv_line, read_export
+from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
-from scaling.results.many_rows import is_large, map_rows, read_large_folder, read_launches, read_points
 from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
@@ -62,21 +61,13 @@ class Source:
         rows = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
         return rows if self.full else map(public_row, rows)
 
-    def csv_lines(self) -> Iterator[CsvLine]:
-        """The runs as lines of a table."""
-        line = csv_line if self.full else public_csv_line
-        if self.path.is_dir() and not self.is_table:
-            return map_rows(self.path, line, RowCensus())
-        return map(csv_line, self.rows())
-
     @cached_property
     def _read(self) -> tuple[list[Summary], RowCensus]:
         census = RowCensus()
         if self.table:
             return summarize(table_launches(self.table.series)), census
-        if self.path.is_dir():
-            return summarize(read_launches(self.path, census)), census
-        return summarize(map(launch_of, census.count(read_export(self.path)))), census
+        rows = read_rows(self.path, census.count_repeated) if self.path.is_dir() else read_export(self.path)
+        return summarize(map(launch_of, census.count(rows))), census
 
     @property
     def summaries(self) -> list[Summary]:
@@ -86,40 +77,12 @@ class Source:
     @property
     def notes(self) -> list[str]:
         """What is odd about its rows as a whole, or what another tool's file leaves open."""
-        if self.table:
-            return [*self.table.notes]
-        read = [vars(self)[name] for name in ("_read_points", "_read_table_points") if name in vars(self)]
-        return census_notes((read[0] if read else self._read)[1])
+        return [*self.table.notes] if self.table else census_notes(self._read[1])
 
     @cached_property
-    def _read_points(self) -> tuple[list[ScalingPoint], RowCensus]:
-        return self._made_points(in_full=True)
-
-    @cached_property
-    def _read_table_points(self) -> tuple[list[ScalingPoint], RowCensus]:
-        return self._read_points if "_read_points" in vars(self) else self._made_points(in_full=False)
-
-    def _made_points(self, *, in_full: bool) -> tuple[list[ScalingPoint], RowCensus]:
-        if self.is_table or not self.path.is_dir() or not is_large(self.path):
-            summaries, census = self._read
-            return speedups(summaries), census
-        census = RowCensus()
-        return read_points(self.path, census, in_full=in_full), census
-
-    @property
     def points(self) -> list[ScalingPoint]:
-        """The points with speedup and efficiency; refused where there is none yet. Of very many without launches."""
-        return self._refuse_none(self._read_points[0])
-
-    @property
-    def table_points(self) -> list[ScalingPoint]:
-        """The same for a table with a sentence per series: of very many without how their steps are distributed.
-
-        What efficiency is lost to is then known on the fewest and on the most cores only.
-        """
-        return self._refuse_none(self._read_table_points[0])
-
-    def _refuse_none(self, points: list[ScalingPoint]) -> list[ScalingPoint]:
+        """The points with speedup and efficiency; refused where there is none yet."""
+        points = speedups(self.summaries)
         if not points:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
         return points
@@ -169,12 +132,6 @@ class Source:
             return evaluate(read_folder(self.path, self.full))
         return evaluate(folder_of(self.path.name, read_export(self.path), self.full))
 
-    def page_evaluation(self, most_series: int) -> Evaluation:
-        """The same for a page: of very many rows without their steps, and with the curves of the first series only."""
-        if self.is_table or not self.path.is_dir() or not is_large(self.path):
-            return self.evaluation
-        return evaluate(read_large_folder(self.path, self.full, most_series), most_series)
-
     def as_node_type(self) -> NodeTypeEvaluation:
         """The same as a node type of a cluster, with its price."""
         assert self.node_type is not None
@@ -182,11 +139,8 @@ class Source:
         return NodeTypeEvaluation(self.node_type, self.core_hour, self.evaluation)
 
     def first_fits(self, most: int) -> tuple[list[SeriesFit], Sequence[FitError]]:
-        """The curves of the first series that were measured at several core counts, and why others of them have none.
-
-        Very many rows are read without the launches that a curve needs, so that there are none.
-        """
-        selection = select_points(point.summary for point in self._read_table_points[0])
+        """The curves of the first series with several core counts, and why others of them have none."""
+        selection = select_points(self.summaries)
         series = self.table.series if self.table else selected_series(selection)
         return fit_all([one for one in series if one.has_several_counts][:most])
 

@@ -93,7 +93,7 @@ def print_points(results: Results, print_source: Callable[[OneSource], None] | N
 
 def _print_source(source: OneSource) -> None:
     """A table on stdout, and on stderr a sentence for whatever speaks against a point."""
-    points = source.table_points
+    points = source.points
     if sys.stdout.isatty():
         print_table(sparklines_table(points))
         print_lines("")

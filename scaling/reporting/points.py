@@ -228,9 +228,8 @@ def evaluation_notes(evaluation: Evaluation) -> list[str]:
     """What is odd about the rows of an evaluation, what its fits leave out, and why."""
     left_out = filter(None, [left_out_sentence(evaluation.selection)])
     limited = filter(None, [quota_sentence(point.summary.point for point in evaluation.points)])
-    folder, fitted = evaluation.folder, evaluation.series_fitted
-    many = [f"the laws and the planner are those of the first {fitted} series; `scaling fit` and `capacity` have all"]
-    notes = [*folder.notes, *census_notes(folder.census), *left_out, *limited, *(many if fitted else [])]
+    folder = evaluation.folder
+    notes = [*folder.notes, *census_notes(folder.census), *left_out, *limited]
     return [*notes, *grouped(evaluation.complaints)]
 
 

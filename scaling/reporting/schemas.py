@@ -6,10 +6,9 @@ a key has gone or changed its meaning. A number that is unknown or without limit
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Literal, NotRequired, get_type_hints
+from typing import Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
-from pydantic import TypeAdapter
-from typing_extensions import TypedDict
+import msgspec
 
 from scaling.analysis.comparison import Change, Gate
 from scaling.analysis.curves.fit import Description
@@ -334,5 +333,8 @@ OUTPUTS: Mapping[str, Any] = {
 
 def json_schema(command: str) -> dict[str, Any]:
     """The JSON Schema of what a command prints."""
-    schema = TypeAdapter(OUTPUTS[command]).json_schema()
-    return {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **schema}
+    schemas, definitions = msgspec.json.schema_components(get_args(OUTPUTS[command]) or (OUTPUTS[command],))
+    body = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    schema = {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **body, "$defs": definitions}
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
+    return plain

@@ -50,8 +50,7 @@ class Evaluation:
 
     `fits` has every series that can be fitted; `limits` has those that are sized (where threads share cores, the
     series with both thread counts replaces its parts). `selection` says which points the fits took, `complaints` why
-    other series have no fit. Where very many were asked for, `series_fitted` says that only so many were tried.
-    `rooflines` has the networks whose ceilings were given.
+    other series have no fit. `rooflines` has the networks whose ceilings were given.
     """
 
     folder: Folder
@@ -61,21 +60,14 @@ class Evaluation:
     sizes: Sizes | None
     selection: PointSelection
     complaints: tuple[FitError, ...]
-    series_fitted: int | None = None
     rooflines: Rooflines = field(default_factory=dict)
 
 
-def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
-    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits.
-
-    Of more series than `most_series` only the first are fitted.
-    """
-    points = folder.points or tuple(speedups(summarize(map(launch_of, folder.rows))))
+def evaluate(folder: Folder) -> Evaluation:
+    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits."""
+    points = tuple(speedups(summarize(map(launch_of, folder.rows))))
     selection = select_points(point.summary for point in points)
-    keys = _keys_of_series(points)
-    kept = set(keys[:most_series])
-    settings = {key.settings for key in kept if key.settings}
-    series = [one for one in selected_series(selection, settings) if _is_of(one.key, kept)]
+    series = selected_series(selection)
     sizes = folder.machine.sizes() if folder.machine else None
     fits, limits, complaints = _fit_series(series, sizes)
     return Evaluation(
@@ -86,7 +78,6 @@ def evaluate(folder: Folder, most_series: int | None = None) -> Evaluation:
         sizes=sizes,
         selection=selection,
         complaints=tuple(complaints),
-        series_fitted=len(kept) if len(kept) < len(keys) else None,
     )
 
 
@@ -123,16 +114,7 @@ def evaluate_table(name: str, series: Sequence[Series], notes: Sequence[str]) ->
 
 def keys_of_series(evaluation: Evaluation) -> list[SeriesKey]:
     """The series of an evaluation with one number of threads per core each, in the order of its points."""
-    return _keys_of_series(evaluation.points)
-
-
-def _keys_of_series(points: Sequence[ScalingPoint]) -> list[SeriesKey]:
-    return list(dict.fromkeys(series_key(point.summary.point) for point in points))
-
-
-def _is_of(key: SeriesKey, kept: set[SeriesKey]) -> bool:
-    """Whether a series is among these."""
-    return key in kept
+    return list(dict.fromkeys(series_key(point.summary.point) for point in evaluation.points))
 
 
 def split_series(evaluation: Evaluation, most: int) -> list[Evaluation]:
@@ -151,8 +133,8 @@ def _of_series(evaluation: Evaluation, kept: set[SeriesKey]) -> Evaluation:
     return replace(
         evaluation,
         points=tuple(point for point in evaluation.points if series_key(point.summary.point) in kept),
-        fits=tuple(fit for fit in evaluation.fits if _is_of(fit.series.key, kept)),
-        limits=tuple(limits for limits in evaluation.limits if _is_of(limits.fit.series.key, kept)),
+        fits=tuple(fit for fit in evaluation.fits if fit.series.key in kept),
+        limits=tuple(limits for limits in evaluation.limits if limits.fit.series.key in kept),
     )
 
 

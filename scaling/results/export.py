@@ -31,14 +31,12 @@ from scaling.machine.topology import Machine
 from scaling.results.files import open_input, open_output
 from scaling.results.rows import (
     SCHEMA,
-    AnyRow,
     Outcome,
     Pairs,
     Row,
     Sections,
     launch_of,
     launch_seconds,
-    public_row,
     quiet_steps,
     row_from_facts,
     row_to_json,
@@ -82,11 +80,6 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
     return _write(WRITERS[form](rows), target)
 
 
-def write_csv(lines: Iterable[CsvLine], target: Path | BinaryIO) -> int:
-    """Write lines of a table to a file or an open stream and return how many there were."""
-    return _write(_csv_writer(lines), target)
-
-
 def _write(write: Callable[[BinaryIO], int], target: Path | BinaryIO) -> int:
     if isinstance(target, Path):
         with open_output(target) as file:
@@ -116,7 +109,7 @@ def read_export(path: Path) -> Iterator[Row]:
         with open_input(path) as file:
             is_json = file.read(256).lstrip()[:1] == "{"
         with open_input(path) as file:
-            yield from _read_json(path, json.load(file)) if is_json else _read_rows(path, csv.DictReader(file))
+            yield from _read_json(path, _decode(file.read())) if is_json else _read_rows(path, csv.DictReader(file))
     except (OSError, ValueError, csv.Error, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
@@ -152,7 +145,7 @@ def _not_exported(place: str, error: Exception) -> StoreError:
     return StoreError(f"{place} is not a run that `scaling export` wrote: {why}; export it again")
 
 
-def csv_line(row: AnyRow) -> CsvLine:
+def csv_line(row: Row) -> CsvLine:
     """A row as a line of a table."""
     flat = _flat(row)
     flat |= {name: json.dumps(flat[name]) if flat[name] else "[]" for name in LISTS}
@@ -168,12 +161,7 @@ def _numbers_json(numbers: Sequence[float]) -> str:
     return json.dumps(numbers)
 
 
-_encode = msgspec.json.Encoder().encode
-
-
-def public_csv_line(row: AnyRow) -> CsvLine:
-    """The same without what says more about a person than about the run."""
-    return csv_line(public_row(row))
+_encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 # Rows of a folder have a handful of sets of columns between them.
@@ -323,7 +311,7 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     return columns
 
 
-def _flat(row: AnyRow) -> dict[str, Any]:
+def _flat(row: Row) -> dict[str, Any]:
     """A row with its nesting undone: the names of a row's JSON, with a prefix where two parts share one."""
     run, outcome = row.run, row.outcome
     return {
@@ -359,7 +347,7 @@ def _columns_of(names: Iterable[str], form: str = "{}") -> Callable[[object], di
 
 _turn_columns, _witness_columns = _columns_of(Turn.__dataclass_fields__), _columns_of(Witness.__dataclass_fields__)
 _outcome_columns = _columns_of(name for name in Outcome.__dataclass_fields__ if name not in NOT_IN_A_TABLE)
-_sections_columns = _columns_of(Sections.__dataclass_fields__, "{}_seconds")
+_sections_columns = _columns_of(Sections.__struct_fields__, "{}_seconds")
 _point_columns, _machine_columns = (
     _columns_of(Point.__dataclass_fields__),
     _columns_of(Machine.__dataclass_fields__, "machine_{}"),
@@ -405,7 +393,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         requested["pipeline_threads"] = _number_or_word(flat["asked_pipeline_threads"])
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
     cohort = {"name": flat.get("cohort"), "members": flat.get("cohort_members")}
-    sections = {field.name: flat.get(f"{field.name}_seconds") for field in fields(Sections)}
+    sections = {field.encode_name: flat.get(f"{field.name}_seconds") for field in msgspec.structs.fields(Sections)}
     truth = {field.name: flat.get(f"truth_{field.name}") for field in fields(StatedTruth)}
     return {
         "schema": 1,
@@ -424,13 +412,13 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         },
         "outcome": {
             **outcome,
-            "step_seconds": json.loads(flat["step_seconds"]),
-            "cautions": json.loads(flat["cautions"]),
-            "turns": json.loads(flat.get("turns") or "[]"),
+            "step_seconds": _decode(flat["step_seconds"]),
+            "cautions": _decode(flat["cautions"]),
+            "turns": _decode(flat.get("turns") or "[]"),
             "items_per_step": flat["items"],
-            "sections": {"import" if name == "imports" else name: seconds for name, seconds in sections.items()},
-            "pack": json.loads(flat.get("pack") or "null"),
-            "device_profile": json.loads(flat.get("device_profile") or "null"),
+            "sections": sections,
+            "pack": _decode(flat.get("pack") or "null"),
+            "device_profile": _decode(flat.get("device_profile") or "null"),
             "truth": truth if any(truth.values()) else None,
             "stdout_tail": None,
             "stderr_tail": None,
@@ -440,7 +428,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         "versions": {name.removeprefix("version_"): text for name, text in flat.items() if _is_version(name, text)},
         "started_at": flat["started_at"],
         "environment": {},
-        "energy": json.loads(flat.get("energy") or "[]"),
+        "energy": _decode(flat.get("energy") or "[]"),
     }
 
 

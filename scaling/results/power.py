@@ -3,19 +3,17 @@
 A line without its row is that of a run that was interrupted while its row was being stored, and is passed over.
 """
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+import msgspec
 
 from scaling.errors import StoreError
 from scaling.machine.power import Domain
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
-from scaling.results.rows import RunLine, first_wrong, run_facts
+from scaling.results.rows import RunLine, in_words, json_line, run_facts, run_of
 from scaling.study.planning import Run
 
 
@@ -25,8 +23,8 @@ class MeterTrace:
 
     meter: str
     domain: Domain
-    seconds: tuple[FiniteFloat, ...]
-    watts: tuple[FiniteFloat, ...]
+    seconds: tuple[float, ...]
+    watts: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +36,11 @@ class PowerTrace:
     meters: tuple[MeterTrace, ...]
 
 
-class _Line(TypedDict):
+class _Line(msgspec.Struct):
     schema: Literal[1]
     run: RunLine
     started_at: str
-    meters: Annotated[tuple[MeterTrace, ...], Field(min_length=1)]
-
-
-_LINE = TypeAdapter(_Line)
+    meters: Annotated[tuple[MeterTrace, ...], msgspec.Meta(min_length=1)]
 
 
 def power_to_json(trace: PowerTrace) -> str:
@@ -54,20 +49,19 @@ def power_to_json(trace: PowerTrace) -> str:
         "schema": 1,
         "run": run_facts(trace.run, None),
         "started_at": trace.started_at,
-        "meters": [asdict(meter) for meter in trace.meters],
+        "meters": trace.meters,
     }
-    return json.dumps(facts, allow_nan=False, separators=(",", ":"))
+    return json_line(facts)
 
 
 def power_from_json(line: str | bytes) -> PowerTrace:
     """The trace that a line of JSON describes."""
-    try:
-        parsed = _LINE.validate_json(line)
-    except ValidationError as error:
-        raise StoreError(first_wrong(error)) from error
-    if any(len(meter.seconds) != len(meter.watts) for meter in parsed["meters"]):
+    with in_words():
+        parsed = msgspec.json.decode(line, type=_Line)
+        run = run_of(parsed.run)
+    if any(len(meter.seconds) != len(meter.watts) for meter in parsed.meters):
         raise StoreError("meters: seconds and watts are not of one length")
-    return PowerTrace(parsed["run"], parsed["started_at"], parsed["meters"])
+    return PowerTrace(run, parsed.started_at, parsed.meters)
 
 
 POWER = RecordFormat(

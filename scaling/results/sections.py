@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from scaling.analysis.summary import table_order
-from scaling.results.rows import AnyRow, Row, Sections, steady_steps
+from scaling.results.rows import Row, Sections, steady_steps
 from scaling.study.planning import Point, series_of_points
 from scaling.study.spec import CPU
 
@@ -79,12 +79,12 @@ def _over(point: Point, most: Mapping[Point, Point]) -> Point:
     return most.get(replace(own, device=CPU), most[own])
 
 
-def has_sections(row: AnyRow) -> bool:
+def has_sections(row: Row) -> bool:
     """Whether a run that says where its time went was a process from exec to exit: neither forked nor stopped."""
     return row.run.start == "spawn" and row.run.cohort is None and _says_sections(row)
 
 
-def _says_sections(row: AnyRow) -> bool:
+def _says_sections(row: Row) -> bool:
     """Whether a run went well and says where its time went."""
     seconds = row.outcome.sections
     parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)

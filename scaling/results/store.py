@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from scaling.analysis.ops.traces import Trace
-from scaling.analysis.speedup import ScalingPoint
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
@@ -34,8 +33,6 @@ STUDY, FINDINGS = "study.toml", "doctor.json"
 ROWS = RecordFormat(
     "rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok", row_identity
 )
-
-_FINDINGS = TypeAdapter(tuple[Finding, ...])
 
 
 def read_rows(folder: Path, on_repeat: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
@@ -78,9 +75,9 @@ def read_findings(folder: Path) -> tuple[Finding, ...] | None:
     if not path.exists():
         return None
     try:
-        return _FINDINGS.validate_json(read_regular_text(path))
-    except ValidationError as error:
-        raise StoreError(f"{path} does not hold findings: {len(error.errors())} are wrong; take it away") from error
+        return msgspec.json.decode(read_regular_text(path), type=tuple[Finding, ...])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise StoreError(f"{path} does not hold findings: {error}; take it away") from error
 
 
 class Store(Lines[Row]):
@@ -114,7 +111,8 @@ class Store(Lines[Row]):
 
     def write_findings(self, findings: Sequence[Finding]) -> None:
         """Store what the doctor reported just before the runs that follow."""
-        replace_file(self.folder / FINDINGS, _FINDINGS.dump_json(tuple(findings), indent=1).decode() + "\n")
+        text = msgspec.json.format(msgspec.json.encode(findings), indent=1)
+        replace_file(self.folder / FINDINGS, f"{text.decode()}\n")
 
 
 @dataclass(slots=True)
@@ -142,10 +140,7 @@ class RowCensus:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a sweep has left; None is what it did not.
-
-    Where there are very many rows it has those by which a page says something of all, and the `points` made of all.
-    """
+    """What a sweep has left; None is what it did not."""
 
     name: str
     rows: tuple[Row, ...]
@@ -155,7 +150,6 @@ class Folder:
     traces: tuple[Trace, ...] = ()
     census: RowCensus = field(default_factory=RowCensus)
     notes: tuple[str, ...] = ()
-    points: tuple[ScalingPoint, ...] | None = None
     search: Search | None = None
     power: tuple[PowerTrace, ...] = ()
 
@@ -176,13 +170,6 @@ def read_folder(path: Path, full: bool = False) -> Folder:
     census = RowCensus()
     read = read_rows(path, census.count_repeated) if has_rows else (run.row for run in traced)
     rows = tuple(census.count(read if full else map(public_row, read)))
-    return folder_with(path, rows, census, full, tuple(trace for trace in map(trace_of, traced) if trace))
-
-
-def folder_with(
-    path: Path, rows: tuple[Row, ...], census: RowCensus, full: bool, traces: tuple[Trace, ...] = ()
-) -> Folder:
-    """A folder whose rows were read, with what else is there."""
     study_toml = read_study_toml(path)
     if not rows:
         raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
@@ -192,7 +179,7 @@ def folder_with(
         study_toml=study_toml if full or study_toml is None else without_secrets(study_toml),
         machine=read_machine_file(path),
         findings=read_findings(path),
-        traces=traces,
+        traces=tuple(trace for trace in map(trace_of, traced) if trace),
         census=census,
         power=tuple(read_power(path)),
         search=read_search(path),

@@ -4,15 +4,14 @@ What every op type took for every purpose is stored as one list per step, under 
 purposes, so that a line stays short. Lines of before there were purposes have types only.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, NotRequired
+from typing import Annotated
 
-from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+import msgspec
+from msgspec import Meta
 
 from scaling.analysis.ops.purposes import Purpose
 from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
@@ -22,11 +21,22 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
-from scaling.results.rows import Outcome, Row, first_wrong, launch_of, row_facts, row_from_json, row_identity, storable
+from scaling.results.rows import (
+    Outcome,
+    Row,
+    in_words,
+    json_line,
+    launch_of,
+    row_facts,
+    row_from_json,
+    row_identity,
+    storable,
+)
+from scaling.study.planning import PositiveNumber, StepCount
 
 PROFILE = "profile.toml"
 
-Seconds = Annotated[FiniteFloat, Field(ge=0)]
+Seconds = Annotated[float, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +47,26 @@ class TracedRow:
     steps: tuple[TracedStep, ...]
 
 
-class _TracedLine(TypedDict):
+class _TracedLine(msgspec.Struct, kw_only=True):
     types: tuple[str, ...]
-    purposes: NotRequired[tuple[Purpose | None, ...]]
-    wall_seconds: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    purposes: tuple[Purpose | None, ...] | None = None
+    wall_seconds: tuple[PositiveNumber, ...]
     overhead_seconds: tuple[Seconds, ...]
     overlap_seconds: tuple[Seconds, ...]
     op_seconds: tuple[tuple[Seconds, ...], ...]
-    op_executions: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...]
+    op_executions: tuple[tuple[StepCount, ...], ...]
 
 
-class _Line(TypedDict):
+class _Line(msgspec.Struct):
     """What a line has beyond its row's."""
 
     traced: _TracedLine
 
 
-_LINE = TypeAdapter(_Line)
-
-
 def traced_row_to_json(traced: TracedRow) -> str:
     """A traced run as one line of JSON."""
     facts = {**row_facts(traced.row), "traced": _traced_facts(traced.steps)}
-    return json.dumps(facts, allow_nan=False, separators=(",", ":"))
+    return json_line(facts)
 
 
 def storable_trace(traced: TracedRow) -> TracedRow:
@@ -78,10 +85,9 @@ def traced_row_from_json(line: str | bytes) -> TracedRow:
     """The traced run a line of JSON describes."""
     row = row_from_json(line)
     try:
-        traced = _LINE.validate_json(line)["traced"]
+        with in_words():
+            traced = msgspec.json.decode(line, type=_Line).traced
         return TracedRow(row, tuple(_steps(traced)))
-    except ValidationError as error:
-        raise StoreError(first_wrong(error)) from error
     except ValueError as error:
         raise StoreError("traced: its lists are not of one length") from error
 
@@ -108,12 +114,12 @@ def _key(op: OpTime) -> tuple[str, Purpose | None]:
 
 
 def _steps(line: _TracedLine) -> Iterator[TracedStep]:
-    columns = (line["wall_seconds"], line["op_seconds"], line["op_executions"])
-    purposes = line.get("purposes", (None,) * len(line["types"]))
+    columns = (line.wall_seconds, line.op_seconds, line.op_executions)
+    purposes = line.purposes or (None,) * len(line.types)
     for wall, seconds, executions, overhead, overlap in zip(
-        *columns, line["overhead_seconds"], line["overlap_seconds"], strict=True
+        *columns, line.overhead_seconds, line.overlap_seconds, strict=True
     ):
-        ops = zip(line["types"], seconds, executions, purposes, strict=True)
+        ops = zip(line.types, seconds, executions, purposes, strict=True)
         yield TracedStep(wall, tuple(OpTime(*op) for op in ops if op[2]), overhead, overlap)
 
 
@@ -130,7 +136,7 @@ def trace_of(traced: TracedRow) -> Trace | None:
         items_per_step=outcome.items_per_step,
         steps=traced.steps,
         plain_step_seconds=outcome.step_seconds[outcome.warmup_steps :],
-        quiet=_was_quiet(launch_of(traced.row, with_steps=False)),
+        quiet=_was_quiet(launch_of(traced.row)),
     )
 
 

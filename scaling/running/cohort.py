@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from msgspec import structs
 
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.cgroups import memory_headroom
@@ -164,7 +165,7 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
     outcome, sections = result.outcome, result.outcome.sections
     wall = None if sections.wall is None else sections.wall / number
     if outcome.status != "ok":
-        return replace(result, outcome=replace(outcome, sections=replace(sections, wall=wall)))
+        return replace(result, outcome=replace(outcome, sections=structs.replace(sections, wall=wall)))
     ends = [*accumulate(turn.steps for turn in outcome.turns)]
     own = [at for at, caps in enumerate(turn_caps) if caps == index or outcome.turns[at].round == WARMUP_ROUND]
     turns = tuple(outcome.turns[at] for at in own)
@@ -182,7 +183,7 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
             step_seconds=tuple(
                 chain.from_iterable(outcome.step_seconds[ends[at] - outcome.turns[at].steps : ends[at]] for at in own)
             ),
-            sections=replace(sections, run=seconds, wall=wall),
+            sections=structs.replace(sections, run=seconds, wall=wall),
             device_profile=None,  # its steps came after all turns, under whichever cap was the last
         ),
         witness=replace(result.witness, **totals),
@@ -398,7 +399,7 @@ def _end(member: _Member) -> None:
     assert member.child is not None
     member.child.end()
     result = member.child.result(member.parent_cpu_seconds)
-    sections = replace(result.outcome.sections, wall=member.active_seconds)
+    sections = structs.replace(result.outcome.sections, wall=member.active_seconds)
     member.result = replace(
         result,
         outcome=replace(result.outcome, sections=sections),

@@ -194,7 +194,7 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
         cautions=tuple(dict.fromkeys(caution for one in outcomes for caution in one.cautions)),
         pack=merged.pack,
         sections=Sections(
-            **{name: _known(max, [getattr(one, name) for one in sections]) for name in Sections.__dataclass_fields__}
+            **{name: _known(max, [getattr(one, name) for one in sections]) for name in Sections.__struct_fields__}
         ),
     )
     if not any(turn.seconds > 0 for turn in counted):

@@ -1,22 +1,23 @@
 """The keys of a TOML file: what each takes, and the sentence for one that is wrong. Pure.
 
-A value such as `Study` is a pydantic dataclass whose fields are the keys: `takes` gives a field its limits and says
-in words what it accepts, and `first_problem` words what validation refused. Durations are written as people and
-schedulers do: 90, 45s, 10m, 1h30m, 1.5 h, 01:30:00.
+A value such as `Study` is a dataclass made by `keyed`, whose fields are the keys: the type of a field has its limits,
+`takes` says in words what it accepts. Durations are written as people and schedulers do: 90, 45s, 10m, 1h30m, 1.5 h,
+01:30:00.
 """
 
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
-from pydantic import Field, ValidationError
+import msgspec
 
 from scaling.errors import excerpt
 
-UNKNOWN = "unexpected_keyword_argument"
+T = TypeVar("T")
 
 # More than anybody writes. A key of many parts takes the parser the square of their number.
 LONGEST_TOML = 2**20
@@ -40,17 +41,74 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError("its values are nested too deeply") from error
 
 
-def takes(words: str, **limits: Any) -> Any:
-    """What a key accepts: in words, for messages, and as limits that pydantic checks."""
-    return Field(description=words, **limits)
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key accepts, in words, and how a value is read before its type is checked.
+
+    The values of an `axis` multiply into points, each once.
+    """
+
+    words: str
+    read: Callable[[Any], object] = lambda value: value
+    axis: bool = False
 
 
-def accepted_words(value_type: type) -> dict[str, str]:
-    """What every key of a type accepts, in words."""
+takes = Key
+
+
+def keys_of(value_type: type) -> dict[str, Key]:
+    """The keys of a type by their names."""
+    hints = get_type_hints(value_type, include_extras=True)
     return {
-        name: next(field.description for field in reversed(hint.__metadata__) if getattr(field, "description", None))
-        for name, hint in get_type_hints(value_type, include_extras=True).items()
+        one.name: next(part for part in hints[one.name].__metadata__ if isinstance(part, Key))
+        for one in fields(value_type)
     }
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def keyed(
+    error: Callable[[str], Exception], unknown_key_hint: Callable[[object], str] | None = None
+) -> Callable[[type[T]], type[T]]:
+    """A frozen dataclass whose values are read as the keys of a TOML file are; `error` is raised with what is wrong."""
+
+    def decorate(value_type: type[T]) -> type[T]:
+        made: Any = dataclass(frozen=True, slots=True, kw_only=True)(value_type)
+        keys, types = keys_of(made), get_type_hints(made, include_extras=True)
+        required = [one.name for one in fields(made) if one.default is MISSING]
+        plain_init = made.__init__
+
+        def init(self: Any, **given: Any) -> None:
+            values, wrong = {}, {name: f"key '{name}' is missing; it takes {keys[name].words}" for name in required}
+            for name, value in given.items():
+                wrong.pop(name, None)
+                if name not in keys:
+                    hint = did_you_mean(name, keys) or (unknown_key_hint or _known_keys(keys))(value)
+                    wrong = {name: f"unknown key '{excerpt(name)}'{hint}", **wrong}
+                    continue
+                try:
+                    values[name] = _read_key(keys[name], types[name], value)
+                except (msgspec.ValidationError, ValueError, RecursionError):
+                    wrong[name] = _wrong_value(name, value, keys[name].words)
+            if wrong:
+                more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+                raise error(_first(wrong, keys) + more)
+            plain_init(self, **values)
+
+        made.__init__ = init
+        return made  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def _read_key(key: Key, value_type: Any, value: object) -> object:
+    read = msgspec.convert(key.read(value), value_type)
+    return tuple(dict.fromkeys(read)) if key.axis and isinstance(read, tuple) else read
+
+
+def _first(wrong: Mapping[str, str], keys: Iterable[str]) -> str:
+    """What is said of the first wrong key: one that is not known, else in the order of the keys."""
+    unknown = [problem for name, problem in wrong.items() if name not in keys]
+    return (unknown or [wrong[name] for name in keys if name in wrong])[0]
 
 
 def as_list(value: object) -> object:
@@ -64,29 +122,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def first_problem(
-    error: ValidationError, keys: Mapping[str, str], unknown_key_hint: Callable[[object], str] | None = None
-) -> str:
-    """The first wrong key of a value in one sentence, unknown keys before others, and how many more are wrong."""
-    problems = {str(problem["loc"][0]): problem for problem in reversed(error.errors(include_url=False))}
-    unknown = [key for key, problem in problems.items() if problem["type"] == UNKNOWN]
-    key = (unknown or list(problems))[0]
-    value, more = problems[key]["input"], f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    if unknown:
-        hint = did_you_mean(key, keys) or (unknown_key_hint(value) if unknown_key_hint else _known_keys(keys))
-        return f"unknown key '{excerpt(key)}'{hint}{more}"
-    return _wrong_value(key, problems[key]["type"], value, keys[key]) + more
+def _known_keys(keys: Iterable[str]) -> Callable[[object], str]:
+    return lambda _: f"; the keys are {', '.join(keys)}"
 
 
-def _known_keys(keys: Iterable[str]) -> str:
-    return f"; the keys are {', '.join(keys)}"
-
-
-def _wrong_value(key: str, problem: str, value: object, words: str) -> str:
-    if problem == "missing":
-        return f"key '{key}' is missing; it takes {words}"
-    hint = did_you_mean(value, re.findall(r"'(\w+)'", words)) if isinstance(value, str) else ""
-    return f"key '{key}' cannot be {excerpt(_json(value))}; it takes {words}{hint}"
+def _wrong_value(key: str, value: object, words: str) -> str:
+    given = value if isinstance(value, list | tuple) else [value]
+    hints = (did_you_mean(word, re.findall(r"'(\w+)'", words)) for word in given if isinstance(word, str))
+    return f"key '{key}' cannot be {excerpt(_json(value))}; it takes {words}{next(filter(None, hints), '')}"
 
 
 def _json(value: object) -> str:

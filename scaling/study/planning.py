@@ -13,7 +13,7 @@ from itertools import chain, product
 from math import prod
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from msgspec import Meta
 
 from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
@@ -57,10 +57,10 @@ MOST_RUNS = 1_000_000
 MOST_LISTED_CPUS = 100_000_000
 
 # Held where a run is read back from a file; planning itself makes no other.
-PositiveCount = Annotated[int, Field(ge=1)]
-StepCount = Annotated[int, Field(ge=0)]
-PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-RunCpus = Annotated[tuple[Annotated[Cpus, Field(min_length=1)], ...], Field(min_length=1)]
+PositiveCount = Annotated[int, Meta(ge=1)]
+StepCount = Annotated[int, Meta(ge=0)]
+PositiveNumber = Annotated[float, Meta(gt=0)]
+RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
 # The mode of a program, which neither trains nor infers.
 PROGRAM_MODE = "run"
 

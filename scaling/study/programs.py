@@ -10,16 +10,15 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic.dataclasses import dataclass
+from msgspec import Meta
 
 from scaling.errors import StudyError, excerpt
-from scaling.study.keys import accepted_words, first_problem, takes
+from scaling.study.keys import keyed, takes
 
 PLACEHOLDERS = ("threads", "cores", "smt", "cpus", "items", "intra", "inter")
 _BRACES = re.compile(r"\{\{(?P<plain>\w+)\}\}|\{(?P<name>\w+)\}")
@@ -34,7 +33,7 @@ THREAD_VARIABLES = (
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|Rscript|java|bash|dash|zsh|sh|env|mpirun|mpiexec)[\d.]*")
 
 
-@plain_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class FromShell:
     """The value of a variable that a program gets from the shell: it is not kept, only its digest, once it is known."""
 
@@ -61,11 +60,11 @@ def _digest(name: str, value: str) -> str:
     return sha256(os.fsencode(f"{name}={value}")).hexdigest()[:16]
 
 
-VariableName = Annotated[str, Field(pattern=r"^[^=\x00]+$")]
+VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$")]
 Variables = tuple[tuple[VariableName, str | FromShell], ...]
 # A line that is split as a shell would, or its words.
-CommandLine = Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)]
-Executions = Annotated[int, Field(ge=1, le=65536, strict=True)]
+CommandLine = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
+Executions = Annotated[int, Meta(ge=1, le=65536)]
 
 
 def _pairs(value: object) -> object:
@@ -84,7 +83,7 @@ def program_name(words: Sequence[str]) -> str:
     return script if re.fullmatch(r"[\w+][\w.+-]*", script) else name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@keyed(lambda problem: StudyError(f"programs: {problem}"))
 class Program:
     """A program and how it is executed; one execution is one step, unless it prints the seconds of its own.
 
@@ -93,46 +92,33 @@ class Program:
     `throughput` or `seconds` find it: a program that runs for a fixed time is judged by its throughput.
     """
 
-    name: Annotated[str, takes("a name of letters, digits and . _ + -", pattern=r"^[\w.+-]+$", max_length=100)]
+    name: Annotated[str, Meta(pattern=r"^[\w.+-]+$", max_length=100), takes("a name of letters, digits and . _ + -")]
     command: Annotated[CommandLine, _COMMAND]
-    env: Annotated[
-        Variables, BeforeValidator(_pairs), takes('a table such as { KEY = "value", OF_THE_SHELL = {} }')
-    ] = ()
+    env: Annotated[Variables, takes('a table such as { KEY = "value", OF_THE_SHELL = {} }', _pairs)] = ()
     cwd: Annotated[str | None, takes("a folder")] = None
     stdin: Annotated[str | None, takes("a file")] = None
     setup: Annotated[CommandLine | None, _COMMAND] = None
     prepare: Annotated[CommandLine | None, _COMMAND] = None
     cleanup: Annotated[CommandLine | None, _COMMAND] = None
-    shell: Annotated[bool, takes("true or false", strict=True)] = False
-    ignore_failure: Annotated[bool, takes("true or false", strict=True)] = False
-    warmup: Annotated[int, takes("a number from 0", ge=0, le=65536, strict=True)] = 0
+    shell: Annotated[bool, takes("true or false")] = False
+    ignore_failure: Annotated[bool, takes("true or false")] = False
+    warmup: Annotated[int, Meta(ge=0, le=65536), takes("a number from 0")] = 0
     steps: Annotated[Executions, takes("a number from 1")] = 1
     items: Annotated[Executions | str | None, takes("a number from 1, or a regular expression with one group")] = None
     throughput: Annotated[str | None, _PATTERN] = None
     seconds: Annotated[str | None, _PATTERN] = None
 
-    @field_validator("items", "throughput", "seconds")
-    @classmethod
-    def _check_pattern(cls, value: object) -> object:
-        if isinstance(value, str):
-            _check_one_group(value)
-        return value
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _refuse(cls, value: Any, validate: Any) -> Any:
-        """Word what is wrong for a person, and look at what keys mean together."""
-        try:
-            program: Program = validate(value)
-        except ValidationError as error:
-            raise StudyError(f"programs: {first_problem(error, accepted_words(Program))}") from error
-        _refuse_bytes(program)
-        if program.throughput and program.seconds:
-            raise StudyError(f"program '{program.name}': give throughput or seconds, not both")
-        for line in (program.command, program.setup, program.prepare, program.cleanup):
+    def __post_init__(self) -> None:
+        """Refuse what its keys cannot mean together."""
+        _refuse_bytes(self)
+        for pattern in (self.items, self.throughput, self.seconds):
+            if isinstance(pattern, str):
+                _check_one_group(pattern)
+        if self.throughput and self.seconds:
+            raise StudyError(f"program '{self.name}': give throughput or seconds, not both")
+        for line in (self.command, self.setup, self.prepare, self.cleanup):
             if line is not None:
-                check_placeholders(f"program '{program.name}'", program.argv(line))
-        return program
+                check_placeholders(f"program '{self.name}'", self.argv(line))
 
     def argv(self, line: CommandLine | None = None) -> tuple[str, ...]:
         """The words of its command, or of another line of it; with a shell, what starts that on the line."""

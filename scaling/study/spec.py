@@ -2,29 +2,21 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic.dataclasses import dataclass
+from msgspec import Meta
 
-from scaling.errors import PlacementError, StudyError, excerpt
+from scaling.errors import StudyError, excerpt
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.study.keys import accepted_words, as_list, did_you_mean, first_problem, parse_toml, takes
+from scaling.study.keys import Key, as_list, did_you_mean, keyed, keys_of, parse_toml, takes
 from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
 
 # Caps of power and clocks, by the keys they have in a study and in a point.
 CAPS = ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts", "gpu_max_mhz")
-
-# The keys whose values multiply into points: a folder may grow along them, and along nothing else.
-AXES = (
-    *("workloads", "programs", "beside", "modes", "items", "data", "pipeline_threads"),
-    *("cores", "replicas", "smt", "placements", "quota", "intra", "inter", "framework", "device", "jit", "onednn"),
-    *CAPS,
-)
 
 
 def _counts(value: object) -> object:
@@ -48,39 +40,27 @@ def _cpus(quota: object) -> object:
 # A name becomes that of a folder, and a name in a file system has 255 bytes.
 LONGEST_NAME = 100
 
-Word = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=1, le=65536, strict=True)]
+Word = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1, le=65536)]
 Items = Count | Literal["default"]
 Threads = Count | Literal["auto", "cpus", "cores"]
 # The kernel gives out a thousandth of a second per period at least, a hundredth of a CPU.
-Quota = Annotated[float, Field(ge=0.01, le=65536, strict=True)]
-Watts = Annotated[float, Field(gt=0, le=1_000_000)]
-Mhz = Annotated[float, Field(gt=0, le=100_000)]
+Quota = Annotated[float, Meta(ge=0.01, le=65536)]
+Watts = Annotated[float, Meta(gt=0, le=1_000_000)]
+Mhz = Annotated[float, Meta(gt=0, le=100_000)]
 Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
 Framework = Literal["tensorflow", "torch", "jax"]
 Device = Literal["cpu", "gpu"]
+Mode = Literal["train", "infer"]
 
-Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
-Names = Annotated[tuple[Word, ...], BeforeValidator(as_list)]
-Words = Annotated[Names, Field(min_length=1)]
-Modes = Annotated[tuple[Literal["train", "infer"], ...], Field(min_length=1), BeforeValidator(as_list)]
-DataList = Annotated[tuple[Data, ...], Field(min_length=1), BeforeValidator(as_list)]
-FrameworkList = Annotated[tuple[Framework, ...], Field(min_length=1), BeforeValidator(as_list)]
-DeviceList = Annotated[tuple[Device, ...], Field(min_length=1), BeforeValidator(as_list)]
-ItemsList = Annotated[tuple[Items, ...], Field(min_length=1), BeforeValidator(as_list)]
-ThreadsList = Annotated[tuple[Threads, ...], Field(min_length=1), BeforeValidator(as_list)]
-QuotaList = Annotated[tuple[Quota | Literal["none"], ...], Field(min_length=1), BeforeValidator(_quotas)]
-WattsList = Annotated[tuple[Watts | Literal["none"], ...], Field(min_length=1), BeforeValidator(as_list)]
-MhzList = Annotated[tuple[Mhz | Literal["none"], ...], Field(min_length=1), BeforeValidator(as_list)]
-OnednnList = Annotated[
-    tuple[Annotated[bool, Field(strict=True)] | Literal["auto"], ...], Field(min_length=1), BeforeValidator(as_list)
-]
-JitList = Annotated[tuple[Annotated[bool, Field(strict=True)], ...], Field(min_length=1), BeforeValidator(as_list)]
-Cores = Annotated[Literal["doubling", "all", "most"] | Counts, BeforeValidator(_counts)]
-Replicas = Annotated[Literal["fill"] | Counts, BeforeValidator(_counts)]
-Smt = Annotated[Literal["doubling", "all"] | Counts, BeforeValidator(_counts)]
-CpuNumbers = Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], BeforeValidator(_counts)]
+ONE_OR_MORE = Meta(min_length=1)
+Counts = Annotated[tuple[Count, ...], ONE_OR_MORE]
+Names = tuple[Word, ...]
+Words = Annotated[Names, ONE_OR_MORE]
+ThreadsList = Annotated[tuple[Threads, ...], ONE_OR_MORE]
+WattsList = Annotated[tuple[Watts | Literal["none"], ...], ONE_OR_MORE]
+MhzList = Annotated[tuple[Mhz | Literal["none"], ...], ONE_OR_MORE]
 
 # What networks use unless a study says otherwise; it alone has operations that can be told apart.
 TENSORFLOW: Framework = "tensorflow"
@@ -88,43 +68,79 @@ CPU: Device = "cpu"
 GPU: Device = "gpu"
 
 WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
-_WATTS = takes("'none', watts above 0, or a list of them")
-_MHZ = takes("'none', a clock in MHz above 0, or a list of them")
-_THREADS = takes("'auto', 'cpus', 'cores', a number from 1, or a list of them")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+def _axis(words: str, read: Callable[[Any], object] = as_list) -> Key:
+    """A key whose values multiply into points: a folder may grow along it."""
+    return takes(words, read, axis=True)
+
+
+_WATTS = _axis("'none', watts above 0, or a list of them")
+_MHZ = _axis("'none', a clock in MHz above 0, or a list of them")
+_THREADS = _axis("'auto', 'cpus', 'cores', a number from 1, or a list of them")
+
+
+def _programs(value: object) -> object:
+    """Tables as programs; what is not a list of tables is left for the check that follows."""
+    if not isinstance(value, list | tuple) or not all(isinstance(table, dict | Program) for table in value):
+        return value
+    return [table if isinstance(table, Program) else Program(**table) for table in value]
+
+
+def _unknown_key_hint(value: object) -> str:
+    """A number under an unknown key was probably meant for the workload."""
+    if isinstance(value, int | float):
+        return '; a workload\'s own options follow its name, as in workloads = ["calibrated serial=0.2"]'
+    return f"; the keys are {', '.join(keys_of(Study))}"
+
+
+@keyed(StudyError, _unknown_key_hint)
 class Study:
     """The question: which workloads, over which axes, measured how carefully. StudyError where a value is wrong."""
 
     name: Annotated[Word, takes("text")] = "study"
     question: Annotated[str, takes("text")] = ""
-    workloads: Annotated[Names, takes(WORKLOADS)] = ()
-    programs: Annotated[tuple[Program, ...], takes("tables with a name and a command")] = ()
-    beside: Annotated[Names, takes("names of workloads or programs of the study")] = ()
-    modes: Annotated[Modes, takes("'train', 'infer' or both in a list")] = ("train",)
+    workloads: Annotated[Names, _axis(WORKLOADS)] = ()
+    programs: Annotated[tuple[Program, ...], _axis("tables with a name and a command", _programs)] = ()
+    beside: Annotated[Names, _axis("names of workloads or programs of the study")] = ()
+    modes: Annotated[tuple[Mode, ...], ONE_OR_MORE, _axis("'train', 'infer' or both in a list")] = ("train",)
     size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"
-    items: Annotated[ItemsList, takes("'default', a number of items from 1, or a list of them")] = ("default",)
-    data: Annotated[DataList, takes("'fixed', 'fresh', 'pipeline', or a list of them")] = ("fixed",)
+    items: Annotated[
+        tuple[Items, ...], ONE_OR_MORE, _axis("'default', a number of items from 1, or a list of them")
+    ] = ("default",)
+    data: Annotated[tuple[Data, ...], ONE_OR_MORE, _axis("'fixed', 'fresh', 'pipeline', or a list of them")] = (
+        "fixed",
+    )
     pipeline_threads: Annotated[ThreadsList, _THREADS] = ("auto",)
     scale: Annotated[Literal["strong", "weak"], takes("'strong' or 'weak'")] = "strong"
-    cores: Annotated[Cores, takes("'doubling', 'all', 'most', or counts from 1 such as \"1-20\" or [1, 2, 4]")] = (
-        "doubling"
-    )
-    replicas: Annotated[Replicas, takes("'fill' or counts from 1 such as [1, 2, 4]")] = (1,)
-    smt: Annotated[Smt, takes("'doubling', 'all' or counts from 1 such as [1, 2]")] = (1,)
-    placements: Annotated[Words, takes(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
-    quota: Annotated[QuotaList, takes("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them")] = ("none",)
+    cores: Annotated[
+        Literal["doubling", "all", "most"] | Counts,
+        _axis("'doubling', 'all', 'most', or counts from 1 such as \"1-20\" or [1, 2, 4]", _counts),
+    ] = "doubling"
+    replicas: Annotated[Literal["fill"] | Counts, _axis("'fill' or counts from 1 such as [1, 2, 4]", _counts)] = (1,)
+    smt: Annotated[
+        Literal["doubling", "all"] | Counts, _axis("'doubling', 'all' or counts from 1 such as [1, 2]", _counts)
+    ] = (1,)
+    placements: Annotated[Words, _axis(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
+    quota: Annotated[
+        tuple[Quota | Literal["none"], ...],
+        ONE_OR_MORE,
+        _axis("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them", _quotas),
+    ] = ("none",)
     within: Annotated[Word | None, takes('a domain such as "S0" or "M8"')] = None
-    reserve: Annotated[CpuNumbers, takes('CPU numbers such as "0" or [0, 1]')] = ()
+    reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], takes('CPU numbers such as "0" or [0, 1]', _counts)] = ()
     core_type: Annotated[Word | None, takes("a core type that `scaling topology` shows")] = None
     memory: Annotated[Literal["local", "interleave", "none"], takes("'local', 'interleave' or 'none'")] = "local"
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)
-    framework: Annotated[FrameworkList, takes("'tensorflow', 'torch', 'jax', or a list of them")] = (TENSORFLOW,)
-    device: Annotated[DeviceList, takes("'cpu', 'gpu', or both in a list")] = (CPU,)
-    jit: Annotated[JitList, takes("true or false, or both in a list")] = (False,)
-    onednn: Annotated[OnednnList, takes("'auto', true, false, or a list of them")] = ("auto",)
+    framework: Annotated[
+        tuple[Framework, ...], ONE_OR_MORE, _axis("'tensorflow', 'torch', 'jax', or a list of them")
+    ] = (TENSORFLOW,)
+    device: Annotated[tuple[Device, ...], ONE_OR_MORE, _axis("'cpu', 'gpu', or both in a list")] = (CPU,)
+    jit: Annotated[tuple[bool, ...], ONE_OR_MORE, _axis("true or false, or both in a list")] = (False,)
+    onednn: Annotated[
+        tuple[bool | Literal["auto"], ...], ONE_OR_MORE, _axis("'auto', true, false, or a list of them")
+    ] = ("auto",)
     cpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
     cpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
     gpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
@@ -134,64 +150,47 @@ class Study:
     python: Annotated[Word | None, takes("the path of a Python interpreter or of a virtual environment")] = None
     design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "turns"
     rounds: Annotated[Count, takes("a number from 1")] = 10
-    turn_seconds: Annotated[float, takes("seconds above 0, at most an hour", gt=0, le=3600)] = 1.0
+    turn_seconds: Annotated[float, Meta(gt=0, le=3600), takes("seconds above 0, at most an hour")] = 1.0
     steps: Annotated[Count | None, takes("a number from 1")] = None
-    warmup: Annotated[int, takes("a number from 0", ge=0, le=65536, strict=True)] = 0
+    warmup: Annotated[int, Meta(ge=0, le=65536), takes("a number from 0")] = 0
     launches: Annotated[Count, takes("a number from 1")] = 5
-    precision: Annotated[float, takes("a ratio above 0 and below 1, such as 0.01", gt=0, lt=1)] = 0.01
-    max_seconds: Annotated[float, takes("seconds above 0, at most a day", gt=0, le=86_400)] = 60.0
-    timeout_seconds: Annotated[float, takes("seconds above 0, at most ten days", gt=0, le=864_000)] = 600.0
-    seed: Annotated[int, takes("a number from 0 below 4294967296", ge=0, lt=2**32, strict=True)] = 1
+    precision: Annotated[float, Meta(gt=0, lt=1), takes("a ratio above 0 and below 1, such as 0.01")] = 0.01
+    max_seconds: Annotated[float, Meta(gt=0, le=86_400), takes("seconds above 0, at most a day")] = 60.0
+    timeout_seconds: Annotated[float, Meta(gt=0, le=864_000), takes("seconds above 0, at most ten days")] = 600.0
+    seed: Annotated[int, Meta(ge=0, lt=2**32), takes("a number from 0 below 4294967296")] = 1
 
-    @field_validator("name")
-    @classmethod
-    def _check_name(cls, value: str) -> str:
-        """A name becomes that of a folder."""
-        if "/" in value or value in (".", "..") or not value.isprintable() or len(value) > LONGEST_NAME:
-            raise StudyError(
-                f"name is {value[:LONGEST_NAME]!r}, but it becomes the name of a folder; give at most {LONGEST_NAME} "
-                "printable characters without '/', and not '..'"
-            )
-        return value
-
-    @field_validator("workloads")
-    @classmethod
-    def _check_workloads(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
+    def __post_init__(self) -> None:
+        """Refuse what its keys cannot mean, each and together."""
+        _check_name(self.name)
+        for text in self.workloads:
             workload(text)
-        return value
+        _check_placements(self)
+        _check_names(self)
+        _check_data(self)
+        _check_framework(self)
+        _check_fixed_steps(self)
 
-    @field_validator("placements")
-    @classmethod
-    def _check_placements(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for placement in value:
-            if placement not in POLICIES and not placement.startswith(EXPLICIT):
-                raise PlacementError(
-                    f"unknown placement '{placement}'{did_you_mean(placement, POLICIES)}; "
-                    f"there are {', '.join(POLICIES)} and cpus:LIST"
-                )
-        return value
 
-    @field_validator(*AXES)
-    @classmethod
-    def _drop_duplicates(cls, value: Any) -> Any:
-        return tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value
+# The keys whose values multiply into points: a folder may grow along them, and along nothing else.
+AXES = tuple(name for name, key in keys_of(Study).items() if key.axis)
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _refuse(cls, value: Any, validate: Any) -> Any:
-        """Word what is wrong for a person."""
-        try:
-            study: Study = validate(value)
-        except ValidationError as error:
-            raise StudyError(first_problem(error, accepted_words(Study), _unknown_key_hint)) from error
-        except PlacementError as error:
-            raise StudyError(str(error)) from error
-        _check_names(study)
-        _check_data(study)
-        _check_framework(study)
-        _check_fixed_steps(study)
-        return study
+
+def _check_name(name: str) -> None:
+    """A name becomes that of a folder."""
+    if "/" in name or name in (".", "..") or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise StudyError(
+            f"name is {name[:LONGEST_NAME]!r}, but it becomes the name of a folder; give at most {LONGEST_NAME} "
+            "printable characters without '/', and not '..'"
+        )
+
+
+def _check_placements(study: Study) -> None:
+    for placement in study.placements:
+        if placement not in POLICIES and not placement.startswith(EXPLICIT):
+            raise StudyError(
+                f"unknown placement '{placement}'{did_you_mean(placement, POLICIES)}; "
+                f"there are {', '.join(POLICIES)} and cpus:LIST"
+            )
 
 
 def _check_names(study: Study) -> None:
@@ -318,10 +317,3 @@ def _setting(text: str) -> tuple[str, object]:
     except ValueError:
         parsed = value.strip()
     return key.strip(), parsed
-
-
-def _unknown_key_hint(value: object) -> str:
-    """A number under an unknown key was probably meant for the workload."""
-    if isinstance(value, int | float):
-        return '; a workload\'s own options follow its name, as in workloads = ["calibrated serial=0.2"]'
-    return f"; the keys are {', '.join(accepted_words(Study))}"

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate, stretch_at
@@ -265,9 +266,10 @@ def fit(series: Series) -> SeriesFit:
     if len(set(series.cores)) < 2:
         raise SeriesFitError(series.name, _too_few_counts(series))
     counts = measured(series)
-    posterior = Posterior(counts, series.scale)
+    with threadpool_limits(1, "blas"):  # threads for matrices of this size take up to ten times as long on busy cores
+        posterior = Posterior(counts, series.scale)
+        draws = posterior.draw()
     weights = dict(zip(DEVIATIONS.tolist(), posterior.deviation_weights().tolist(), strict=True))
-    draws = posterior.draw()
     contention = draws.contention if _has_coherency(draws) else draws.nearest_serial()
     return SeriesFit(series, draws, weights[float(DEVIATIONS[0])], contention, tuple(_cautions(series)))
 

@@ -147,7 +147,7 @@ def page_facts(result: Evaluation) -> dict[str, object]:
         "points": map(_point_facts, result.points),
         "series": [series_facts(fit) for fit in result.fits],
         "limits": [limits_facts(limits) for limits in result.limits],
-        "planner": planner_facts(result.limits, result.sizes, first_only=result.series_fitted is not None),
+        "planner": planner_facts(result.limits, result.sizes),
     }
 
 

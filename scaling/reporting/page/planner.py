@@ -39,23 +39,17 @@ DIGITS = 7
 _BELOW_ALL = -1e9
 
 
-def planner_facts(
-    series_limits: Sequence[ScalingLimits], sizes: Sizes | None, *, first_only: bool = False
-) -> dict[str, object]:
-    """The levels of the quantiles, and every series, in full while the page stays small.
-
-    Where these are only the first of very many series they have half the room, since each takes seconds to compute.
-    """
-    most_characters = MOST_CHARACTERS // (2 if first_only else 1)
+def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
+    """The levels of the quantiles, and every series, in full while the page stays small."""
     series: list[dict[str, object]] = []
     characters, together = 0, process_count() if len(series_limits) >= MANY_SERIES else 1
     for first in range(0, len(series_limits), together):
         few = series_limits[first : first + together]
-        made = map_by_processes(partial(_facts_where_room, sizes, most_characters - characters), few)
+        made = map_by_processes(partial(_facts_where_room, sizes, MOST_CHARACTERS - characters), few)
         for limits, (least, facts) in zip(few, made, strict=True):
-            own = _without_sizes(limits.fit) if facts is None or characters + least > most_characters else facts
+            own = _without_sizes(limits.fit) if facts is None or characters + least > MOST_CHARACTERS else facts
             characters += len(json.dumps(own))
-            series.append(own if characters <= most_characters else _without_sizes(limits.fit))
+            series.append(own if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
     return {
         "assurances": ASSURANCES,
         "probits": PROBITS.tolist(),

@@ -27,8 +27,6 @@ __all__ = [
 # A series has a panel in each of half a dozen figures. Of more series than this a page has several figures of a kind,
 # and of more than so many times as many it leaves some out: it would take minutes to draw and to open.
 MOST_SERIES, MOST_PARTS = 40, 5
-# Of very many rows it fits and draws so many series, each of which takes seconds.
-MOST_SERIES_OF_MANY_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +62,11 @@ def draw_figures(
 
 def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
     """Draw figures for a page, the named ones or every kind; of very many series in parts, so that each can be read."""
-    # Where only some series are fitted, as of very many rows, the others have nothing to draw but their points.
-    fitted = evaluation.series_fitted
-    parts = split_series(evaluation, fitted or MOST_SERIES)
+    parts = split_series(evaluation, MOST_SERIES)
     if len(parts) == 1:
         yield from draw_figures(evaluation, names)
         return
-    notes = _part_notes(parts, MOST_PARTS if fitted is None else 1)
+    notes = _part_notes(parts)
     for kind in kinds("rows"):
         if names is None or kind.name in names:
             yield from _draw_parts(kind, notes) if kind.per_series else [_finish(kind, evaluation, None)]
@@ -88,11 +84,11 @@ class _Part:
     note: str
 
 
-def _part_notes(parts: Sequence[Evaluation], most: int) -> list[_Part]:
+def _part_notes(parts: Sequence[Evaluation]) -> list[_Part]:
     """The parts that are drawn; the last says that there are more, if there are."""
     sizes = [len(keys_of_series(part)) for part in parts]
-    drawn, first, noted = len(parts[:most]), 1, []
-    for number, (part, size) in enumerate(zip(parts[:most], sizes, strict=False), 1):
+    drawn, first, noted = len(parts[:MOST_PARTS]), 1, []
+    for number, (part, size) in enumerate(zip(parts[:MOST_PARTS], sizes, strict=False), 1):
         more = " The others are drawn by `scaling plot`." if number == drawn < len(parts) else ""
         noted.append(_Part(part, number, drawn, f"Series {first} to {first + size - 1} of {sum(sizes)}.{more}"))
         first += size

@@ -53,8 +53,6 @@ class Group:
 
 def steps(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per series, with its fewest and its most cores."""
-    if result.folder.points is not None:
-        return NotDrawn("the steps of so many runs are not kept for a page; `scaling plot DIR steps` draws them")
     rows: dict[Point, list[Row]] = {}
     for row in result.folder.rows:
         if row.outcome.status == "ok" and row.outcome.step_seconds[row.outcome.warmup_steps :]:

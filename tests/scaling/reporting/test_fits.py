@@ -3,9 +3,9 @@
 from math import inf
 from typing import get_args
 
+import msgspec
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
 
 from benchmarks.shared.launches import TO_16, Truth, series
 from scaling.analysis.capacity import allocation_of, scaling_limits
@@ -82,7 +82,7 @@ def test_every_output_says_the_same_numbers(fitted):
 @pytest.mark.parametrize("fitted", ALL.values(), ids=ALL)
 def test_facts_match_their_schema_with_a_point_for_every_count_to_twice_the_most(fitted):
     facts = fit_facts(fitted)
-    TypeAdapter(SERIES).validate_python(facts)
+    msgspec.convert(facts, SERIES)
     assert [point["cores"] for point in facts["curve"]] == list(range(1, int(2 * fitted.most_cores) + 1))
     assert facts["measured"] == list(map(int, fitted.counts))
     assert facts["described_within"] == fitted.described_within

@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
+import msgspec
 import pytest
-from pydantic import TypeAdapter
 
 from benchmarks.shared.machines import study
 from benchmarks.shared.packs import PackedMachine, model, pack_study
@@ -100,7 +100,7 @@ def test_what_replicas_share_is_said(series):
 
 def test_facts_are_of_the_schema(series):
     facts = {"schema": SCHEMA, "packs": packs_facts([choose(series), choose(series, 0.001)]), "slowdowns": []}
-    TypeAdapter(OUTPUTS["pack"]).validate_json(json_text(facts), strict=True)
+    msgspec.json.decode(json_text(facts), type=OUTPUTS["pack"])
     assert facts["packs"][0]["best"]["replicas"] in (2, 4)
     assert facts["packs"][1]["best"] is None
 
@@ -121,4 +121,4 @@ def test_mixed_packs_are_a_matrix(tmp_path):
     assert "calibrated beside itself, 4 cores each: a step takes 1.1" in slowdown_sentences(found)[0]
     assert "<h3>Workloads side by side</h3>" in page(evaluate(folder_of(rows, tmp_path, 8)), [])
     facts = {"schema": SCHEMA, "packs": [], "slowdowns": slowdown_facts(found)}
-    TypeAdapter(OUTPUTS["pack"]).validate_json(json_text(facts), strict=True)
+    msgspec.json.decode(json_text(facts), type=OUTPUTS["pack"])

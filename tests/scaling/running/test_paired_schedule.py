@@ -3,6 +3,7 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
+from msgspec import structs
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.summary import Launch
@@ -103,7 +104,7 @@ def within_budget(seconds: float, noise: float, launches: int = 2) -> PairedSche
     schedule = PairedSchedule(short, side(), side(SECOND), seconds, clock)
     for row in AmdahlMachine(noise=noise).execute(schedule):
         clock.seconds += 10.0
-        wall = replace(row.outcome.sections, wall=10.0)
+        wall = structs.replace(row.outcome.sections, wall=10.0)
         schedule.record(launch_of(replace(row, outcome=replace(row.outcome, sections=wall))))
     return schedule
 
