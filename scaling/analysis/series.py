@@ -20,14 +20,11 @@ from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.errors import FitError
-from scaling.study.planning import PROGRAM_MODE, Point
+from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point
 
 # In the name of a series whatever the folder holds; further settings only where they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
-# Left out of a label where nothing else follows it: the usual placement with one thread per core.
-USUAL_PLACEMENT = "compact"
-USUAL_PIPELINE = ("pipeline_threads", "auto")
 # Settings whose values say by themselves what they are.
 SELF_EVIDENT = ("framework", "device", "data")
 # Why counts of threads beyond the physical cores are in no series.
@@ -368,8 +365,9 @@ def _series(key: SeriesKey, varied: list[str], launches: list[Launch], several_l
 def _short_name(settings: Point, varied: list[str]) -> str | None:
     """'alexnet train jax gpu': without the usual placement, where all else that tells it apart speaks for itself."""
     values = {name: getattr(settings, name) for name in varied}
-    telling = {name: value for name, value in values.items() if value is not None and (name, value) != USUAL_PIPELINE}
-    if settings.placement != USUAL_PLACEMENT or not telling.keys() <= {*SELF_EVIDENT}:
+    unnamed = {("pipeline_threads", SETTINGS["pipeline_threads"].usual)}
+    telling = {name: value for name, value in values.items() if value is not None and (name, value) not in unnamed}
+    if settings.placement != SETTINGS["placement"].usual or not telling.keys() <= {*SELF_EVIDENT}:
         return None
     return " ".join([settings.subject, *map(str, telling.values())])
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, repeat
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
@@ -454,31 +454,21 @@ def _group(launch: Launch) -> str | int:
     return launch.cohort or launch.number
 
 
+# Points are sorted by these, then by their other settings, then by cores.
+SORTED_FIRST = ("workload", "mode", "size", "items", "placement", "smt", "replicas", "quota", "intra", "inter")
+_OTHERS = (name for name in Point.__dataclass_fields__ if name not in (*SORTED_FIRST, "cores"))
+_SORTED_BY = (*SORTED_FIRST, *_OTHERS, "cores")
+
+
 def table_order(point: Point) -> tuple[object, ...]:
-    """What points are sorted by in a table: by axes, then by cores."""
-    series = (point.workload, point.mode, point.size, *numbers_first(point.items), point.placement, point.smt)
-    rest = (
-        point.quota or 0.0,
-        *numbers_first(point.intra),
-        *numbers_first(point.inter),
-        point.scale,
-        point.framework,
-        point.device,
-        point.jit,
-        point.onednn is not None,
-        bool(point.onednn),
-        point.memory,
-        point.data,
-        *numbers_first(point.pipeline_threads or 0),
-        point.beside or "",
-        *(value or 0.0 for value in point.caps),
-    )
-    return (*series, point.replicas, *rest, point.cores)
+    """What points are sorted by in a table; of a setting no value comes first, then numbers, then words."""
+    return tuple(_order(getattr(point, name)) for name in _SORTED_BY)
 
 
-def numbers_first(setting: int | str) -> tuple[float, str]:
-    """What settings are sorted by that are numbers or words."""
-    return (inf, setting) if isinstance(setting, str) else (setting, "")
+def _order(value: float | str | None) -> tuple[int, float, str]:
+    if isinstance(value, str):
+        return 2, 0, value
+    return (0, 0, "") if value is None else (1, value, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from scaling.analysis.comparison import Change, Comparison, Difference, Gate
 from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Verdict
-from scaling.analysis.series import USUAL_PLACEMENT
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.step_times import SHOWN, STEP_FIGURES
 from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
@@ -27,12 +26,10 @@ from scaling.reporting.verdicts import (
 )
 from scaling.reporting.words import (
     Table,
-    caps_words,
     count,
     duration,
     estimate_facts,
     interval_alone,
-    onednn_words,
     point_words,
     share,
     span,
@@ -40,34 +37,13 @@ from scaling.reporting.words import (
 )
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
-from scaling.study.planning import PROGRAM_MODE, Point
-from scaling.study.spec import CAPS, CPU, TENSORFLOW
+from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point, settings_words
 
 # More machines than these are not named.
 MOST_MACHINES = 4
 
-# Settings that earn a column only where a study varies them, or sets them apart from the usual.
 # What needs no column: a program has no mode, another tool's file no placement, a fixed batch no threads of a pipeline.
 UNTOLD = (PROGRAM_MODE, "", None)
-USUAL = {
-    "mode": "train",
-    "framework": TENSORFLOW,
-    "device": CPU,
-    "scale": "strong",
-    "smt": 1,
-    "placement": "compact",
-    "replicas": 1,
-    "beside": None,
-    "quota": None,
-    "items": "default",
-    "data": "fixed",
-    "pipeline_threads": "auto",
-    "intra": "auto",
-    "inter": "auto",
-    "jit": False,
-    "onednn": None,
-    **dict.fromkeys(CAPS),
-}
 
 # What carries a network out.
 BACKEND = ("framework", "device")
@@ -339,7 +315,11 @@ def gate_sentence(comparison: Comparison) -> str | None:
 
 def unusual_settings(points: Sequence[Point]) -> list[str]:
     """The settings that earn a column in a table of these points."""
-    return [name for name, usual in USUAL.items() if {getattr(point, name) for point in points} - {usual, *UNTOLD}]
+    return [
+        name
+        for name, setting in SETTINGS.items()
+        if {getattr(point, name) for point in points} - {setting.usual, *UNTOLD}
+    ]
 
 
 def setting_cells(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
@@ -557,21 +537,10 @@ def varied_backend(points: Sequence[ScalingPoint]) -> frozenset[str]:
 def series_words(point: Point, named: Collection[str] = ()) -> str:
     """A series in words; the usual placement is left out where nothing follows it, and the usual framework and device
     unless they are to be named."""
-    backend = [value for name in BACKEND if (value := getattr(point, name)) != USUAL[name] or name in named]
-    settings = ["weak"] if point.scale == "weak" else []
-    settings += [f"smt {point.smt}"] if point.smt > 1 else []
-    settings += [f"replicas {point.replicas}"] if point.replicas > 1 else []
-    settings += [f"beside {point.beside}"] if point.beside is not None else []
-    settings += [f"quota {point.quota:g}"] if point.quota is not None else []
-    settings += [
-        f"{name.replace('_', ' ')} {value}"
-        for name in ("items", "data", "pipeline_threads", "intra", "inter")
-        if (value := getattr(point, name)) not in ("auto", "default", "fixed", None)
-    ]
-    settings += ["jit"] if point.jit else []
-    settings += onednn_words(point)
-    settings += caps_words(point)
-    placement = [] if point.placement == USUAL_PLACEMENT and not settings else [point.placement]
+    backend = [value for name in BACKEND if (value := getattr(point, name)) != SETTINGS[name].usual or name in named]
+    others = [name for name in SETTINGS if name not in ("mode", "placement", *BACKEND)]
+    settings = settings_words(point, others)
+    placement = [] if point.placement == SETTINGS["placement"].usual and not settings else [point.placement]
     return " ".join(filter(None, [point.subject, *backend, *placement, *settings]))
 
 

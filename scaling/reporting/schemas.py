@@ -27,7 +27,7 @@ from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
 from scaling.results.rows import RowLine
 from scaling.results.sections import SECTIONS, Spread
-from scaling.study.spec import CAPS
+from scaling.study.planning import Point
 from scaling.study.workload import Entry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -67,29 +67,7 @@ def _output(name: str, *parts: Fields, **more: Any) -> Any:
 
 
 # What another tool's file does not say is null.
-SETTINGS: Fields = {
-    "workload": str,
-    "mode": str,
-    "size": str | None,
-    "items": int | str,
-    "scale": str,
-    "framework": str | None,
-    "device": str | None,
-    "jit": bool,
-    "cores": int,
-    "smt": int,
-    "placement": str | None,
-    "memory": str | None,
-    "intra": int | str,
-    "inter": int | str,
-    "quota": NUMBER,
-    "data": str,
-    "pipeline_threads": int | str | None,
-    "replicas": int,
-    "beside": str | None,
-    **dict.fromkeys(CAPS, NUMBER),
-    "onednn": bool | None,
-}
+SETTINGS: Fields = {name: hint | None for name, hint in get_type_hints(Point).items()}
 POINT = _record("Point", SETTINGS)
 HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
 QUIETNESS = _record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)

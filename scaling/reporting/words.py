@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from scaling.analysis.estimates import Estimate, finite
 from scaling.errors import count as count
-from scaling.study.planning import Point
-from scaling.study.spec import CPU, TENSORFLOW
+from scaling.study.planning import SETTINGS, Point, settings_words
+from scaling.study.spec import CAPS
 
 # The number that every JSON output has: another one where a key changes its meaning or goes.
 SCHEMA = 1
@@ -19,34 +19,14 @@ SCHEMA = 1
 def point_words(point: Point) -> str:
     """A point in one line; settings nobody changed are left out."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
-    words = [point.subject, replicas + count(point.cores, "core"), *filter(None, [point.placement])]
-    words += [f"beside {point.beside}"] if point.beside is not None else []
-    words += [point.framework] if point.framework not in (TENSORFLOW, "") else []
-    words += [point.device] if point.device not in (CPU, "") else []
-    words += ["weak scaling"] if point.scale == "weak" else []
-    words += [f"smt {point.smt}"] if point.smt > 1 else []
-    words += [f"quota {point.quota:g}"] if point.quota is not None else []
-    words += [f"items {point.items}"] if point.items != "default" else []
-    words += [f"data {point.data}"] if point.data != "fixed" else []
-    words += [f"pipeline threads {point.pipeline_threads}"] if point.pipeline_threads is not None else []
-    words += [f"intra {point.intra}"] if point.intra != "auto" else []
-    words += [f"inter {point.inter}"] if point.inter != "auto" else []
-    words += ["jit"] if point.jit else []
-    words += onednn_words(point)
-    words += caps_words(point)
-    return ", ".join(words)
-
-
-def onednn_words(point: Point) -> list[str]:
-    """Whether a point has oneDNN's kernels, where it was told."""
-    return [] if point.onednn is None else [f"oneDNN {'on' if point.onednn else 'off'}"]
+    others = [name for name in SETTINGS if name not in ("mode", "placement", "replicas")]
+    words = [point.subject, replicas + count(point.cores, "core"), point.placement, *settings_words(point, others)]
+    return ", ".join(filter(None, words))
 
 
 def caps_words(point: Point) -> list[str]:
     """The caps that a point is measured under, each in words."""
-    units = (("CPU", "W"), ("CPU", "MHz"), ("GPU", "W"), ("GPU", "MHz"))
-    named = zip(point.caps, units, strict=True)
-    return [f"{part} ≤ {value:g} {unit}" for value, (part, unit) in named if value is not None]
+    return settings_words(point, CAPS)
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, Field, asdict, fields
 from functools import lru_cache
 from importlib.util import find_spec
 from io import StringIO
@@ -42,7 +42,6 @@ from scaling.results.rows import (
     row_to_json,
 )
 from scaling.study.planning import Point, RunCpus
-from scaling.study.spec import CAPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -398,13 +397,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema": 1,
         "run": {
-            # Those with a default are newer than some exports.
-            **{field.name: flat[field.name] for field in fields(Point) if field.default is MISSING},
-            "quota": flat.get("quota"),
-            "data": flat.get("data") or "fixed",
-            "replicas": flat.get("replicas") or 1,
-            "beside": flat.get("beside"),
-            **{name: flat.get(name) for name in (*CAPS, "onednn")},
+            **{field.name: flat.get(field.name) or _default(field) for field in fields(Point)},
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,
@@ -430,6 +423,11 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         "environment": {},
         "energy": _decode(flat.get("energy") or "[]"),
     }
+
+
+def _default(field: Field[Any]) -> Any:
+    """The value of a setting that an export does not have: those with a default are newer than some exports."""
+    return None if field.default is MISSING else field.default
 
 
 def _is_version(name: str | None, text: str | None) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import chain, product
 from math import prod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from msgspec import Meta
 
@@ -20,7 +20,7 @@ from scaling.machine.placement import POLICIES, Request, divide, place, usable_c
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, CAPS, TENSORFLOW, Data, Framework, Items, Start, Study, Threads
+from scaling.study.spec import AXES, CAPS, CPU, TENSORFLOW, Data, Framework, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -92,6 +92,20 @@ NO_CAPS: dict[str, Any] = Caps()._asdict()
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """How a setting of a point is put into words, and the value that goes without saying."""
+
+    usual: object = None
+    form: str | Mapping[object, str] = "{}"
+
+    def words(self, value: object) -> str:
+        """A value in words; nothing where a point has none."""
+        if value is None or value == "":
+            return ""
+        return self.form.format(value) if isinstance(self.form, str) else self.form.get(value, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it.
 
@@ -99,32 +113,34 @@ class Point:
     another workload is a pack of both, of which the first is measured. Whether TensorFlow has the kernels of oneDNN is
     its own choice, or the shell's, where `onednn` does not say. Points that differ in their caps alone are
     measured by the same processes.
+
+    A field with a `Setting` is named wherever a point is, in this order, and has a column where it is not usual.
     """
 
     workload: str
-    mode: str
+    mode: Annotated[str, Setting("train")]
     size: str
-    items: Items
-    scale: str
-    framework: str
-    device: str
-    jit: bool
     cores: PositiveCount
-    smt: PositiveCount
-    placement: str
+    placement: Annotated[str, Setting("compact")]
+    replicas: Annotated[PositiveCount, Setting(1, "replicas {}")] = 1
+    beside: Annotated[str | None, Setting(None, "beside {}")] = None
+    framework: Annotated[str, Setting(TENSORFLOW)]
+    device: Annotated[str, Setting(CPU)]
+    scale: Annotated[str, Setting("strong", "{} scaling")]
+    smt: Annotated[PositiveCount, Setting(1, "smt {}")]
+    quota: Annotated[PositiveNumber | None, Setting(None, "quota {:g}")] = None
+    items: Annotated[Items, Setting("default", "items {}")]
+    data: Annotated[Data, Setting("fixed", "data {}")] = "fixed"
+    pipeline_threads: Annotated[Threads | None, Setting("auto", "pipeline threads {}")] = None
+    intra: Annotated[Threads, Setting("auto", "intra {}")]
+    inter: Annotated[Threads, Setting("auto", "inter {}")]
+    jit: Annotated[bool, Setting(False, {True: "jit"})]
+    onednn: Annotated[bool | None, Setting(None, {True: "oneDNN on", False: "oneDNN off"})] = None
+    cpu_power_watts: Annotated[PositiveNumber | None, Setting(None, "CPU ≤ {:g} W")] = None
+    cpu_max_mhz: Annotated[PositiveNumber | None, Setting(None, "CPU ≤ {:g} MHz")] = None
+    gpu_power_watts: Annotated[PositiveNumber | None, Setting(None, "GPU ≤ {:g} W")] = None
+    gpu_max_mhz: Annotated[PositiveNumber | None, Setting(None, "GPU ≤ {:g} MHz")] = None
     memory: str
-    intra: Threads
-    inter: Threads
-    quota: PositiveNumber | None = None
-    data: Data = "fixed"
-    pipeline_threads: Threads | None = None
-    replicas: PositiveCount = 1
-    beside: str | None = None
-    cpu_power_watts: PositiveNumber | None = None
-    cpu_max_mhz: PositiveNumber | None = None
-    gpu_power_watts: PositiveNumber | None = None
-    gpu_max_mhz: PositiveNumber | None = None
-    onednn: bool | None = None
 
     @property
     def subject(self) -> str:
@@ -186,6 +202,20 @@ class Point:
         if isinstance(setting, int):
             return setting
         return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[setting]
+
+
+SETTINGS = {
+    name: part
+    for name, hint in get_type_hints(Point, include_extras=True).items()
+    for part in getattr(hint, "__metadata__", ())
+    if isinstance(part, Setting)
+}
+
+
+def settings_words(point: Point, names: Iterable[str] = SETTINGS) -> list[str]:
+    """Those of some settings of a point that are not usual, in words."""
+    values = ((SETTINGS[name], getattr(point, name)) for name in names)
+    return [words for setting, value in values if value != setting.usual and (words := setting.words(value))]
 
 
 @dataclass(frozen=True, slots=True)

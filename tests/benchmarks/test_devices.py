@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from benchmarks import devices
 from benchmarks.shared.devices import pretend_study, write_folder
@@ -55,7 +56,7 @@ def test_efficiency_of_another_size_stands_in_where_that_of_the_same_was_not_mea
 def test_sections_are_over_the_cpu_alone_and_setup_is_that_of_the_first_launch(on_both):
     made = [row for row in on_both if row.run.point.workload == "alexnet"]
     cached = [
-        replace(row, outcome=replace(row.outcome, sections=replace(row.outcome.sections, setup=0.1)))
+        replace(row, outcome=replace(row.outcome, sections=structs.replace(row.outcome.sections, setup=0.1)))
         if row.run.launch > 1
         else row
         for row in made

@@ -13,7 +13,7 @@ from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.plots.style import colour, marker, on_one_line
 from scaling.results.evaluation import Evaluation
-from scaling.study.planning import Point
+from scaling.study.planning import SETTINGS, Point
 
 Stroke = Literal["-", "--", "-.", ":"]
 
@@ -237,7 +237,6 @@ def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: f
 
 
 # Settings that say by themselves what they are.
-BARE = ("workload", "mode", "placement", "size", "framework", "device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +384,4 @@ def _values(points: Iterable[Point], name: str) -> set[object]:
 
 def _setting(name: str, value: object) -> str:
     """A setting in words; nothing where a point has none, as no quota."""
-    if value is None:
-        return ""
-    return str(value) if name in BARE else f"{name.replace('_', ' ')} {value}"
+    return SETTINGS[name].words(value) if name in SETTINGS else str(value)

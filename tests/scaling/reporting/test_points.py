@@ -19,7 +19,7 @@ def lines(toml, serial=0.1, change=lambda row: row):
 
 def test_a_bar_falls_with_efficiency():
     (line,) = lines('cores = "doubling"', serial=0.3)
-    assert line.split()[2:] == [f"{BARS[7]}{BARS[6]}{BARS[4]}{BARS[2]}", "1–8", "cores", "32.3", "%"]
+    assert line.split()[2:] == [f"{BARS[7]}{BARS[6]}{BARS[4]}{BARS[2]}", "1–8", "cores", "32.7", "%"]
 
 
 def test_every_series_has_a_line_and_a_single_count_none():
