@@ -16,10 +16,10 @@ from statistics import median
 from benchmarks.fathom import markdown
 from benchmarks.minsky import LONGER, STEPS
 from scaling.analysis import estimates
-from scaling.analysis.devices import DevicePair, device_pairs, rank_correlation
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, summarize
-from scaling.reporting.devices import pairs_table, profiles_table
+from scaling.features.devices.pairs import DevicePair, device_pairs, rank_correlation
+from scaling.features.devices.report import pairs_table, profiles_table
 from scaling.reporting.words import Table, duration, with_interval
 from scaling.results.rows import Row, launch_of, launch_seconds
 from scaling.results.store import read_rows

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate
     from scaling.api.measuring import run
-    from scaling.api.packing import pack
     from scaling.api.results import Results, load
     from scaling.api.tuning import Tuned, tune
+    from scaling.features.packs.library import pack
     from scaling.study.programs import Program
     from scaling.study.spec import Study
 
@@ -28,7 +28,6 @@ _MODULES = {
     "Study": "scaling.study.spec",
     "Tuned": "scaling.api.tuning",
     "load": "scaling.api.results",
-    "pack": "scaling.api.packing",
     "run": "scaling.api.measuring",
     "tune": "scaling.api.tuning",
 }
@@ -40,9 +39,14 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("cpu-scaling")
-    if name not in _MODULES:
-        raise AttributeError(f"module 'scaling' has no attribute '{name}'")
-    return getattr(import_module(_MODULES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    from scaling.features import features, resolve
+
+    for feature in features():
+        if name in feature.library:
+            return resolve(feature.library[name])
+    raise AttributeError(f"module 'scaling' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ from tests.other_user import OtherUser
 
 TESTS = Path(__file__).parent
 ALONE = (
-    *(f"scaling/cli/test_{name}.py" for name in ("cluster", "pack", "run", "sweep")),
+    *(f"scaling/cli/test_{name}.py" for name in ("cluster", "run", "sweep")),
     *(
         f"scaling/running/test_{name}.py"
         for name in ("cohort", "environment", "launcher", "lock", "pack", "reaper", "servers")
@@ -29,6 +29,7 @@ ALONE = (
     *(f"scaling/running/engines/test_{name}.py" for name in ("local", "node")),
     *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
     "benchmarks/test_decomposition.py",
+    "scaling/features/packs/test_command.py",
 )
 
 # What torch and JAX are needed for: not there where either is not installed, required where both are.

@@ -6,7 +6,7 @@ import typer
 
 from scaling.cli.printing import print_document, print_lines
 from scaling.errors import StudyError
-from scaling.reporting.schemas import OUTPUTS, json_schema
+from scaling.reporting.schemas import json_schema, outputs
 from scaling.study.keys import did_you_mean
 
 
@@ -18,10 +18,11 @@ def schema(
     Example: scaling schema compare
     """
     if command is None:
-        print_lines(*OUTPUTS)
+        print_lines(*outputs())
         return
-    if command not in OUTPUTS:
+    if command not in outputs():
         raise StudyError(
-            f"no JSON of a command '{command}'{did_you_mean(command, OUTPUTS)}; there is that of {', '.join(OUTPUTS)}"
+            f"no JSON of a command '{command}'{did_you_mean(command, outputs())}; there is that of "
+            f"{', '.join(outputs())}"
         )
     print_document(json_schema(command))

@@ -5,12 +5,12 @@ when they are used. It may import the core; the core reaches it through this lis
 be deleted and everything else still works.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster")
 
@@ -25,11 +25,39 @@ class Command:
     function: str
 
 
+# Rows of a results folder, traces of a profile, a profile beside `scaling sweep ceilings`, or node types side by side.
+Needs = Literal["rows", "traces", "ceilings", "node types"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A kind of figure; `function` is `module:name`.
+
+    One that is not `per_series` has no panel or bar for each of them, however many there are.
+    """
+
+    name: str
+    title: str
+    description: str
+    needs: Needs
+    function: str
+    takes_target: bool = False
+    per_series: bool = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """What a feature adds to the core."""
+    """What a feature adds to the core.
+
+    `sections` are functions that make a section of the page of an evaluation, or None; `schemas` are the keys and types
+    of what its commands print with --json, by command; `library` are the names that `scaling` has of it.
+    """
 
     commands: tuple[Command, ...] = ()
+    figures: tuple[FigureKind, ...] = ()
+    sections: tuple[str, ...] = ()
+    schemas: Mapping[str, str] = field(default_factory=dict)
+    library: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

@@ -6,6 +6,7 @@ a key has gone or changed its meaning. A number that is unknown or without limit
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
 import msgspec
@@ -17,11 +18,10 @@ from scaling.analysis.rules import Verdict
 from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.summary import HostSlowdown
 from scaling.analysis.tuning import Standing
+from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding, State
-from scaling.machine.placement import Sharing
 from scaling.reporting.cluster import Pilot
 from scaling.reporting.energy import ENERGY_KEYS
-from scaling.reporting.packs import QUANTILES
 from scaling.reporting.points import COUNTERS, DECOMPOSITION, STEP_KEYS
 from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
@@ -44,13 +44,13 @@ NUMBER = float | None
 TEXTS = list[str]
 
 
-def _record(name: str, *parts: Fields, **more: Any) -> Any:
+def record(name: str, *parts: Fields, **more: Any) -> Any:
     """An object with these keys."""
     typed_dict: Any = TypedDict
     return typed_dict(name, {key: hint for part in (*parts, more) for key, hint in part.items()})
 
 
-def _fields_of(value_type: type) -> Fields:
+def fields_of(value_type: type) -> Fields:
     """The fields of a dataclass that is printed as it is."""
     hints = get_type_hints(value_type, include_extras=True)
     return {field.name: hints[field.name] for field in fields(value_type)}
@@ -63,33 +63,33 @@ def _estimates(*names: str) -> Fields:
 
 def _output(name: str, *parts: Fields, **more: Any) -> Any:
     """What a command prints."""
-    return _record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
+    return record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
 
 
 # What another tool's file does not say is null.
 SETTINGS: Fields = {name: hint | None for name, hint in get_type_hints(Point).items()}
-POINT = _record("Point", SETTINGS)
-HOST = _record("HostSlowdown", _fields_of(HostSlowdown))
-QUIETNESS = _record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
+POINT = record("Point", SETTINGS)
+HOST = record("HostSlowdown", fields_of(HostSlowdown))
+QUIETNESS = record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
 ON_THIS_HOST: Fields = {"host": HOST | None}
-ESTIMATE = _record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
+ESTIMATE = record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
 
-COUNTER_RATIOS = _record("CounterRatios", dict.fromkeys(COUNTERS, ESTIMATE))
-LOSSES = _record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counters=COUNTER_RATIOS | None)
+COUNTER_RATIOS = record("CounterRatios", dict.fromkeys(COUNTERS, ESTIMATE))
+LOSSES = record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counters=COUNTER_RATIOS | None)
 
-ENERGY = _record("Energy", dict.fromkeys(ENERGY_KEYS.values(), ESTIMATE), domains=TEXTS)
-ECONOMY = _record(
+ENERGY = record("Energy", dict.fromkeys(ENERGY_KEYS.values(), ESTIMATE), domains=TEXTS)
+ECONOMY = record(
     "Economy",
     {"sentence": str, "best": POINT, "fastest": POINT, "frontier": ARRAY[POINT]},
     dict.fromkeys(("energy_ratio", "time_ratio"), ESTIMATE),
 )
-CAP_EFFECT = _record(
+CAP_EFFECT = record(
     "CapEffect",
     {"point": POINT, "reference": POINT, "slows": bool | None, "bound_by": str | None, "share_of_roof": NUMBER},
     dict.fromkeys(("time_ratio", "energy_ratio", "energy_delay_ratio"), ESTIMATE),
 )
 
-MEASURED_POINT = _record(
+MEASURED_POINT = record(
     "MeasuredPoint",
     SETTINGS,
     {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
@@ -102,29 +102,29 @@ MEASURED_POINT = _record(
     ON_THIS_HOST,
     {"doubts": TEXTS, "doubt_codes": TEXTS, "reasons": TEXTS},
 )
-BETWEEN_MACHINES = _record(
+BETWEEN_MACHINES = record(
     "BetweenMachines",
     {"workload": str, "mode": str, "cores": int, "smt": int, "placement": str, "point": str},
-    machines=ARRAY[_record("MachineMean", host=str, launches=int, seconds=float)],
+    machines=ARRAY[record("MachineMean", host=str, launches=int, seconds=float)],
     apart=float,
     between=NUMBER,
     within=NUMBER,
 )
-NODE_TYPE_POINTS = _record(
+NODE_TYPE_POINTS = record(
     "NodeTypePoints", node_type=str, points=ARRAY[MEASURED_POINT], between_machines=ARRAY[BETWEEN_MACHINES]
 )
 
-SPREADS = _record("Sections", dict.fromkeys(SECTIONS, _record("Spread", _fields_of(Spread))))
+SPREADS = record("Sections", dict.fromkeys(SECTIONS, record("Spread", fields_of(Spread))))
 SECTIONS_OF_POINTS: Fields = {
-    "sections": ARRAY[_record("PointSections", SETTINGS, launches=int, steps=int, seconds=SPREADS, normalised=SPREADS)],
+    "sections": ARRAY[record("PointSections", SETTINGS, launches=int, steps=int, seconds=SPREADS, normalised=SPREADS)],
     "forked": int,
     "in_turns": int,
 }
 
-SERIES = _record(
+SERIES = record(
     "SeriesFit",
     {"name": str, "unit": str, "scale": ONLY["strong", "weak"], "measured": ARRAY[float], "launches": ARRAY[int]},
-    curve=ARRAY[_record("CurvePoint", cores=float, speedup=ESTIMATE, efficiency=ESTIMATE)],
+    curve=ARRAY[record("CurvePoint", cores=float, speedup=ESTIMATE, efficiency=ESTIMATE)],
     law=Law,
     serial_fraction=ESTIMATE | None,
     coherency=ESTIMATE | None,
@@ -132,51 +132,51 @@ SERIES = _record(
     description=Description,
     limit=ESTIMATE,
     rate_at_1=ESTIMATE,
-    karp_flatt=ARRAY[_record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
+    karp_flatt=ARRAY[record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
     cautions=TEXTS,
     caution_codes=TEXTS,
-    truth=_record("Truth", serial_fraction=float, inside=bool | None) | None,
+    truth=record("Truth", serial_fraction=float, inside=bool | None) | None,
     sentence=str,
 )
 
-ALLOCATION = _record(
+ALLOCATION = record(
     "Allocation",
     {"cores": int, "threads": int, "assurance": NUMBER, "rate": ESTIMATE, "efficiency": ESTIMATE},
     {"cpu_hours_per_million": float, "cost_per_million": float, "extrapolated": bool, "host": HOST | None},
     {"basis": Grounds, "own_point_left_out": bool},
     job_seconds=ESTIMATE | None,
 )
-QUEUE = _record("Queue", dict.fromkeys(("utilisation", "waiting", "response"), ESTIMATE))
-ANSWER = _record(
+QUEUE = record("Queue", dict.fromkeys(("utilisation", "waiting", "response"), ESTIMATE))
+ANSWER = record(
     "Answer",
     {"name": str, "unit": str, "question": str, "target": NUMBER, "assurance_asked": float},
     {"status": str, "status_code": Status, "cores": int | None, "threads": int | None, "assurance": NUMBER},
     {"extrapolated": bool | None, "basis": Grounds | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
-    {"neighbours": ARRAY[ALLOCATION], "replicas": _record("Replicas", _fields_of(Replicas)) | None},
+    {"neighbours": ARRAY[ALLOCATION], "replicas": record("Replicas", fields_of(Replicas)) | None},
     {"quantile": NUMBER, "items": NUMBER, "arrivals": NUMBER, "queue": QUEUE | None},
     {"reason": str | None, "reason_codes": TEXTS, "described_within": NUMBER},
     {"levels": str | None, "sentence": str},
 )
-SIDE_BY_SIDE = _record(
+SIDE_BY_SIDE = record(
     "SideBySide",
     series=str,
     cheapest=str,
     fewest_cores=str,
-    node_types=MAP[str, _record("NodeTypeSize", cores=int, threads=int, cost_per_million=float, rate=float)],
+    node_types=MAP[str, record("NodeTypeSize", cores=int, threads=int, cost_per_million=float, rate=float)],
 )
-ON_DEVICES = _record(
+ON_DEVICES = record(
     "OnDevices",
     {"name": str, "sentence": str},
-    ways=ARRAY[_record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float),],
+    ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float),],
 )
-LIMITS = _record(
+LIMITS = record(
     "Limits",
     {"name": str, "unit": str, "recommended_cores": int | None, "recommended_threads": int | None},
     dict.fromkeys(("knee_cores", "speedup_limit", "rate_limit", "peak_cores"), ESTIMATE),
     {"described_within": NUMBER},
 )
 
-DIFFERENCE = _record(
+DIFFERENCE = record(
     "Difference",
     SETTINGS,
     {"second_point": POINT},
@@ -187,14 +187,14 @@ DIFFERENCE = _record(
     {"reasons": TEXTS, "reason_codes": TEXTS},
 )
 
-TUNED_SETTING = _record(
+TUNED_SETTING = record(
     "TunedSetting",
     {"setting": str, "name": str | None, "launches": int, "standing": str, "standing_code": Standing},
     _estimates("over_default"),
     values=dict[str, float | str],
 )
 
-NETWORK = _record(
+NETWORK = record(
     "Network",
     {"workload": str, "mode": str, "size": str, "cores": int, "smt": int, "placement": str},
     {"items_per_step": int, "parameters": int, "weights_bytes": int, "gflops_per_item": float, "step_seconds": float},
@@ -202,38 +202,16 @@ NETWORK = _record(
     {"peak_gflops_per_second": NUMBER, "memory_gigabytes_per_second": NUMBER, "doubtful_ceilings": TEXTS},
     {"share_of_peak": NUMBER, "flops_per_byte": float, "bound_by": str | None, "share_of_roof": NUMBER, "valid": bool},
 )
-STANDING = _record(
-    "Standing", {"node_type": str}, _fields_of(Progress), pilots=ARRAY[_record("Pilot", _fields_of(Pilot))] | None
-)
-
-DIVISION = _record(
-    "Division",
-    {"replicas": int, "cores": int, "smt": int, "launches": int, "items_per_second": ESTIMATE},
-    {"promised_items_per_second": ESTIMATE, "kept_of_a_lone_replica": ESTIMATE},
-    {f"step_seconds_{name}": ESTIMATE for name in QUANTILES},
-    {"fairness": NUMBER, "slowest_over_fastest": NUMBER, "start_skew": NUMBER, "disjoint": bool},
-    {"shares": ARRAY[_record("Sharing", _fields_of(Sharing))], "failures": TEXTS, "verdict_code": Verdict},
-)
-PACKS = _record(
-    "Packs",
-    SETTINGS,
-    {"divided_cores": int, "latency_limit": NUMBER, "quantile": float},
-    {"best": DIVISION | None, "promised_best": DIVISION | None, "rivals": TEXTS, "divisions": ARRAY[DIVISION]},
-    {"unknown": TEXTS, "is_answer": bool},
-    sentences=TEXTS,
-)
-
-SLOWDOWN = _record(
-    "Slowdown",
-    {"workload": str, "beside": str, "cores": int, "slowdown": ESTIMATE, "failures": TEXTS, "verdict_code": Verdict},
+STANDING = record(
+    "Standing", {"node_type": str}, fields_of(Progress), pilots=ARRAY[record("Pilot", fields_of(Pilot))] | None
 )
 
 # What each command prints with --json, and `export --format json` writes; several where it depends on the question.
-OUTPUTS: Mapping[str, Any] = {
+_CORE: Mapping[str, Any] = {
     "show": _output("Show", points=ARRAY[MEASURED_POINT])
     | _output("ShowCluster", node_types=ARRAY[NODE_TYPE_POINTS])
     | _output("ShowSections", **SECTIONS_OF_POINTS)
-    | _output("ShowClusterSections", node_types=ARRAY[_record("NodeTypeSections", SECTIONS_OF_POINTS, node_type=str)]),
+    | _output("ShowClusterSections", node_types=ARRAY[record("NodeTypeSections", SECTIONS_OF_POINTS, node_type=str)]),
     "fit": _output("Fit", series=ARRAY[SERIES]),
     "capacity": _output(
         "Capacity",
@@ -243,7 +221,6 @@ OUTPUTS: Mapping[str, Any] = {
     )
     | _output("CapacityLimits", limits=ARRAY[LIMITS])
     | _output("CapacityEnergy", economies=ARRAY[ECONOMY], caps=ARRAY[CAP_EFFECT]),
-    "pack": _output("Pack", packs=ARRAY[PACKS], slowdowns=ARRAY[SLOWDOWN]),
     "compare": _output(
         "Compare",
         differs=bool,
@@ -263,11 +240,11 @@ OUTPUTS: Mapping[str, Any] = {
         python=str | None,
         settings=ARRAY[TUNED_SETTING],
     ),
-    "doctor": _output("Doctor", verdict=State, findings=ARRAY[_record("Finding", {"code": str}, _fields_of(Finding))])
+    "doctor": _output("Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))])
     | _output(
         "DoctorOfResults",
         sentence=str,
-        points=ARRAY[_record("PointOnHost", SETTINGS, host=QUIETNESS | None, verdict_code=Verdict)],
+        points=ARRAY[record("PointOnHost", SETTINGS, host=QUIETNESS | None, verdict_code=Verdict)],
     ),
     "topology": _output(
         "Topology",
@@ -297,9 +274,7 @@ OUTPUTS: Mapping[str, Any] = {
     "workloads": _output(
         "Workloads",
         workloads=ARRAY[
-            _record(
-                "Workload", _fields_of(Entry), parameters=int | None, gmacs_per_item=NUMBER, weights_bytes=int | None
-            )
+            record("Workload", fields_of(Entry), parameters=int | None, gmacs_per_item=NUMBER, weights_bytes=int | None)
         ],
     )
     | _output("WorkloadsOfResults", points=ARRAY[NETWORK]),
@@ -309,9 +284,16 @@ OUTPUTS: Mapping[str, Any] = {
 }
 
 
+@cache
+def outputs() -> Mapping[str, Any]:
+    """What every command prints with --json, those of features last."""
+    printed = [one for feature in features() for one in feature.schemas.items()]
+    return {**_CORE, **{command: _output(command.title(), resolve(function)()) for command, function in printed}}
+
+
 def json_schema(command: str) -> dict[str, Any]:
     """The JSON Schema of what a command prints."""
-    schemas, definitions = msgspec.json.schema_components(get_args(OUTPUTS[command]) or (OUTPUTS[command],))
+    schemas, definitions = msgspec.json.schema_components(get_args(outputs()[command]) or (outputs()[command],))
     body = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     schema = {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **body, "$defs": definitions}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))

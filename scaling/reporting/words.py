@@ -131,6 +131,28 @@ class Table:
     rows: Sequence[tuple[str, ...]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A part of a section: a heading, sentences, a table with its caption, texts to paste, and a hint."""
+
+    heading: str = ""
+    sentences: Sequence[str] = ()
+    table: Table | None = None
+    caption: str = ""
+    texts: Sequence[str] = ()
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a page, and the word that links to it."""
+
+    anchor: str
+    link: str
+    title: str
+    blocks: Sequence[Block]
+
+
 def text_lines(table: Table) -> list[str]:
     """A table as lines of text, the headers first where there are any."""
     rows = [tuple(header.removeprefix(">") for header in table.headers), *table.rows]

@@ -11,7 +11,7 @@ from benchmarks.shared.devices import pretend_study, write_folder
 from benchmarks.shared.devices import rows as simulated
 from benchmarks.shared.machines import first_run, row
 from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
-from scaling.reporting.devices import pairs_table, profiles_table
+from scaling.features.devices.report import pairs_table, profiles_table
 
 NETWORKS = ("alexnet", "autoenc", "deepq", "memnet", "residual")
 PROFILE = DeviceProfile(5, 8e-3, 6e-3, 2e-3, 8e-3, 7e-3, 300.0, 2.0, (DriverCall("cudaGraphLaunch", 1.0, 2e-5),))

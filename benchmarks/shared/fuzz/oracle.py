@@ -32,7 +32,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from benchmarks.shared.fuzz.cases import Case, Content, Link
 from scaling.cli.main import COMMANDS, main
 from scaling.features import resolve
-from scaling.reporting.schemas import OUTPUTS, json_schema
+from scaling.reporting.schemas import json_schema, outputs
 from scaling.running import processes
 from scaling.running.marks import is_zombie
 
@@ -100,7 +100,7 @@ def _left_files(sandbox: Path) -> list[Path]:
 
 def _json_faults(case: Case, ended: _End) -> list[str]:
     """What is wrong with JSON on stdout."""
-    if "--json" not in case.arguments or ended.status not in (0, 1) or case.arguments[0] not in OUTPUTS:
+    if "--json" not in case.arguments or ended.status not in (0, 1) or case.arguments[0] not in outputs():
         return []
     try:
         _validator(case.arguments[0]).validate(json.loads(ended.out, parse_constant=_no_json))

@@ -19,18 +19,15 @@ from markupsafe import Markup, escape
 
 from scaling.analysis.backends import compare_backends
 from scaling.analysis.curves.fit import SeriesFit
-from scaling.analysis.devices import device_pairs
 from scaling.analysis.economy import cap_effects
-from scaling.analysis.interference import packed_series, slowdowns
 from scaling.analysis.speedup import ScalingPoint
+from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
-from scaling.reporting.devices import pairs_table, profiles_table
 from scaling.reporting.energy import caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
-from scaling.reporting.packs import pack_sections, slowdown_section
 from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
@@ -48,7 +45,7 @@ from scaling.reporting.points import (
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.tuning import TuningSection, tuning_section
 from scaling.reporting.verdicts import verdict_counts
-from scaling.reporting.words import count, json_text
+from scaling.reporting.words import Section, count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
 from scaling.results.store import Folder, period
@@ -105,14 +102,11 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
         backends=backends_table(compared) if compared else None,
-        device_pairs=pairs_table(device_pairs(summaries)),
-        device_profiles=profiles_table(folder.rows),
-        packs=pack_sections(packed_series(point.summary for point in result.points)),
         energy=energy_sentences(summaries, result.rooflines),
         energies=energy_table(summaries),
         cap_effects=caps_table(cap_effects(summaries), result.rooflines),
-        beside=slowdown_section(slowdowns(point.summary for point in result.points)),
         tuning=_tuning(folder, study),
+        sections=page_sections(result),
         columns=point_columns(table),
         rows=point_rows(result.points, table),
         host=quietness_table(result.points),
@@ -132,6 +126,12 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         left_out=provenance.left_out(folder.rows),
         commands=provenance.commands(folder),
     )
+
+
+def page_sections(result: Evaluation) -> list[Section]:
+    """What features say of an evaluation."""
+    made = (resolve(function)(result) for feature in features() for function in feature.sections)
+    return [section for section in made if section is not None]
 
 
 def _tuning(folder: Folder, study: Study | None) -> TuningSection | None:

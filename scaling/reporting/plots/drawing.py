@@ -1,14 +1,13 @@
 """Draw figures by name: each is finished in our style and laid out once, ready to be saved in any format."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import cast
 
 from matplotlib.figure import Figure
 
 from scaling.analysis.ops.roofline import RooflinePoint
-from scaling.reporting.plots.registry import FigureKind, Needs, kinds
+from scaling.features import FigureKind, Needs, resolve
+from scaling.reporting.plots.registry import kinds
 from scaling.reporting.plots.style import on_one_line, style
 from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops, keys_of_series, split_series
 from scaling.results.node_types import NodeTypeEvaluation
@@ -136,10 +135,9 @@ def _draw(
 
 def _finish(kind: FigureKind, subject: object, target: float | None) -> Drawing | NotDrawn:
     """Draw one figure in our style; its files and the page share one layout."""
-    module, _, name = kind.function.partition(":")
-    function = cast("Callable[..., Drawing | NotDrawn]", getattr(import_module(f"{__package__}.{module}"), name))
+    function = resolve(kind.function)
     with style():
-        drawing = function(subject, target) if kind.takes_target else function(subject)
+        drawing: Drawing | NotDrawn = function(subject, target) if kind.takes_target else function(subject)
         if isinstance(drawing, Drawing):
             _lay_out(drawing.figure)
             drawing = replace(drawing, caption=on_one_line(drawing.caption))

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
-from scaling.reporting.schemas import OUTPUTS, SETTINGS, json_schema
+from scaling.reporting.schemas import SETTINGS, json_schema, outputs
 from scaling.results.cluster_folder import Journal
 from scaling.results.store import Store
 from scaling.study.planning import Point, plan
@@ -46,7 +46,7 @@ def printed(command, *arguments):
     return json.loads(completed.stdout)
 
 
-@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize("command", outputs())
 def test_every_schema_is_one(command):
     Draft202012Validator.check_schema(json_schema(command))
     assert json.loads(scaling("schema", command).stdout) == json_schema(command)
@@ -57,7 +57,7 @@ def test_the_settings_are_those_of_a_point():
 
 
 def test_a_command_without_json_is_answered_with_those_that_have_it():
-    assert scaling("schema").stdout.split() == [*OUTPUTS]
+    assert scaling("schema").stdout.split() == [*outputs()]
     assert "no JSON of a command 'shw'; did you mean 'show'?" in scaling("schema", "shw").stderr
 
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.interference import Division, PackedSeries, packed_series
-from scaling.reporting.packs import division_words
+from scaling.features.packs.report import division_words
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
 from scaling.reporting.plots.specification import distinct_names, upper_limit

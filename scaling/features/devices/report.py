@@ -4,16 +4,40 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from scaling.analysis.devices import DevicePair
 from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.summary import table_order
+from scaling.features.devices.pairs import DevicePair, device_pairs
 from scaling.reporting.points import setting_cells, unusual_settings
-from scaling.reporting.words import Table, duration, figure, share, with_interval
+from scaling.reporting.words import Block, Section, Table, duration, figure, share, with_interval
+from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds
 from scaling.study.planning import Point
 
 # The longest calls of the driver that are named.
 NAMED_CALLS = 3
+
+
+PAIRS_HINT = (
+    "The step on the most cores that were measured without the GPU, and on the GPU with the host cores with which it "
+    "is fastest; intervals are 95 % confidence intervals over launches."
+)
+PROFILES_HINT = (
+    "Per step, from a few profiled steps after those that were measured, means over launches: the time in which the "
+    "device is busy with kernels and with copies, the share of its busy time that is copies, the share of the step in "
+    "which it has nothing to do, and what the host spends in calls of the driver."
+)
+
+
+def section(result: Evaluation) -> Section | None:
+    """What a page says of steps on the CPU alone and on a GPU; None where nothing was measured on one."""
+    pairs = pairs_table(device_pairs(point.summary for point in result.points))
+    profiles = profiles_table(result.folder.rows)
+    blocks = [
+        Block(table=pairs, caption="Step time on the CPU alone and on the GPU", hint=PAIRS_HINT),
+        Block(table=profiles, caption="What a step has the GPU do", hint=PROFILES_HINT),
+    ]
+    told = [block for block in blocks if block.table and block.table.rows]
+    return Section("devices", "CPU and GPU", "CPU and GPU", told) if told else None
 
 
 def pairs_table(pairs: Sequence[DevicePair]) -> Table:

@@ -1,20 +1,35 @@
 """Packs of replicas as tables, sentences and JSON facts: what each division does, and which is best."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from scaling.analysis.interference import USUAL_QUANTILE, Choice, Division, PackedSeries, Slowdown, choose
+from scaling.analysis.interference import (
+    USUAL_QUANTILE,
+    Choice,
+    Division,
+    PackedSeries,
+    Slowdown,
+    choose,
+    packed_series,
+    slowdowns,
+)
 from scaling.analysis.rules import Verdict
 from scaling.machine.placement import Sharing
 from scaling.reporting.points import point_settings, series_words
+from scaling.reporting.schemas import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Fields, fields_of, record
 from scaling.reporting.verdicts import VERDICT_WORDS
-from scaling.reporting.words import Table, count, duration, estimate_facts, figure, share, with_interval
+from scaling.reporting.words import Block, Section, Table, count, duration, estimate_facts, figure, share, with_interval
+from scaling.results.evaluation import Evaluation
 
 # The latencies that a table has of a division.
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 # What is to be done where divisions have no answer.
 MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling doctor`)"
+HINT = (
+    "All replicas of a division run at once on cores of their own, and only the time in which all of them run counts. "
+    "Promised is the throughput of a lone replica on as many cores, which took turns with them, times their number."
+)
 # What replicas may share, from the closest on, and how a sentence says so.
 LEVELS = {"core": "its core", "l3": "its L3", "node": "its NUMA node", "socket": "its socket"}
 
@@ -142,28 +157,25 @@ def _quantile_words(quantile: float) -> str:
     return "the median step" if quantile == USUAL_QUANTILE else f"{100 * quantile:g} % of steps"
 
 
-@dataclass(frozen=True, slots=True)
-class PackSection:
-    """What a page says of the divisions of one workload, or of workloads side by side."""
-
-    name: str
-    sentences: tuple[str, ...]
-    table: Table
-
-
-def pack_sections(packed: Iterable[PackedSeries]) -> list[PackSection]:
-    """A section for every workload that was measured in packs."""
-    return [
-        PackSection(series_words(one.settings), tuple(choice_sentences(choose(one))), divisions_table(one))
-        for one in packed
+def section(result: Evaluation) -> Section | None:
+    """What a page says of the divisions of every workload, and of workloads side by side; None where there are none."""
+    summaries = [point.summary for point in result.points]
+    blocks = [
+        Block(
+            heading=(name := series_words(one.settings)),
+            sentences=choice_sentences(choose(one)),
+            table=divisions_table(one),
+            caption=f"Divisions of the cores among replicas of {name}",
+        )
+        for one in packed_series(summaries)
     ]
-
-
-def slowdown_section(found: Sequence[Slowdown]) -> PackSection | None:
-    """What a page says of workloads side by side; None where there were none."""
-    if not found:
+    if not blocks:
         return None
-    return PackSection("Workloads side by side", tuple(slowdown_sentences(found)), slowdown_table(found))
+    if found := slowdowns(summaries):
+        caption = "How many times as long a step of each workload takes beside each"
+        sentences, table = slowdown_sentences(found), slowdown_table(found)
+        blocks.append(Block(heading="Workloads side by side", sentences=sentences, table=table, caption=caption))
+    return Section("packs", "Replicas", "Replicas and cores", [*blocks, Block(hint=HINT)])
 
 
 def slowdown_table(found: Sequence[Slowdown]) -> Table:
@@ -247,3 +259,35 @@ def division_facts(division: Division) -> dict[str, Any]:
         "failures": list(division.summary.failures),
         "verdict_code": division.summary.verdict,
     }
+
+
+def printed() -> Fields:
+    """The keys and types of what `pack --json` prints."""
+    division = record(
+        "Division",
+        {"replicas": int, "cores": int, "smt": int, "launches": int, "items_per_second": ESTIMATE},
+        {"promised_items_per_second": ESTIMATE, "kept_of_a_lone_replica": ESTIMATE},
+        {f"step_seconds_{name}": ESTIMATE for name in QUANTILES},
+        {"fairness": NUMBER, "slowest_over_fastest": NUMBER, "start_skew": NUMBER, "disjoint": bool},
+        {"shares": ARRAY[record("Sharing", fields_of(Sharing))], "failures": TEXTS, "verdict_code": Verdict},
+    )
+    packs = record(
+        "Packs",
+        SETTINGS,
+        {"divided_cores": int, "latency_limit": NUMBER, "quantile": float},
+        {"best": division | None, "promised_best": division | None, "rivals": TEXTS, "divisions": ARRAY[division]},
+        {"unknown": TEXTS, "is_answer": bool},
+        sentences=TEXTS,
+    )
+    slowdown = record(
+        "Slowdown",
+        {
+            "workload": str,
+            "beside": str,
+            "cores": int,
+            "slowdown": ESTIMATE,
+            "failures": TEXTS,
+            "verdict_code": Verdict,
+        },
+    )
+    return {"packs": ARRAY[packs], "slowdowns": ARRAY[slowdown]}

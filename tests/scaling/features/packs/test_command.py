@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from scaling.machine.sysfs import read_topology
-from scaling.reporting.schemas import OUTPUTS
+from scaling.reporting.schemas import outputs
 from scaling.results.store import read_rows
 from tests.conftest import need
 from tests.scaling.cli import here
@@ -33,7 +33,7 @@ def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made
     done = scaling("pack", *FEW, "-o", folder, "--json", *PROGRAM)
     assert divisions(folder) == {(1, 1): 3, (1, 2): 3, (2, 1): 3}
     facts = json.loads(done.stdout)
-    msgspec.convert(facts, OUTPUTS["pack"])
+    msgspec.convert(facts, outputs()["pack"])
     (packs,) = facts["packs"]
     assert packs["divided_cores"] == 2
     pack = packs["divisions"][-1]

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks.shared.machines import first_run
-from scaling.analysis.devices import device_pairs, rank_correlation
 from scaling.analysis.summary import Launch, summarize
+from scaling.features.devices.pairs import device_pairs, rank_correlation
 
 POINT = replace(first_run('workloads = ["alexnet"]').point, framework="jax")
 

@@ -10,9 +10,9 @@ from scaling.analysis.interference import USUAL_QUANTILE, Choice, Slowdown, choo
 from scaling.api.measuring import Job, Monitor, carry_out_job, prepare
 from scaling.api.results import Results
 from scaling.errors import FitError, PlacementError, StoreError, StudyError
+from scaling.features.packs.report import choice_sentences, slowdown_sentences
 from scaling.machine.placement import Request, usable_cores
 from scaling.machine.sysfs import read_topology
-from scaling.reporting.packs import choice_sentences, slowdown_sentences
 from scaling.study.programs import Program
 from scaling.study.spec import Study
 

@@ -10,18 +10,18 @@ from benchmarks.shared.machines import study
 from benchmarks.shared.packs import PackedMachine, model, pack_study
 from scaling.analysis.interference import PackedSeries, choose, packed_series, slowdowns
 from scaling.analysis.summary import summarize
-from scaling.reporting.packs import (
+from scaling.features.packs.report import (
     choice_sentences,
     divisions_table,
-    pack_sections,
     packs_facts,
+    section,
     sharing_sentence,
     slowdown_facts,
     slowdown_sentences,
     slowdown_table,
 )
 from scaling.reporting.page.page import page
-from scaling.reporting.schemas import OUTPUTS
+from scaling.reporting.schemas import outputs
 from scaling.reporting.words import SCHEMA, json_text
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import launch_of
@@ -100,15 +100,16 @@ def test_what_replicas_share_is_said(series):
 
 def test_facts_are_of_the_schema(series):
     facts = {"schema": SCHEMA, "packs": packs_facts([choose(series), choose(series, 0.001)]), "slowdowns": []}
-    msgspec.json.decode(json_text(facts), type=OUTPUTS["pack"])
+    msgspec.json.decode(json_text(facts), type=outputs()["pack"])
     assert facts["packs"][0]["best"]["replicas"] in (2, 4)
     assert facts["packs"][1]["best"] is None
 
 
-def test_a_page_has_a_section_for_every_workload(series):
-    (section,) = pack_sections([series])
-    assert section.name == "calibrated train"
-    assert len(section.table.rows) == 7
+def test_a_page_has_a_section_with_every_workload(tmp_path):
+    rows = PackedMachine(slowdown=model(0.1), noise=0.001).rows(pack_study(launches="3"))
+    made = section(evaluate(folder_of(rows, tmp_path)))
+    assert [block.heading for block in made.blocks] == ["calibrated train", ""]
+    assert len(made.blocks[0].table.rows) == 7
 
 
 def test_mixed_packs_are_a_matrix(tmp_path):
@@ -119,6 +120,6 @@ def test_mixed_packs_are_a_matrix(tmp_path):
     assert table.headers == ("slowdown of", ">beside calibrated", ">beside stream")
     assert [[cell[:3] for cell in row[1:]] for row in table.rows] == [["1.1", "1.2"], ["1.2", "1.1"]]
     assert "calibrated beside itself, 4 cores each: a step takes 1.1" in slowdown_sentences(found)[0]
-    assert "<h3>Workloads side by side</h3>" in page(evaluate(folder_of(rows, tmp_path, 8)), [])
+    assert '<h3 dir="auto">Workloads side by side</h3>' in page(evaluate(folder_of(rows, tmp_path, 8)), [])
     facts = {"schema": SCHEMA, "packs": [], "slowdowns": slowdown_facts(found)}
-    msgspec.json.decode(json_text(facts), type=OUTPUTS["pack"])
+    msgspec.json.decode(json_text(facts), type=outputs()["pack"])

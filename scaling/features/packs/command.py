@@ -8,7 +8,6 @@ import typer
 
 from scaling.analysis.interference import USUAL_QUANTILE
 from scaling.api.measuring import carry_out_job, redo_of
-from scaling.api.packing import Packs, check_limit, choose_packs, prepare_packs
 from scaling.cli.options import (
     Again,
     Env,
@@ -24,7 +23,8 @@ from scaling.cli.options import (
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import print_plan, report_note
-from scaling.reporting.packs import (
+from scaling.features.packs.library import Packs, check_limit, choose_packs, prepare_packs
+from scaling.features.packs.report import (
     choice_sentences,
     divisions_table,
     packs_facts,
