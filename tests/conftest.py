@@ -1,11 +1,13 @@
 """What every test has: a lock of its own, so that tests neither wait for a sweep on this machine nor hold one up.
 
 Tests that ask what real runs had of the machine, or that stop and kill them, are marked `alone`: nothing else should
-run beside them. All others may run several at a time:
+run beside them. All others may run several at a time. Those that take real time (networks that learn, browsers, real
+schedulers, kills by chance, fuzzing) are marked `slow`.
 
     pytest                                                  everything, one after another
-    pytest -n 2 -m "not alone" && pytest -m alone           the same sooner, as tox does
-    pytest -m frameworks                                    what needs torch and JAX, as `tox -e frameworks` does
+    tox                                                     what is not slow, two at a time where that is allowed
+    tox -e slow                                             what is slow
+    tox -e frameworks                                       what needs torch and JAX
 """
 
 import os
@@ -31,6 +33,8 @@ ALONE = (
     "benchmarks/test_decomposition.py",
     "scaling/features/packs/test_command.py",
 )
+
+SLOW = ("fuzz/test_commands.py", "scaling/reporting/page/test_in_a_browser.py", "workloads/test_network_threads.py")
 
 # What torch and JAX are needed for: not there where either is not installed, required where both are.
 FRAMEWORKS = (
@@ -58,6 +62,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.frameworks)
         if alone(item.path):
             item.add_marker(pytest.mark.alone)
+        if item.path.relative_to(TESTS).as_posix() in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -66,7 +72,8 @@ def pytest_ignore_collect(collection_path, config):
         return True
     if config.option.markexpr == "frameworks":
         return None if collection_path.is_dir() or needs_frameworks(collection_path) else True
-    wanted = {"alone": True, "not alone": False}.get(config.option.markexpr)
+    marks = config.option.markexpr
+    wanted = False if "not alone" in marks else True if "alone" in marks else None
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if is_test and wanted is not None and alone(collection_path) != wanted else None
 

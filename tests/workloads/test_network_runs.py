@@ -17,6 +17,7 @@ def forked_twice():
     return {name: [row for row in rows if row.run.point.workload == name] for name in NETWORKS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_same_seed_gives_the_same_first_loss_in_every_process_and_pools_follow_the_mask(name, forked_twice):
     rows = [row_of(name, size="small", max_seconds=0.2, cores=1, in_company=True), *forked_twice[name]]
@@ -30,6 +31,7 @@ def test_the_same_seed_gives_the_same_first_loss_in_every_process_and_pools_foll
 
 
 # One of each sort is asked for where nobody else is busy, in test_network_threads.py.
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), STARTED)
 @pytest.mark.parametrize(("intra", "inter"), [(2, 1), (1, 2), (2, 2)])
 def test_threads_hold(name, start, intra, inter):
@@ -39,6 +41,7 @@ def test_threads_hold(name, start, intra, inter):
     assert row.witness.cpu_seconds / row.outcome.sections.run <= 2.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), STARTED)
 @pytest.mark.parametrize("cores", [1, 2])
 def test_inference_runs_on_one_core_and_on_two(name, start, cores):

@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import cache
 from importlib import import_module
 from statistics import fmean
 
@@ -60,6 +61,13 @@ def network(name: str, setting: Setting = SETTING, **options: object):
     return import_module(f"scaling.workloads.{name}").build(setting, **options)
 
 
+@cache
+def small_network(name: str):
+    """A network whose weights and batch no test changes."""
+    return network(name)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_loss_falls_on_its_own_batch(tensorflow, name):
     share, steps = LEARNS[name]
@@ -71,6 +79,7 @@ def test_the_loss_falls_on_its_own_batch(tensorflow, name):
     assert last <= (1 - share) * first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["fresh", "pipeline"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_mean_loss_over_batches_falls_from_the_first_pass_through_them_to_the_last(tensorflow, name, data):
@@ -86,6 +95,7 @@ def test_the_mean_loss_over_batches_falls_from_the_first_pass_through_them_to_th
     assert fmean(losses[-BATCHES:]) <= 0.9 * fmean(losses[:BATCHES])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options", "items", "steps"), VARIANTS)
 def test_the_loss_falls_with_every_option_and_in_other_batches(tensorflow, name, options, items, steps):
     step = tensorflow.compile_step(network(name, SETTING._replace(items=items), **options), "train", jit=False)
@@ -126,7 +136,7 @@ def test_items_and_their_shape_are_those_of_the_catalogue(name):
 
     entry = read_catalogue()[name]
     for mode in entry.modes:
-        made = network(name, SETTING._replace(mode=mode))
+        made = small_network(name) if mode == "train" else network(name, SETTING._replace(mode=mode))
         assert made.items_per_step == ((mode == "infer" and entry.infer_items) or entry.items["small"])
     inputs = [np.shape(part) for part in tf.nest.flatten(made.data()[0])]
     numbers = tuple(map(int, re.findall(r"\d+", entry.item["small"])))
@@ -137,7 +147,7 @@ def test_items_and_their_shape_are_those_of_the_catalogue(name):
 def test_a_gradient_reaches_every_weight(tensorflow, name):
     import tensorflow as tf
 
-    made = network(name)
+    made = small_network(name)
     inputs, targets = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in made.data())
     variables = [variable.value for variable in made.model.trainable_variables]
 
@@ -155,9 +165,10 @@ def test_a_gradient_reaches_every_weight(tensorflow, name):
 def test_the_same_seed_makes_the_same_batch_and_another_seed_another(name):
     import tensorflow as tf
 
-    def batch(seed: int):
-        return [np.asarray(part) for part in tf.nest.flatten(network(name, SETTING._replace(seed=seed)).data()[0])]
+    def batch(made):
+        return [np.asarray(part) for part in tf.nest.flatten(made.data()[0])]
 
-    one, again, other = (batch(seed) for seed in (1, 1, 2))
+    made = small_network(name), network(name), network(name, SETTING._replace(seed=2))
+    one, again, other = map(batch, made)
     assert all(map(np.array_equal, one, again))
     assert not all(map(np.array_equal, one, other))
