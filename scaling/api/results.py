@@ -24,7 +24,8 @@ from scaling.api.sizing import (
 )
 from scaling.api.sources import Source, Sources, open_sources
 from scaling.errors import StoreError
-from scaling.reporting.points import COUNTERS, DECOMPOSITION, point_facts, points_table
+from scaling.reporting.points import point_facts, points_table
+from scaling.reporting.quantities import COUNTERS, DECOMPOSITION
 from scaling.reporting.sections import flat_sections
 from scaling.reporting.words import markdown_lines
 from scaling.results.cluster_folder import refuse_cluster_folder

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.economy import cap_effects
 from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.deployment import deployments
@@ -13,6 +12,7 @@ from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, sizing
 from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.errors import FitError
+from scaling.features import ObjectiveAnswer, features, resolve
 from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
@@ -26,9 +26,7 @@ from scaling.reporting.capacity import (
 )
 from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.deployment import FORMATS, deployment_lines
-from scaling.reporting.energy import NOT_AVAILABLE, caps_table, economy_facts, energy_sentences, energy_table
 from scaling.reporting.fits import caution_lines
-from scaling.reporting.points import point_settings
 from scaling.reporting.promises import jobs_table, queues_table
 
 
@@ -115,7 +113,7 @@ def capacity(
     _check_format(form, as_json)
     if objective is not None:
         _check_objective(objective, cheapest or any(target is not None for target in targets.values()))
-        _print_energy(load(source), as_json, ceilings)
+        _print_objective(load(source), objective, as_json, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
     demand = Demand(quantile, work, epochs, arrivals)
@@ -149,26 +147,30 @@ def _check_format(form: str | None, as_json: bool) -> None:
 
 
 def _check_objective(objective: str, asked_otherwise: bool) -> None:
-    if objective != "energy":
-        raise FitError(f"there is no objective '{objective}'; there is energy")
+    if objective not in _objectives():
+        raise FitError(f"there is no objective '{objective}'; there is {', '.join(_objectives()) or 'none'}")
     if asked_otherwise:
-        raise FitError("--objective energy is a question of its own; ask one question at a time")
+        raise FitError(f"--objective {objective} is a question of its own; ask one question at a time")
 
 
-def _print_energy(results: Results, as_json: bool, ceilings: str | None) -> None:
-    """Which size takes the least energy; the status is 1 where none was metered."""
+def _print_objective(results: Results, objective: str, as_json: bool, ceilings: str | None) -> None:
+    """What a feature answers; the status is 1 where it has no answer."""
     summaries = [summary for source in results.sources for summary in source.summaries]
     rooflines = {point: one for source in results.sources for point, one in source.rooflines(ceilings).items()}
+    answer: ObjectiveAnswer = resolve(_objectives()[objective])(summaries, rooflines)
     if as_json:
-        print_json(economy_facts(summaries, point_settings, rooflines))
+        print_json(answer.facts)
     else:
-        print_lines(*(energy_sentences(summaries, rooflines) or [NOT_AVAILABLE]))
-        for table in (energy_table(summaries), caps_table(cap_effects(summaries), rooflines)):
-            if table.rows:
-                print_lines("")
-                print_table(table)
-    if not any(summary.energy for summary in summaries):
+        print_lines(*answer.sentences)
+        for table in answer.tables:
+            print_lines("")
+            print_table(table)
+    if not answer.is_answer:
         raise typer.Exit(1)
+
+
+def _objectives() -> dict[str, str]:
+    return {name: function for feature in features() for name, function in feature.objectives.items()}
 
 
 def _print_deployments(results: Results, sized: Answers | Limits, form: str) -> None:

@@ -2,20 +2,18 @@
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from scaling.analysis.backends import compare_backends
-from scaling.analysis.economy import cap_effects
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
-from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Source, parse_columns
+from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.errors import FitError, grouped
+from scaling.features import features, resolve
 from scaling.reporting.cluster import between_facts, between_table
-from scaling.reporting.energy import NOT_AVAILABLE, caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import fit_sentence
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence, not_decomposed_sentence
 from scaling.reporting.points import (
@@ -37,16 +35,11 @@ Sections = Annotated[
 ]
 
 
-Energy = Annotated[bool, typer.Option("--energy", help="Energy, power, EDP and ED²P of points, and what caps do.")]
-
-
 def show(
     source: Source,
     why: Why = False,
     quantiles: Quantiles = False,
     sections: Sections = False,
-    energy: Energy = False,
-    ceilings: Ceilings = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     as_json: Json = False,
@@ -55,9 +48,7 @@ def show(
 
     Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
     median, p95 and p99 of all steps, and how far they scatter. --sections has where the wall time of whole processes
-    goes. --energy has the energy of a step and of an item, power, energy-delay products, and what caps do to them; with
-    --ceilings also whether memory or arithmetic bounds them. Of a cluster's folder, by node type, with what was
-    measured on more than one machine.
+    goes. Of a cluster's folder, by node type, with what was measured on more than one machine.
 
     Example: scaling show results/quick
     """
@@ -65,9 +56,8 @@ def show(
         "--why": _print_losses,
         "--quantiles": _print_quantiles,
         "--sections": _print_sections,
-        "--energy": partial(_print_energy, ceilings=ceilings),
     }
-    asked = [view for view, given in zip(views, (why, quantiles, sections, energy), strict=True) if given]
+    asked = [view for view, given in zip(views, (why, quantiles, sections), strict=True) if given]
     if len(asked) > 1:
         raise FitError(f"{' and '.join(asked)} are tables of their own; give one of them at a time")
     results = load(source, cores_from=cores_from, columns=parse_columns(columns))
@@ -104,7 +94,8 @@ def _print_source(source: OneSource) -> None:
         print_table(backends_table(backends))
     fits, complaints = source.first_fits(MOST_REMARKS)
     paragraphs = [[*map(fit_sentence, fits)], _few(loss_sentences(points))]
-    paragraphs.append(_few(energy_sentences([point.summary for point in points])))
+    summaries = [point.summary for point in points]
+    paragraphs += [_few(resolve(function)(summaries)) for feature in features() for function in feature.sentences]
     for sentences in filter(None, paragraphs):
         print_lines("", *sentences)
     if any(paragraphs):
@@ -131,18 +122,6 @@ def _print_losses(source: OneSource) -> None:
 def _print_quantiles(source: OneSource) -> None:
     """A table of quantiles of steps."""
     print_table(quantiles_table(source.points))
-    print_notes(source.notes)
-
-
-def _print_energy(source: OneSource, ceilings: str | None) -> None:
-    """A table of energies, one of what caps do, and sentences."""
-    summaries, rooflines = [point.summary for point in source.points], source.rooflines(ceilings)
-    tables = (energy_table(summaries), caps_table(cap_effects(summaries), rooflines))
-    for table in tables:
-        if table.rows:
-            print_table(table)
-            print_lines("")
-    print_lines(*(energy_sentences(summaries, rooflines) or ([] if tables[0].rows else [NOT_AVAILABLE])))
     print_notes(source.notes)
 
 

@@ -5,12 +5,12 @@ when they are used. It may import the core; the core reaches it through this lis
 be deleted and everything else still works.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster")
 
@@ -45,17 +45,31 @@ class FigureKind:
     per_series: bool = True
 
 
+class ObjectiveAnswer(NamedTuple):
+    """What a question of `capacity` that is none of sizes comes to: sentences, tables, and the same as JSON."""
+
+    sentences: Sequence[str]
+    tables: Sequence[Any]
+    facts: Mapping[str, object]
+    is_answer: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """What a feature adds to the core.
 
-    `sections` are functions that make a section of the page of an evaluation, or None; `schemas` are the keys and types
-    of what its commands print with --json, by command; `library` are the names that `scaling` has of it.
+    By the names of functions: `quantities` gives quantities of a point; `sentences` what `show` says of summaries;
+    `sections` a section of the page of an evaluation, or None; `objectives` answers a question of `capacity` that is
+    none of sizes; `schemas` the keys and types of what its commands print with --json, by command, and of what core
+    commands print besides; `library` the names that `scaling` has of it.
     """
 
     commands: tuple[Command, ...] = ()
     figures: tuple[FigureKind, ...] = ()
+    quantities: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
+    objectives: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
     library: Mapping[str, str] = field(default_factory=dict)
 

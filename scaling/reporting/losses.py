@@ -6,7 +6,8 @@ from math import copysign
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.points import REPORTS_TIME, series_words, setting_cells, unusual_settings, varied_backend
+from scaling.reporting.points import series_words, setting_cells, unusual_settings, varied_backend
+from scaling.reporting.quantities import REPORTS_TIME
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import Table, count, interval_alone, memory, share
 

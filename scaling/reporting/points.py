@@ -4,32 +4,26 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 from scaling.analysis.backends import Backend, BackendComparison
 from scaling.analysis.comparison import Change, Comparison, Difference, Gate
-from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import ScalingPoint
-from scaling.analysis.step_times import SHOWN, STEP_FIGURES
-from scaling.analysis.summary import HostSlowdown, PointSelection, Summary
+from scaling.analysis.step_times import SHOWN
+from scaling.analysis.summary import PointSelection, Summary
 from scaling.errors import grouped
-from scaling.reporting.energy import energy_facts, joules, watts
+from scaling.reporting.quantities import between, ends, quantities, step_cell
 from scaling.reporting.verdicts import (
     VERDICT_WORDS,
     doubt_words,
     is_slower,
     slowdown_words,
     verdict_counts,
-    verdict_words,
 )
 from scaling.reporting.words import (
     Table,
     count,
     duration,
-    estimate_facts,
-    interval_alone,
     point_words,
     share,
     span,
@@ -48,16 +42,6 @@ UNTOLD = (PROGRAM_MODE, "", None)
 # What carries a network out.
 BACKEND = ("framework", "device")
 
-# What points with several threads per core have besides; the others are against one core with as many threads.
-SMT_COLUMNS = ("SMT yield", ">speedup over 1 × 1", "95 %", ">efficiency over 1 × 1")
-
-# The figures of a decomposition by their names, and the factors of its computation scaling.
-DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
-COUNTERS = ("instructions", "ipc", "clock")
-REPORTS_TIME = "the program reports its time itself, and its CPU time is that of the whole process"
-# The figures of all steps by the keys they have in JSON.
-STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
-
 CHANGE_WORDS = {
     Change.SLOWER: "slower",
     Change.FASTER: "faster",
@@ -71,32 +55,12 @@ CHANGE_WORDS = {
 def points_table(points: Sequence[ScalingPoint]) -> Table:
     """Every point: step time, speedup and efficiency, each with its interval, and the verdict."""
     unusual = unusual_settings([point.summary.point for point in points])
-    smt = any(point.smt_yield for point in points)
-    quota = any(point.summary.point.quota is not None for point in points)
-    pipeline = any(point.summary.pipeline_share is not None for point in points)
-    metered = any(point.summary.energy for point in points)
+    columns = [(one, headers) for one in quantities() if (headers := one.headers(points))]
     rows = [
-        (
-            *setting_cells(point.summary.point, unusual),
-            *_figure_cells(point),
-            *(_smt_cells(point) if smt else []),
-            *([_share_cell(point.summary.throttled_share)] if quota else []),
-            *([_share_cell(point.summary.pipeline_share)] if pipeline else []),
-            *(_energy_cells(point.summary) if metered else []),
-            _launches(point),
-            _verdict(point),
-        )
+        (*setting_cells(point.summary.point, unusual), *(cell for one, _ in columns for cell in one.cells(point)))
         for point in points
     ]
-    speedup = ">scaled speedup" if all(point.summary.point.scale == "weak" for point in points) else ">speedup"
-    figures = (">cores", ">step", ">±", ">items/s", speedup, "95 %", ">efficiency", "95 %")
-    further = [
-        *(SMT_COLUMNS if smt else ()),
-        *([">throttled"] if quota else []),
-        *([">pipeline CPU"] if pipeline else []),
-        *([">energy/item", ">power"] if metered else []),
-    ]
-    return Table(("workload", *unusual, *figures, *further, ">launches", "verdict"), rows)
+    return Table(("workload", *unusual, ">cores", *(header for _, headers in columns for header in headers)), rows)
 
 
 def backends_table(found: Sequence[BackendComparison]) -> Table:
@@ -116,18 +80,7 @@ def _backend_cell(comparison: BackendComparison, backend: Backend) -> str:
     if summary is None or summary.step is None:
         return "-"
     slower = f", × {with_interval(ratio, '{:.2f}'.format)}" if ratio is not None and ratio.value != 1.0 else ""
-    return f"{_step_cell(summary)}{slower}"
-
-
-def _share_cell(ratio: float | None) -> str:
-    """The share of a quota's periods in which a point was stopped, or of its CPU time that its pipeline took."""
-    return "-" if ratio is None else share(ratio)
-
-
-def _energy_cells(summary: Summary) -> list[str]:
-    """The energy of an item and the power meanwhile."""
-    energy = summary.energy
-    return ["-", "-"] if energy is None else [joules(energy.joules_per_item.value), watts(energy.watts.value)]
+    return f"{step_cell(summary)}{slower}"
 
 
 def quota_sentence(points: Iterable[Point]) -> str | None:
@@ -139,25 +92,13 @@ def quota_sentence(points: Iterable[Point]) -> str | None:
     return f"{' and '.join(named)} in no curve, which is over cores; `scaling show` has them" if named else None
 
 
-def _smt_cells(point: ScalingPoint) -> list[str]:
-    """The SMT yield of a point, and its speedup and efficiency over one core with one thread."""
-    common, efficiency = (None, None) if point.unknown else (point.common_speedup, point.common_efficiency)
-    limit = _limit_mark(point)
-    return [
-        _interval(point.smt_yield, "{:.2f}"),
-        "-" if common is None else f"{limit}{common.value:.3f}",
-        _between(common, "{:.2f}"),
-        "-" if efficiency is None else limit + share(efficiency.value),
-    ]
-
-
 def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
     """Quantiles of all steps of every point, disturbed or not, with intervals over launches; how far steps scatter."""
     unusual = unusual_settings([point.summary.point for point in points])
     rows = [
         (
             *setting_cells(point.summary.point, unusual),
-            "-" if point.summary.step is None else _step_cell(point.summary),
+            "-" if point.summary.step is None else step_cell(point.summary),
             *(with_interval(point.summary.step_figures[f"p{100 * level:g}"], duration) for level in SHOWN),
             _step_figure(point.summary, "sd", duration),
             _step_figure(point.summary, "cv", share),
@@ -176,10 +117,6 @@ def _step_figure(summary: Summary, name: str, words: Callable[[float], str]) -> 
 
 def _steps(summary: Summary) -> str:
     return span(summary.step_counts, "d") if summary.step_counts else "-"
-
-
-def _limit_mark(point: ScalingPoint) -> str:
-    return "≥ " if point.at_least else "≤ " if point.at_most else ""
 
 
 def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
@@ -328,30 +265,12 @@ def setting_cells(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
     return (point.workload, *("-" if value is None else str(value) for value in values), str(point.cores))
 
 
-def _figure_cells(point: ScalingPoint) -> list[str]:
-    summary = point.summary
-    if summary.step is None:
-        return ["-"] * 7
-    half, rate = summary.step.half_width, summary.rate
-    speedup, efficiency = (None, None) if point.unknown else (point.speedup, point.efficiency)
-    limit = _limit_mark(point)
-    return [
-        _step_cell(summary),
-        "-" if half is None else share(half),
-        "-" if rate is None else f"{rate.value:.4g}",
-        "-" if speedup is None else f"{limit}{speedup.value:.3f}",
-        _between(speedup, "{:.2f}"),
-        "-" if efficiency is None else limit + share(efficiency.value),
-        _between(efficiency, "{:.0%}"),
-    ]
-
-
 def _difference(difference: Difference) -> list[str]:
     ratio = _ratio(difference)
     return [
-        *(_step_cell(summary) for summary in (difference.first, difference.second)),
+        *(step_cell(summary) for summary in (difference.first, difference.second)),
         "-" if ratio is None else f"{ratio.value:.4f}",
-        _between(ratio, "{:.3f}"),
+        between(ratio, "{:.3f}"),
         "-" if difference.adjusted is None else f"{difference.adjusted:.2g}",
         _launch_counts(difference),
         CHANGE_WORDS[difference.verdict],
@@ -363,94 +282,18 @@ def _ratio(difference: Difference) -> Estimate | None:
     return difference.ratio if difference.comparable else None
 
 
-def _step_cell(summary: Summary) -> str:
-    """A step time; of a disturbed point an upper bound."""
-    most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
-    return "-" if summary.step is None else most + duration(summary.step.value)
-
-
 def _launch_counts(difference: Difference) -> str:
     if difference.pairs is not None:
         return count(difference.pairs, "pair")
     return f"{len(difference.first.used)}/{len(difference.second.used)}"
 
 
-def _interval(figure: Estimate | None, form: str) -> str:
-    """A value with its bounds behind it."""
-    return "-" if figure is None else f"{form.format(figure.value)} {_between(figure, form)}".rstrip()
-
-
-def _between(figure: Estimate | None, form: str) -> str:
-    """The bounds of a figure; nothing where it has none, or where it is one by definition."""
-    is_exact = figure is not None and figure.low == figure.high
-    return "" if is_exact else interval_alone(figure, form.format)
-
-
-def _launches(point: ScalingPoint) -> str:
-    summary = point.summary
-    used = summary.launch_count
-    return f"{used}" + (f" of {used + summary.left_out}" if summary.left_out else "")
-
-
-def _verdict(point: ScalingPoint) -> str:
-    """What a point can be used for, and why launches failed."""
-    failures = f"failed: {'; '.join(point.summary.failures)}" if point.summary.failures else ""
-    if point.summary.step is None:
-        return failures
-    verdict = verdict_words(point)
-    return f"{verdict}; {failures}" if failures else verdict
-
-
 def point_facts(point: ScalingPoint) -> dict[str, object]:
-    """A point with its figures, unrounded, and its verdict."""
-    summary = point.summary
-    return {
-        **point_settings(summary.point),
-        "launches": summary.launch_count,
-        "left_out": summary.left_out,
-        "failures": summary.failures,
-        "items_per_step": summary.items,
-        "peak_memory_bytes": summary.peak_memory_bytes,
-        "throttled_share": summary.throttled_share,
-        "pipeline_share": summary.pipeline_share,
-        **_estimate_facts("step_seconds", summary.step),
-        **_step_facts(summary),
-        **_estimate_facts("items_per_second", summary.rate),
-        **_estimate_facts("speedup", point.speedup),
-        **_estimate_facts("efficiency", point.efficiency),
-        **_estimate_facts("karp_flatt", point.karp_flatt),
-        **_estimate_facts("smt_yield", point.smt_yield),
-        **_estimate_facts("common_speedup", point.common_speedup),
-        **_estimate_facts("common_efficiency", point.common_efficiency),
-        "decomposition": decomposition_facts(point.decomposition),
-        "not_decomposed": REPORTS_TIME if point.reports_time else None,
-        "energy": energy_facts(summary.energy),
-        "verdict": VERDICT_WORDS[point.verdict],
-        "verdict_code": point.verdict.value,
-        "speedup_at_least": point.at_least,
-        "speedup_at_most": point.at_most,
-        "host": None if summary.slowdown is None else _values(summary.slowdown),
-        "doubts": [doubt.rule.name for doubt in point.all_doubts],
-        "doubt_codes": [doubt.rule.code for doubt in point.all_doubts],
-        "reasons": [doubt_words(doubt) for doubt in point.all_doubts],
-    }
-
-
-def _step_facts(summary: Summary) -> dict[str, float | None]:
-    """How all steps of a point are distributed."""
-    facts = (_estimate_facts(STEP_KEYS[name], figure) for name, figure in summary.step_figures.items())
-    return {key: end for ends in facts for key, end in ends.items()}
-
-
-def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:
-    """What a point's efficiency was lost to, unrounded; `counters` is None where instructions were not counted."""
-    if decomposition is None:
-        return None
-    counters = decomposition.counters
-    return {
-        **{name: estimate_facts(getattr(decomposition, name)) for name in DECOMPOSITION},
-        "counters": counters and {name: estimate_facts(getattr(counters, name)) for name in COUNTERS},
-    }
+    """A point with its quantities, unrounded."""
+    facts = point_settings(point.summary.point)
+    for quantity in quantities():
+        facts |= quantity.facts(point)
+    return facts
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
@@ -473,9 +316,9 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
     return {
         **point_settings(difference.point),
         "second_point": point_settings(difference.second.point),
-        **_estimate_facts("first_seconds", difference.first.step),
-        **_estimate_facts("second_seconds", difference.second.step),
-        **_estimate_facts("ratio", _ratio(difference)),
+        **ends("first_seconds", difference.first.step),
+        **ends("second_seconds", difference.second.step),
+        **ends("ratio", _ratio(difference)),
         "probability": difference.probability,
         "adjusted_probability": difference.adjusted,
         "margin_probability": difference.beyond_margin,
@@ -492,17 +335,8 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
 
 def point_settings(point: Point) -> dict[str, object]:
     """The settings of a point for JSON: null where another tool's file does not say."""
-    return {name: None if value == "" else value for name, value in _values(point).items()}
-
-
-def _values(flat: Point | HostSlowdown) -> dict[str, Any]:
-    """The fields of a value that holds no others: `asdict` copies what it finds, which takes several times as long."""
-    return {name: getattr(flat, name) for name in flat.__dataclass_fields__}
-
-
-def _estimate_facts(name: str, figure: Estimate | None) -> dict[str, float | None]:
-    facts = estimate_facts(figure)
-    return {name: facts["value"], f"{name}_low": facts["low"], f"{name}_high": facts["high"]}
+    values = ((name, getattr(point, name)) for name in point.__dataclass_fields__)
+    return {name: None if value == "" else value for name, value in values}
 
 
 BARS = "▁▂▃▄▅▆▇█"

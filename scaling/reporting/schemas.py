@@ -5,9 +5,8 @@ a key has gone or changed its meaning. A number that is unknown or without limit
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache
-from typing import Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
+from typing import Any, get_args
 
 import msgspec
 
@@ -16,49 +15,33 @@ from scaling.analysis.curves.fit import Description
 from scaling.analysis.curves.laws import Law
 from scaling.analysis.rules import Verdict
 from scaling.analysis.sizing.question import Grounds, Replicas, Status
-from scaling.analysis.summary import HostSlowdown
 from scaling.analysis.tuning import Standing
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.cluster import Pilot
-from scaling.reporting.energy import ENERGY_KEYS
-from scaling.reporting.points import COUNTERS, DECOMPOSITION, STEP_KEYS
+from scaling.reporting.json_types import (
+    ARRAY,
+    ESTIMATE,
+    MAP,
+    NUMBER,
+    ONLY,
+    OPTIONAL,
+    POINT,
+    SETTINGS,
+    TEXTS,
+    Fields,
+    estimate_keys,
+    fields_of,
+    record,
+)
+from scaling.reporting.quantities import HOST, quantities
 from scaling.reporting.words import SCHEMA
 from scaling.results.ledger import Progress
 from scaling.results.rows import RowLine
 from scaling.results.sections import SECTIONS, Spread
-from scaling.study.planning import Point
 from scaling.study.workload import Entry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-Fields = Mapping[str, Any]
-
-# Made at run time, which a type checker does not follow.
-ARRAY: Any = list
-MAP: Any = dict
-OPTIONAL: Any = NotRequired
-ONLY: Any = Literal
-
-NUMBER = float | None
-TEXTS = list[str]
-
-
-def record(name: str, *parts: Fields, **more: Any) -> Any:
-    """An object with these keys."""
-    typed_dict: Any = TypedDict
-    return typed_dict(name, {key: hint for part in (*parts, more) for key, hint in part.items()})
-
-
-def fields_of(value_type: type) -> Fields:
-    """The fields of a dataclass that is printed as it is."""
-    hints = get_type_hints(value_type, include_extras=True)
-    return {field.name: hints[field.name] for field in fields(value_type)}
-
-
-def _estimates(*names: str) -> Fields:
-    """Estimates whose ends are keys of their own."""
-    return {f"{name}{end}": NUMBER for name in names for end in ("", "_low", "_high")}
 
 
 def _output(name: str, *parts: Fields, **more: Any) -> Any:
@@ -66,42 +49,9 @@ def _output(name: str, *parts: Fields, **more: Any) -> Any:
     return record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
 
 
-# What another tool's file does not say is null.
-SETTINGS: Fields = {name: hint | None for name, hint in get_type_hints(Point).items()}
-POINT = record("Point", SETTINGS)
-HOST = record("HostSlowdown", fields_of(HostSlowdown))
 QUIETNESS = record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
-ON_THIS_HOST: Fields = {"host": HOST | None}
-ESTIMATE = record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
 
-COUNTER_RATIOS = record("CounterRatios", dict.fromkeys(COUNTERS, ESTIMATE))
-LOSSES = record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counters=COUNTER_RATIOS | None)
-
-ENERGY = record("Energy", dict.fromkeys(ENERGY_KEYS.values(), ESTIMATE), domains=TEXTS)
-ECONOMY = record(
-    "Economy",
-    {"sentence": str, "best": POINT, "fastest": POINT, "frontier": ARRAY[POINT]},
-    dict.fromkeys(("energy_ratio", "time_ratio"), ESTIMATE),
-)
-CAP_EFFECT = record(
-    "CapEffect",
-    {"point": POINT, "reference": POINT, "slows": bool | None, "bound_by": str | None, "share_of_roof": NUMBER},
-    dict.fromkeys(("time_ratio", "energy_ratio", "energy_delay_ratio"), ESTIMATE),
-)
-
-MEASURED_POINT = record(
-    "MeasuredPoint",
-    SETTINGS,
-    {"launches": int, "left_out": int, "failures": TEXTS, "items_per_step": int | None},
-    {"peak_memory_bytes": NUMBER, "throttled_share": NUMBER, "pipeline_share": NUMBER, "decomposition": LOSSES | None},
-    {"not_decomposed": str | None, "energy": ENERGY | None},
-    _estimates(*STEP_KEYS.values()),
-    _estimates("step_seconds", "items_per_second", "speedup", "efficiency", "karp_flatt", "smt_yield"),
-    _estimates("common_speedup", "common_efficiency"),
-    {"verdict": str, "verdict_code": Verdict, "speedup_at_least": NUMBER, "speedup_at_most": NUMBER},
-    ON_THIS_HOST,
-    {"doubts": TEXTS, "doubt_codes": TEXTS, "reasons": TEXTS},
-)
+MEASURED_POINT = record("MeasuredPoint", SETTINGS, *(one.types for one in quantities()))
 BETWEEN_MACHINES = record(
     "BetweenMachines",
     {"workload": str, "mode": str, "cores": int, "smt": int, "placement": str, "point": str},
@@ -180,7 +130,7 @@ DIFFERENCE = record(
     "Difference",
     SETTINGS,
     {"second_point": POINT},
-    _estimates("first_seconds", "second_seconds", "ratio"),
+    estimate_keys("first_seconds", "second_seconds", "ratio"),
     {"probability": NUMBER, "adjusted_probability": NUMBER, "margin_probability": NUMBER, "beyond_margin": bool},
     {"launches": ARRAY[int], "pairs": int | None, "launches_needed": int | None},
     {"verdict": str, "verdict_code": Change, "point_verdict_codes": ARRAY[Verdict]},
@@ -190,7 +140,7 @@ DIFFERENCE = record(
 TUNED_SETTING = record(
     "TunedSetting",
     {"setting": str, "name": str | None, "launches": int, "standing": str, "standing_code": Standing},
-    _estimates("over_default"),
+    estimate_keys("over_default"),
     values=dict[str, float | str],
 )
 
@@ -198,7 +148,7 @@ NETWORK = record(
     "Network",
     {"workload": str, "mode": str, "size": str, "cores": int, "smt": int, "placement": str},
     {"items_per_step": int, "parameters": int, "weights_bytes": int, "gflops_per_item": float, "step_seconds": float},
-    _estimates("gflops_per_second"),
+    estimate_keys("gflops_per_second"),
     {"peak_gflops_per_second": NUMBER, "memory_gigabytes_per_second": NUMBER, "doubtful_ceilings": TEXTS},
     {"share_of_peak": NUMBER, "flops_per_byte": float, "bound_by": str | None, "share_of_roof": NUMBER, "valid": bool},
 )
@@ -219,8 +169,7 @@ _CORE: Mapping[str, Any] = {
         node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]],
         devices=OPTIONAL[ARRAY[ON_DEVICES]],
     )
-    | _output("CapacityLimits", limits=ARRAY[LIMITS])
-    | _output("CapacityEnergy", economies=ARRAY[ECONOMY], caps=ARRAY[CAP_EFFECT]),
+    | _output("CapacityLimits", limits=ARRAY[LIMITS]),
     "compare": _output(
         "Compare",
         differs=bool,
@@ -286,9 +235,14 @@ _CORE: Mapping[str, Any] = {
 
 @cache
 def outputs() -> Mapping[str, Any]:
-    """What every command prints with --json, those of features last."""
-    printed = [one for feature in features() for one in feature.schemas.items()]
-    return {**_CORE, **{command: _output(command.title(), resolve(function)()) for command, function in printed}}
+    """What every command prints with --json; what features print is last."""
+    printed = dict(_CORE)
+    for feature in features():
+        for command, function in feature.schemas.items():
+            name = f"{function.split('.')[2].title()}{command.title()}"
+            added = _output(name, resolve(function)())
+            printed[command] = printed[command] | added if command in printed else added
+    return printed
 
 
 def json_schema(command: str) -> dict[str, Any]:

@@ -255,10 +255,10 @@ def _tool_case(chance: Chance, number: int) -> Case:
 
 
 # Options that take no value.
-FLAGS = {"--json", "--cheapest", "--across-machines", "--energy", "--sections", "--why", "--quantiles"}
+FLAGS = {"--json", "--cheapest", "--across-machines", "--sections", "--why", "--quantiles"}
 FLAGS |= {"--weak", "--shell"}
 OPTIONS = {
-    "show": ["--json", "--cores-from", "--column", "--energy", "--sections", "--why", "--quantiles"],
+    "show": ["--json", "--cores-from", "--column", "--sections", "--why", "--quantiles"],
     "fit": ["--law", "--physical", "--json"],
     "capacity": [
         *("--throughput", "--latency", "--efficiency", "--hourly-budget", "--core-hour", "--assurance", "--gpu-hour"),
@@ -446,7 +446,7 @@ def _sizing(chance: Chance) -> list[str]:
 
 
 def _view(chance: Chance) -> list[str]:
-    return chance.choice(([], [], ["--energy"], ["--sections"], ["--why"], ["--quantiles"]))
+    return chance.choice(([], [], ["--sections"], ["--why"], ["--quantiles"]))
 
 
 def _json(chance: Chance) -> list[str]:

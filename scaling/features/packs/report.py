@@ -16,8 +16,8 @@ from scaling.analysis.interference import (
 )
 from scaling.analysis.rules import Verdict
 from scaling.machine.placement import Sharing
+from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Fields, fields_of, record
 from scaling.reporting.points import point_settings, series_words
-from scaling.reporting.schemas import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Fields, fields_of, record
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import Block, Section, Table, count, duration, estimate_facts, figure, share, with_interval
 from scaling.results.evaluation import Evaluation

@@ -19,12 +19,10 @@ from markupsafe import Markup, escape
 
 from scaling.analysis.backends import compare_backends
 from scaling.analysis.curves.fit import SeriesFit
-from scaling.analysis.economy import cap_effects
 from scaling.analysis.speedup import ScalingPoint
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.capacity import limits_facts
-from scaling.reporting.energy import caps_table, energy_sentences, energy_table
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
@@ -36,12 +34,12 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import (
-    STEP_KEYS,
     backends_table,
     evaluation_notes,
     point_facts,
     points_table,
 )
+from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.tuning import TuningSection, tuning_section
 from scaling.reporting.verdicts import verdict_counts
@@ -86,7 +84,6 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     figures, undrawn = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
     table = points_table(result.points)
     compared = compare_backends(point.summary for point in result.points)
-    summaries = [point.summary for point in result.points]
     return render_page(
         "page.html",
         SCRIPTS,
@@ -102,9 +99,6 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
         backends=backends_table(compared) if compared else None,
-        energy=energy_sentences(summaries, result.rooflines),
-        energies=energy_table(summaries),
-        cap_effects=caps_table(cap_effects(summaries), result.rooflines),
         tuning=_tuning(folder, study),
         sections=page_sections(result),
         columns=point_columns(table),

@@ -85,28 +85,6 @@ CORE: tuple[FigureKind, ...] = (
         f"{_HERE}.capacity:capacity",
         takes_target=True,
     ),
-    FigureKind("power", "Power over time", "power over time under every cap", "rows", f"{_HERE}.energy:power"),
-    FigureKind(
-        "caps",
-        "What caps of power and clock do",
-        "time and energy under caps, over those without",
-        "rows",
-        f"{_HERE}.energy:caps",
-    ),
-    FigureKind(
-        "cap-kinds",
-        "Power caps against clock caps",
-        "energy against time under caps of power and of the clock",
-        "rows",
-        f"{_HERE}.energy:cap_kinds",
-    ),
-    FigureKind(
-        "frontier",
-        "Time against energy",
-        "energy against time per item for every size and cap",
-        "rows",
-        f"{_HERE}.energy:frontier",
-    ),
     FigureKind("op-steps", "Op time by step", "op time step by step", "traces", f"{_HERE}.operations:op_steps"),
     FigureKind(
         "op-tail",

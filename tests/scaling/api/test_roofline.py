@@ -4,12 +4,12 @@ import pytest
 
 from benchmarks.shared.machines import HOST, study
 from benchmarks.shared.power import metered_rows
-from scaling.analysis.economy import cap_effects
 from scaling.analysis.summary import summarize
 from scaling.api import roofline
 from scaling.api.roofline import achieved_in, rooflines
 from scaling.errors import StoreError
-from scaling.reporting.energy import caps_table, economy_facts, energy_sentences
+from scaling.features.energy.economy import cap_effects
+from scaling.features.energy.report import caps_table, economy_facts, energy_sentences
 from scaling.results.rows import launch_of
 from tests.scaling.reporting.results import made, written
 

@@ -90,8 +90,8 @@ def test_an_impossible_row_is_refused_with_its_line(tmp_path, name):
 
 
 def test_one_table_is_shown_at_a_time(tmp_path):
-    asked = scaling("show", tmp_path, "--energy", "--why")
-    assert "--why and --energy are tables of their own; give one of them at a time" in asked.stderr
+    asked = scaling("show", tmp_path, "--quantiles", "--why")
+    assert "--why and --quantiles are tables of their own; give one of them at a time" in asked.stderr
 
 
 def test_an_empty_folder_is_a_sentence(tmp_path):

@@ -17,7 +17,8 @@ from scaling.reporting.losses import loss_sentences
 from scaling.reporting.page import planner
 from scaling.reporting.page.page import code, embed_figures, page, page_facts, script_json
 from scaling.reporting.plots.drawing import draw_figures
-from scaling.reporting.points import STEP_KEYS, point_facts, points_table
+from scaling.reporting.points import point_facts, points_table
+from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.words import figure, percent, with_interval
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome

@@ -7,12 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from scaling.analysis.economy import CapEffect, CapKinds, Economy, cap_effects, economies
-from scaling.analysis.economy import cap_kinds as kinds_of_caps
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
 from scaling.errors import count
-from scaling.reporting.energy import size_parts
+from scaling.features.energy.economy import CapEffect, CapKinds, Economy, cap_effects, economies
+from scaling.features.energy.economy import cap_kinds as kinds_of_caps
+from scaling.features.energy.report import size_parts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
 from scaling.reporting.plots.specification import Stroke, distinct_names, upper_limit

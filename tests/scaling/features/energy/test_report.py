@@ -8,9 +8,9 @@ import pytest
 from benchmarks.shared.machines import row as plain_row
 from benchmarks.shared.machines import study
 from benchmarks.shared.power import metered_rows
-from scaling.analysis.economy import cap_effects, cap_kinds
 from scaling.analysis.summary import summarize
-from scaling.reporting.energy import (
+from scaling.features.energy.economy import cap_effects, cap_kinds
+from scaling.features.energy.report import (
     agreement_sentences,
     caps_table,
     energy_sentences,
@@ -95,7 +95,7 @@ def test_energy_goes_through_lines_and_tables_unchanged(tmp_path):
 def test_the_commands_show_energy_and_say_where_there_is_none(tmp_path):
     folder = plain_folder(tmp_path / "a", rows())
     assert "energy/item" in scaling("show", folder).stdout
-    assert "EDP" in scaling("show", folder, "--energy").stdout
+    assert "EDP" in scaling("capacity", folder, "--objective", "energy").stdout
     shown = json.loads(scaling("show", folder, "--json").stdout)["points"][0]["energy"]
     assert shown["watts"]["value"] == pytest.approx(30.0)
     assert shown["domains"] == ["package"]

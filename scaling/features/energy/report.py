@@ -4,13 +4,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from statistics import fmean
 
-from scaling.analysis.economy import NOT_SLOWED, CapEffect, CapKinds, Economy, cap_effects, cap_kinds, economies
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.ops.roofline import RooflinePoint, Rooflines
+from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
 from scaling.errors import count
-from scaling.reporting.words import Table, caps_words, estimate_facts, figure, point_words, share, with_interval
+from scaling.features import ObjectiveAnswer
+from scaling.features.energy.economy import NOT_SLOWED, CapEffect, CapKinds, Economy, cap_effects, cap_kinds, economies
+from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, POINT, TEXTS, Fields, record
+from scaling.reporting.points import point_settings
+from scaling.reporting.quantities import Quantity, plain
+from scaling.reporting.words import (
+    Block,
+    Section,
+    Table,
+    caps_words,
+    estimate_facts,
+    figure,
+    point_words,
+    share,
+    with_interval,
+)
+from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 from scaling.study.spec import GPU
 
@@ -41,6 +57,75 @@ PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches to tell"}
 
 NOT_AVAILABLE = "energy: not available: no meter of this machine could be read for a run of these"
+
+
+HINT = (
+    "Energy is that of the counted steps, gross, of the parts named in the last column; net is without what the "
+    "machine takes when idle. It is not given to a run beside which others used the machine."
+)
+
+
+def quantities() -> list[Quantity]:
+    """The energy of a point that was metered."""
+    kind = record("Energy", dict.fromkeys(ENERGY_KEYS.values(), ESTIMATE), domains=TEXTS) | None
+    return [
+        plain(
+            "energy",
+            kind,
+            lambda point: energy_facts(point.summary.energy),
+            headers=lambda points: (">energy/item", ">power") if any(one.summary.energy for one in points) else (),
+            cells=_energy_cells,
+        )
+    ]
+
+
+def _energy_cells(point: ScalingPoint) -> list[str]:
+    energy = point.summary.energy
+    return ["-", "-"] if energy is None else [joules(energy.joules_per_item.value), watts(energy.watts.value)]
+
+
+def section(result: Evaluation) -> Section | None:
+    """What a page says of energy; None where nothing was metered."""
+    summaries = [point.summary for point in result.points]
+    energies, effects = energy_table(summaries), caps_table(cap_effects(summaries), result.rooflines)
+    if not energies.rows:
+        return None
+    blocks = [
+        Block(
+            sentences=energy_sentences(summaries, result.rooflines),
+            table=energies,
+            caption="Energy, power and energy-delay products of every point that was metered",
+        ),
+        Block(table=effects, caption="Time and energy under every cap, over those without it"),
+        Block(hint=HINT),
+    ]
+    return Section("energy", "Energy", "Energy", [block for block in blocks if block.table is None or block.table.rows])
+
+
+def objective(summaries: Sequence[Summary], rooflines: Rooflines) -> ObjectiveAnswer:
+    """Which size takes the least energy, and what caps do."""
+    tables = energy_table(summaries), caps_table(cap_effects(summaries), rooflines)
+    return ObjectiveAnswer(
+        energy_sentences(summaries, rooflines) or [NOT_AVAILABLE],
+        [table for table in tables if table.rows],
+        economy_facts(summaries, point_settings, rooflines),
+        any(summary.energy for summary in summaries),
+    )
+
+
+def printed() -> Fields:
+    """The keys and types of what `capacity --objective energy --json` prints."""
+    economy = record(
+        "Economy",
+        {"sentence": str, "best": POINT, "fastest": POINT, "frontier": ARRAY[POINT]},
+        dict.fromkeys(("energy_ratio", "time_ratio"), ESTIMATE),
+    )
+    effect = record(
+        "CapEffect",
+        {"point": POINT, "reference": POINT, "slows": bool | None, "bound_by": str | None, "share_of_roof": NUMBER},
+        dict.fromkeys(("time_ratio", "energy_ratio", "energy_delay_ratio"), ESTIMATE),
+    )
+    return {"economies": ARRAY[economy], "caps": ARRAY[effect]}
 
 
 def energy_table(summaries: Sequence[Summary]) -> Table:

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks.shared.machines import study
 from benchmarks.shared.power import metered_rows
-from scaling.analysis.economy import cap_effects, economies
 from scaling.analysis.summary import Summary, summarize
+from scaling.features.energy.economy import cap_effects, economies
 from scaling.results.rows import launch_of
 
 CAPS = 'workloads = ["calibrated", "stream"]\ncores = [4]\ncpu_power_watts = ["none", 45, 15]\n'

@@ -1,0 +1,229 @@
+"""What is known of a point, declared once: its key and type in JSON, its value, and its columns in a table.
+
+Tables, JSON, its schema and data frames are made from this list. A new quantity is one entry.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+from scaling.analysis.decomposition import Decomposition
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.rules import Verdict
+from scaling.analysis.speedup import ScalingPoint
+from scaling.analysis.step_times import STEP_FIGURES
+from scaling.analysis.summary import HostSlowdown, Summary
+from scaling.features import features, resolve
+from scaling.reporting.json_types import ESTIMATE, NUMBER, TEXTS, Fields, estimate_keys, fields_of, record
+from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, verdict_words
+from scaling.reporting.words import duration, estimate_facts, interval_alone, share
+
+# The figures of a decomposition by their names, and the factors of its computation scaling.
+DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
+COUNTERS = ("instructions", "ipc", "clock")
+REPORTS_TIME = "the program reports its time itself, and its CPU time is that of the whole process"
+# The figures of all steps by the keys they have in JSON.
+STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
+
+Points = Sequence[ScalingPoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity of a point: `facts` are its keys in JSON with their values, `types` the same with their types.
+
+    `headers` are its columns in a table of these points, none where they have nothing to say; `cells` what stands
+    there.
+    """
+
+    types: Fields
+    facts: Callable[[ScalingPoint], dict[str, object]]
+    headers: Callable[[Points], Sequence[str]] = lambda points: ()
+    cells: Callable[[ScalingPoint], Sequence[str]] = lambda point: ()
+
+
+def plain(key: str, kind: Any, value: Callable[[ScalingPoint], object], **columns: Any) -> Quantity:
+    """A quantity that is one key."""
+    return Quantity({key: kind}, lambda point: {key: value(point)}, **columns)
+
+
+def estimate(key: str, value: Callable[[ScalingPoint], Estimate | None], **columns: Any) -> Quantity:
+    """A quantity with an interval, whose ends are keys of their own."""
+    return Quantity(estimate_keys(key), lambda point: ends(key, value(point)), **columns)
+
+
+def ends(key: str, value: Estimate | None) -> dict[str, object]:
+    """A value and the ends of its interval."""
+    facts = estimate_facts(value)
+    return {key: facts["value"], f"{key}_low": facts["low"], f"{key}_high": facts["high"]}
+
+
+@cache
+def quantities() -> tuple[Quantity, ...]:
+    """Every quantity: those of a step, then those of features, then how many launches there are and the verdict."""
+    added = (one for feature in features() for function in feature.quantities for one in resolve(function)())
+    return (*_OF_STEPS, *added, *_OF_LAUNCHES)
+
+
+def _columns(*headers: str) -> Callable[[Points], Sequence[str]]:
+    return lambda points: headers
+
+
+def _share_column(
+    header: str, value: Callable[[Summary], float | None], shown: Callable[[Summary], bool]
+) -> dict[str, Any]:
+    """A column with a share, where it is to be shown of any point."""
+
+    def cells(point: ScalingPoint) -> list[str]:
+        known = value(point.summary)
+        return ["-" if known is None else share(known)]
+
+    return {
+        "headers": lambda points: [header] if any(shown(point.summary) for point in points) else [],
+        "cells": cells,
+    }
+
+
+def step_cell(summary: Summary) -> str:
+    """A step time; of a disturbed point an upper bound."""
+    most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
+    return "-" if summary.step is None else most + duration(summary.step.value)
+
+
+def between(figure: Estimate | None, form: str) -> str:
+    """The bounds of a figure; nothing where it has none, or where it is one by definition."""
+    is_exact = figure is not None and figure.low == figure.high
+    return "" if is_exact else interval_alone(figure, form.format)
+
+
+def _step_cells(point: ScalingPoint) -> list[str]:
+    step = point.summary.step
+    half = step.half_width if step else None
+    return [step_cell(point.summary), "-" if half is None else share(half)]
+
+
+def _rate_cells(point: ScalingPoint) -> list[str]:
+    rate = point.summary.rate if point.summary.step else None
+    return ["-" if rate is None else f"{rate.value:.4g}"]
+
+
+def _ratio_cells(point: ScalingPoint, ratio: Estimate | None, words: Callable[[float], str], form: str) -> list[str]:
+    """A ratio that may be a bound, and its interval."""
+    if point.summary.step is None:
+        return ["-", "-"]
+    if ratio is None or point.unknown:
+        return ["-", ""]
+    limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
+    return [limit + words(ratio.value), between(ratio, form)]
+
+
+def _speedup_headers(points: Points) -> Sequence[str]:
+    weak = all(point.summary.point.scale == "weak" for point in points)
+    return [">scaled speedup" if weak else ">speedup", "95 %"]
+
+
+def _with_smt(*headers: str) -> Callable[[Points], Sequence[str]]:
+    """Columns of points with several threads per core; all others are against one core with as many threads."""
+    return lambda points: headers if any(point.smt_yield for point in points) else ()
+
+
+def _smt_yield_cells(point: ScalingPoint) -> list[str]:
+    figure = point.smt_yield
+    return ["-" if figure is None else f"{figure.value:.2f} {between(figure, '{:.2f}')}".rstrip()]
+
+
+def _launches_cells(point: ScalingPoint) -> list[str]:
+    used, left_out = point.summary.launch_count, point.summary.left_out
+    return [f"{used}" + (f" of {used + left_out}" if left_out else "")]
+
+
+def _verdict_cells(point: ScalingPoint) -> list[str]:
+    """What a point can be used for, and why launches failed."""
+    failures = [f"failed: {'; '.join(point.summary.failures)}"] if point.summary.failures else []
+    return ["; ".join([*([] if point.summary.step is None else [verdict_words(point)]), *failures])]
+
+
+def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:
+    """What a point's efficiency was lost to, unrounded; `counters` is None where instructions were not counted."""
+    if decomposition is None:
+        return None
+    counters = decomposition.counters
+    return {
+        **{name: estimate_facts(getattr(decomposition, name)) for name in DECOMPOSITION},
+        "counters": counters and {name: estimate_facts(getattr(counters, name)) for name in COUNTERS},
+    }
+
+
+def _step_figure(name: str, key: str) -> Quantity:
+    """How all steps of a point are distributed."""
+    return estimate(key, lambda point: point.summary.step_figures.get(name))
+
+
+_COUNTER_RATIOS = record("CounterRatios", dict.fromkeys(COUNTERS, ESTIMATE))
+_LOSSES = record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counters=_COUNTER_RATIOS | None)
+HOST = record("HostSlowdown", fields_of(HostSlowdown))
+
+_OF_STEPS = (
+    estimate("step_seconds", lambda point: point.summary.step, headers=_columns(">step", ">±"), cells=_step_cells),
+    estimate("items_per_second", lambda point: point.summary.rate, headers=_columns(">items/s"), cells=_rate_cells),
+    estimate(
+        "speedup",
+        lambda point: point.speedup,
+        headers=_speedup_headers,
+        cells=lambda point: _ratio_cells(point, point.speedup, "{:.3f}".format, "{:.2f}"),
+    ),
+    estimate(
+        "efficiency",
+        lambda point: point.efficiency,
+        headers=_columns(">efficiency", "95 %"),
+        cells=lambda point: _ratio_cells(point, point.efficiency, share, "{:.0%}"),
+    ),
+    estimate("smt_yield", lambda point: point.smt_yield, headers=_with_smt("SMT yield"), cells=_smt_yield_cells),
+    estimate(
+        "common_speedup",
+        lambda point: point.common_speedup,
+        headers=_with_smt(">speedup over 1 × 1", "95 %"),
+        cells=lambda point: _ratio_cells(point, point.common_speedup, "{:.3f}".format, "{:.2f}"),
+    ),
+    estimate(
+        "common_efficiency",
+        lambda point: point.common_efficiency,
+        headers=_with_smt(">efficiency over 1 × 1"),
+        cells=lambda point: _ratio_cells(point, point.common_efficiency, share, "{:.0%}")[:1],
+    ),
+    estimate("karp_flatt", lambda point: point.karp_flatt),
+    *(_step_figure(name, key) for name, key in STEP_KEYS.items()),
+    plain(
+        "pipeline_share",
+        NUMBER,
+        lambda point: point.summary.pipeline_share,
+        **_share_column(">pipeline CPU", lambda one: one.pipeline_share, lambda one: one.pipeline_share is not None),
+    ),
+)
+_OF_LAUNCHES = (
+    plain(
+        "launches",
+        int,
+        lambda point: point.summary.launch_count,
+        headers=_columns(">launches"),
+        cells=_launches_cells,
+    ),
+    plain("left_out", int, lambda point: point.summary.left_out),
+    plain("failures", TEXTS, lambda point: point.summary.failures),
+    plain("items_per_step", int | None, lambda point: point.summary.items),
+    plain(
+        "verdict",
+        str,
+        lambda point: VERDICT_WORDS[point.verdict],
+        headers=_columns("verdict"),
+        cells=_verdict_cells,
+    ),
+    plain("verdict_code", Verdict, lambda point: point.verdict.value),
+    plain("speedup_at_least", NUMBER, lambda point: point.at_least),
+    plain("speedup_at_most", NUMBER, lambda point: point.at_most),
+    plain("host", HOST | None, lambda point: point.summary.slowdown and asdict(point.summary.slowdown)),
+    plain("doubts", TEXTS, lambda point: [doubt.rule.name for doubt in point.all_doubts]),
+    plain("doubt_codes", TEXTS, lambda point: [doubt.rule.code for doubt in point.all_doubts]),
+    plain("reasons", TEXTS, lambda point: [doubt_words(doubt) for doubt in point.all_doubts]),
+)
