@@ -74,10 +74,6 @@ class BusyError(ScalingError):
     """Another sweep is measuring on this machine."""
 
 
-class ClusterError(ScalingError):
-    """A cluster that cannot be understood, reached or used as asked."""
-
-
 class FitError(ScalingError):
     """Figures that have no curve, or a question that a curve cannot answer."""
 

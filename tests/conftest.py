@@ -23,12 +23,13 @@ from tests.other_user import OtherUser
 
 TESTS = Path(__file__).parent
 ALONE = (
-    *(f"scaling/cli/test_{name}.py" for name in ("cluster", "run", "sweep")),
+    *(f"scaling/cli/test_{name}.py" for name in ("run", "sweep")),
     *(
         f"scaling/running/test_{name}.py"
         for name in ("cohort", "environment", "launcher", "lock", "pack", "reaper", "servers")
     ),
-    *(f"scaling/running/engines/test_{name}.py" for name in ("local", "node")),
+    "scaling/running/engines/test_local.py",
+    *(f"scaling/features/cluster/test_{name}.py" for name in ("node", "slurm")),
     *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
     "benchmarks/test_decomposition.py",
     "scaling/features/packs/test_command.py",

@@ -14,7 +14,6 @@ import scaling
 from scaling.analysis.rules import RULES
 from scaling.cli.main import app
 from scaling.reporting.plots.registry import names
-from scaling.study.cluster import Cluster, NodeType
 from scaling.study.spec import Study
 from tests.runs import rows_of
 
@@ -122,11 +121,6 @@ def test_the_page_about_figures_lists_every_figure():
 
 def test_the_page_about_studies_lists_every_key():
     assert table_keys((DOCS / "study.md").read_text()) == field_names(Study)
-
-
-def test_the_page_about_clusters_lists_every_key():
-    listed = table_keys((DOCS / "cluster.md").read_text())
-    assert listed - {"node_types"} == field_names(Cluster, NodeType) - {"node_types"}
 
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])

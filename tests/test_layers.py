@@ -25,9 +25,8 @@ MAY_IMPORT = {
 PURE = ["machine/topology", "machine/placement", "machine/cpulist", "study/spec", "study/planning", "study/workload"]
 PURE += [f"machine/doctor/{name}" for name in ("readings", "findings", "checks")]
 PURE += [
-    "study/cluster",
     "results/rows",
-    "results/ledger",
+    *(f"features/cluster/{name}" for name in ("cluster", "node_types") if (ROOT / "scaling/features/cluster").is_dir()),
     *(str(path.relative_to(ROOT / "scaling").with_suffix("")) for path in ROOT.glob("scaling/analysis/**/*.py")),
 ]
 OUTSIDE = {"os", "pathlib", "subprocess", "time", "shutil", "io", "socket", "threading", "platform", "psutil", "rich"}

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from scaling.api.roofline import achieved_in
 from scaling.api.sources import Sources
 from scaling.errors import StoreError
-from scaling.reporting.page.node_types import node_types_page
+from scaling.features import node_types_at, resolve
 from scaling.reporting.page.page import page_parts
 from scaling.reporting.plots.drawing import (
     Drawing,
@@ -19,16 +18,13 @@ from scaling.reporting.plots.drawing import (
     draw_page_figures,
     draw_roofline,
 )
-from scaling.reporting.plots.drawing import draw_node_types as draw_side_by_side
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
-from scaling.results.cluster_folder import unmeasured_node_types
 from scaling.results.evaluation import Evaluation, evaluate_ops
 from scaling.results.files import STDIN, open_output
-from scaling.results.store import ROWS, read_study_toml
+from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.keys import did_you_mean
-from scaling.study.privacy import without_secrets
 
 FIGURES, REPORT = "figures", "report.html"
 
@@ -37,10 +33,10 @@ OnFile = Callable[[Path], None]
 
 
 def draw_one(results: Sources, name: str, target: float | None = None) -> Figure:
-    """One figure by its kind: of a cluster with node types as its series."""
-    known = names("node types") if results.is_cluster else names()
-    check_kinds([name], known)
-    drawings = draw_node_types(results, [name], target) if results.is_cluster else draw(results, [name], target)
+    """One figure by its kind: of several node types with these as its series."""
+    several = results.has_node_types
+    check_kinds([name], names("node types") if several else names())
+    drawings = draw_node_types(results, [name], target) if several else draw(results, [name], target)
     drawing = next(drawings)
     if isinstance(drawing, NotDrawn):
         raise StoreError(f"no figure '{name}': {drawing.reason}")
@@ -65,10 +61,9 @@ def draw(
 def draw_node_types(
     results: Sources, kinds: Sequence[str] | None = None, target: float | None = None
 ) -> Iterator[Drawn]:
-    """The figures asked for that have the node types of a cluster as their series."""
-    chosen = [kind for kind in names("node types") if not kinds or kind in kinds]
-    if chosen:
-        yield from draw_side_by_side([source.as_node_type() for source in results.sources], chosen, target)
+    """The figures asked for that have node types as their series; none where the results have no node types."""
+    several = node_types_at(results.path)
+    return iter(()) if several is None else resolve(several.draw)(results, kinds, target)
 
 
 def needs_evaluation(results: Sources, kinds: Sequence[str] | None) -> bool:
@@ -134,47 +129,25 @@ def write_reports(
 ) -> list[Path]:
     """Write every page of results, each whole or not at all, with its figures as files if a folder is given for them.
 
-    Of a cluster a page per node type, then the one that sets them side by side and links to them. `ceilings` are a
+    Of several node types a page for each, then the one that sets them side by side and links to them. `ceilings` are a
     folder or figures that the networks of one machine are set against.
     """
-    if results.is_cluster:
-        return _write_node_type_reports(results, output, target, figures, on_file)
+    if (several := node_types_at(results.path)) is not None:
+        written: list[Path] = resolve(several.write_reports)(results, output, target, figures, on_file)
+        return written
     source = results.sources[0]
-    parts = _page_parts(replace(source.evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
-    return [_write_page(output or page_path(results.path), parts)]
+    parts = page_text(replace(source.evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
+    return [write_page(output or page_path(results.path), parts)]
 
 
-def _page_parts(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> Iterator[str]:
+def page_text(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> Iterator[str]:
     """A page, with its figures as files too if a folder is given for them."""
     drawings = write_figures(draw_page_figures(evaluation), figures, on_file=on_file) if figures else None
     return page_parts(evaluation, drawings)
 
 
-def _write_node_type_reports(
-    results: Sources, output: Path | None, target: float | None, figures: Path | None, on_file: OnFile
-) -> list[Path]:
-    node_types, path = [source.as_node_type() for source in results.sources], output or results.path / REPORT
-    pages = {
-        one.name: path.with_name(f"{path.stem}-{one.name}{path.suffix}") if output else results.path / one.name / REPORT
-        for one in node_types
-    }
-    for one in node_types:
-        _write_page(pages[one.name], _page_parts(one.evaluation, figures / one.name if figures else None, on_file))
-    study = read_study_toml(results.path)
-    side_by_side = draw_side_by_side(node_types, target=target)
-    text = node_types_page(
-        results.path.resolve().name,
-        study if study is None or results.sources[0].full else without_secrets(study),
-        node_types,
-        {name: quote(place.relative_to(path.parent).as_posix()) for name, place in pages.items()},
-        write_figures(side_by_side, figures, on_file=on_file) if figures else side_by_side,
-        unmeasured=unmeasured_node_types(results.path),
-        target=target,
-    )
-    return [*pages.values(), _write_page(path, [text])]
-
-
-def _write_page(path: Path, parts: Iterable[str]) -> Path:
+def write_page(path: Path, parts: Iterable[str]) -> Path:
+    """Write a page, whole or not at all."""
     with open_output(path) as file:
         for part in parts:
             # A text that is no Unicode, as a file name may be, is shown with a mark in its place.

@@ -1,4 +1,4 @@
-"""Measuring: a study carried out on this machine or on a cluster, and a profile of operations.
+"""Measuring: a study carried out on this machine, or elsewhere by a feature, and a profile of operations.
 
 Both own the machine's lock, refuse a folder of something else, store every row, and go through the one loop of
 `running.loop`. A caller watches through a `Monitor`.
@@ -18,7 +18,8 @@ from typing import Protocol, TypeVar
 from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import precision_of
 from scaling.api.results import Results, load
-from scaling.errors import ClusterError, Interrupted, StoreError, StudyError, excerpt
+from scaling.errors import Interrupted, StoreError, StudyError, excerpt
+from scaling.features import engine, node_types_at
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.gpus import DEVICES, has_gpu
@@ -26,7 +27,6 @@ from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.reporting.machine import spoiler_sentences
 from scaling.reporting.words import count, point_words
-from scaling.results.cluster_folder import is_cluster_folder
 from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.power import PowerTrace
@@ -34,10 +34,7 @@ from scaling.results.rows import Row, planned_launch
 from scaling.results.store import STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import loop
-from scaling.running.engines.cluster_setup import ClusterJob, set_up_cluster
-from scaling.running.engines.cluster_sweep import Event, NodeTypeEnded, run_cluster_sweep
 from scaling.running.engines.local import LocalEngine
-from scaling.running.engines.parsl import StudyText
 from scaling.running.environment import variables_not_passed
 from scaling.running.interpreter import find_interpreter
 from scaling.running.lock import MachineLock
@@ -55,7 +52,6 @@ from scaling.study.catalogue import (
     read_study_text,
     ready_made,
 )
-from scaling.study.cluster import cluster_from_toml
 from scaling.study.keys import parse_duration
 from scaling.study.planning import (
     PROFILE_DEFAULTS,
@@ -70,7 +66,6 @@ from scaling.study.planning import (
 )
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
-from scaling.study.workload import check_workload
 
 T = TypeVar("T")
 
@@ -99,8 +94,8 @@ class Monitor:
     def stop(self) -> None:
         """Measuring has ended, in whichever way."""
 
-    def event(self, event: Event) -> None:
-        """Something has happened on a node type of a cluster."""
+    def merge(self, row: Row, sentence: str) -> None:
+        """A row has been stored that was made elsewhere; the sentence says where."""
 
 
 class _OnRow(Monitor):
@@ -109,10 +104,8 @@ class _OnRow(Monitor):
     def __init__(self, on_row: Callable[[Row], object]) -> None:
         self.row = on_row  # type: ignore[assignment,method-assign]
 
-    def event(self, event: Event) -> None:
-        row = getattr(event, "row", None)
-        if row is not None:
-            self.row(row)
+    def merge(self, row: Row, sentence: str) -> None:
+        self.row(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +159,8 @@ def run(
     watch = monitor or (_OnRow(on_row) if on_row else Monitor())
     where = None if folder is None else Path(folder)
     if cluster is not None:
-        return run_on_cluster(study, where, Path(cluster), settings, redo_of(retry_failed, again), watch, full)[0]
+        redo = redo_of(retry_failed, again)
+        return run_on_cluster(study, where, Path(cluster), settings, redo, watch, full, budget)[0]
     return carry_out_job(prepare(study, where, settings, budget, full), redo_of(retry_failed, again), wait, watch)
 
 
@@ -183,7 +177,7 @@ def prepare(
     full: bool = False,
 ) -> Job:
     """A study checked and planned for this machine; what it lacks (extras, a GPU) is left out with a note."""
-    requested, toml = _with_digests(*_with_interpreter(*_read_study(study, settings)))
+    requested, toml = _with_digests(*_with_interpreter(*read_study(study, settings)))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
@@ -344,39 +338,18 @@ def run_on_cluster(
     redo: Redo | None,
     monitor: Monitor,
     full: bool = False,
+    budget: str | float | None = None,
 ) -> tuple[Results, list[str]]:
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
-    requested, toml = _read_study(study, settings)
-    if requested.python is not None:
+    carry_out = engine("cluster")
+    if carry_out is None:
         raise StudyError(
-            f"study '{requested.name}': the nodes of a cluster have interpreters of their own; leave python out of the "
-            "study, and give every node type in cluster.toml its python"
+            "a sweep on a cluster needs the feature 'cluster', which this installation does not have; install all of "
+            "cpu-scaling, or sweep on this machine"
         )
-    takes_turns = requested.design == "turns"
-    if takes_turns:
-        requested = replace(requested, design="apart")
-        toml = study_to_toml(requested, f"{requested.name}, with processes that run apart")
-    for text in requested.workloads:
-        check_workload(text, read_catalogue())
-    where = folder or default_folder(requested)
-    cluster_toml = _read_cluster_file(cluster)
-    study_text = StudyText(toml, requested.name if isinstance(study, Study) else str(study), full)
-    job = ClusterJob(requested, study_text, cluster_from_toml(cluster_toml, str(cluster)), cluster_toml, where, redo)
-    incomplete: list[str] = []
-
-    def tell(event: Event) -> None:
-        monitor.event(event)
-        if isinstance(event, NodeTypeEnded) and event.reason is not None:
-            incomplete.append(event.node_type)
-
-    with (
-        _stop_requests(lambda: f"what was measured is kept in {where}", at_once=False) as requests,
-        set_up_cluster(job, lambda name, sentence: monitor.note(f"{name}: {sentence}"), requests.check) as sweeps,
-    ):
-        run_cluster_sweep(sweeps, requests, tell)
-    if takes_turns:
-        monitor.note("the nodes of a cluster were sent one run at a time: processes ran apart and took no turns")
-    return Results(where, ()) if not _has_rows(where) else load(where), incomplete
+    seconds = None if budget is None else budget_seconds(budget)
+    results: tuple[Results, list[str]] = carry_out(study, folder, cluster, settings, seconds, redo, monitor, full)
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,12 +452,13 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 @contextmanager
 def interruptible(progress: Callable[[], str]) -> Iterator[Callable[[], None]]:
     """Turn a request to stop into `Interrupted`, which says what is kept and how to go on."""
-    with _stop_requests(progress, at_once=True) as requests:
+    with stop_requests(progress, at_once=True) as requests:
         yield requests.check
 
 
 @contextmanager
-def _stop_requests(progress: Callable[[], str], *, at_once: bool) -> Iterator[StopRequests]:
+def stop_requests(progress: Callable[[], str], *, at_once: bool) -> Iterator[StopRequests]:
+    """Requests to stop, which become `Interrupted`: where they come as well, or only where they are looked for."""
     requests = StopRequests(at_once=at_once)
     # Only the main thread may handle signals; elsewhere the caller's own handling is left alone.
     main = threading.current_thread() is threading.main_thread()
@@ -522,7 +496,7 @@ def watch(monitor: Monitor, schedule: loop.Runs) -> Iterator[None]:
         monitor.stop()
 
 
-def _read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Study, str]:
+def read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Study, str]:
     """A study and its TOML."""
     if isinstance(study, Study):
         if settings:
@@ -619,7 +593,7 @@ def budget_seconds(budget: str | float) -> float:
 
 def refuse_another_study(job: Job) -> None:
     """Refuse to go on in a folder that holds another study or another machine."""
-    if is_cluster_folder(job.folder):
+    if node_types_at(job.folder):
         raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / STUDY))
@@ -680,15 +654,3 @@ def _spent(schedule: Schedule, precision: float) -> str:
     known = sum(width is not None and width <= precision for width in widths)
     ended = "every point is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} points are"
     return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
-
-
-def _read_cluster_file(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ClusterError(f"cluster {file} cannot be read: {reason}; give a TOML file with [[node_types]]") from error
-
-
-def _has_rows(folder: Path) -> bool:
-    return any(path.stat().st_size > 0 for path in folder.glob("*/rows.jsonl"))

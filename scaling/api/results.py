@@ -22,13 +22,12 @@ from scaling.api.sizing import (
     limits_of_sources,
     sizing_question,
 )
-from scaling.api.sources import Source, Sources, open_sources
+from scaling.api.sources import Source, Sources, open_sources, refuse_node_types
 from scaling.errors import StoreError
 from scaling.reporting.points import point_facts, points_table
 from scaling.reporting.quantities import COUNTERS, DECOMPOSITION
 from scaling.reporting.sections import flat_sections
 from scaling.reporting.words import markdown_lines
-from scaling.results.cluster_folder import refuse_cluster_folder
 from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.files import open_output
 from scaling.results.other_tools import Table, TableOptions
@@ -163,7 +162,7 @@ class Results(Sources):
 
     def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:
         """Write the runs to a file or an open stream for other tools, or the points as Markdown; how many there are."""
-        refuse_cluster_folder(self.path)
+        refuse_node_types(self.path)
         where = Path(target) if isinstance(target, str) else target
         if form == "markdown":
             return self._export_points(where)
@@ -195,7 +194,7 @@ class Results(Sources):
         """The frames of all sources, those of a cluster with a first column that names the node type."""
         import pandas as pd  # only frames need it, and it takes a second to import
 
-        if not self.is_cluster:
+        if not self.has_node_types:
             return frames[0]
         names = [source.node_type for source in self.sources]
         return pd.concat(
@@ -240,5 +239,5 @@ def _table_points(source: Source) -> "pd.DataFrame":
 
 def _one_machine(results: Results) -> Source:
     """The one source of results; refused where there are several."""
-    refuse_cluster_folder(results.path)
+    refuse_node_types(results.path)
     return results.sources[0]

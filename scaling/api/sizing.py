@@ -18,7 +18,6 @@ from scaling.errors import FitError, grouped
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
 from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence
 from scaling.results.export import data_frame
-from scaling.results.node_types import NodeTypeAnswer
 from scaling.study.keys import parse_duration
 
 if TYPE_CHECKING:
@@ -134,7 +133,6 @@ class Answers(Sequence[Answer]):
     """The answers to one question, one per series."""
 
     answers: tuple[Answer, ...]
-    node_types: tuple[NodeTypeAnswer, ...]
     notes: tuple[str, ...]
 
     def __getitem__(self, index: int) -> Answer:  # type: ignore[override]
@@ -279,9 +277,8 @@ def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
     """The question answered for every series, at the price of its node type's cores and of its GPU."""
     fits, notes = _sized_fits(sources)
     find = {Goal.WORK: answer_job, Goal.DEADLINE: answer_job, Goal.RESPONSE: answer_service}.get(question.goal, answer)
-    answers = [(source, find(fit, _with_price(question, source, fit), source.sizes)) for source, fit in fits]
-    node_types = [NodeTypeAnswer(source.node_type, one) for source, one in answers if source.node_type is not None]
-    return Answers(tuple(one for _, one in answers), tuple(node_types), tuple(notes))
+    answers = (find(fit, _with_price(question, source, fit), source.sizes) for source, fit in fits)
+    return Answers(tuple(answers), tuple(notes))
 
 
 def limits_of_sources(sources: Sequence[Source]) -> Limits:

@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.curves.fit import SeriesFit, fit_all
 from scaling.analysis.ops.roofline import Rooflines
 from scaling.analysis.series import Series, selected_series, table_launches, threads_on
@@ -15,13 +14,12 @@ from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.api.roofline import rooflines
 from scaling.errors import FitError, StoreError
+from scaling.features import node_types_at, resolve
 from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
 from scaling.reporting.sections import NONE_WHOLE
-from scaling.results.cluster_folder import is_cluster_folder, measured_node_types, read_cluster
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
-from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
 from scaling.results.sections import SectionsOfRuns, sections_of
@@ -113,11 +111,6 @@ class Source:
         return rooflines(self.summaries, {row.machine.fingerprint for row in self.rows()}, ceilings)
 
     @cached_property
-    def between_machines(self) -> list[Between]:
-        """Points that were measured on more than one machine."""
-        return several_machines((row.machine.host, launch_of(row)) for row in self.rows())
-
-    @cached_property
     def sizes(self) -> Sizes | None:
         """The core counts of its machine; None where only a folder of results would say."""
         machine = read_machine_file(self.path) if self.path.is_dir() and not self.is_table else None
@@ -131,12 +124,6 @@ class Source:
         if self.path.is_dir():
             return evaluate(read_folder(self.path, self.full))
         return evaluate(folder_of(self.path.name, read_export(self.path), self.full))
-
-    def as_node_type(self) -> NodeTypeEvaluation:
-        """The same as a node type of a cluster, with its price."""
-        assert self.node_type is not None
-        assert self.core_hour is not None
-        return NodeTypeEvaluation(self.node_type, self.core_hour, self.evaluation)
 
     def first_fits(self, most: int) -> tuple[list[SeriesFit], Sequence[FitError]]:
         """The curves of the first series with several core counts, and why others of them have none."""
@@ -163,30 +150,35 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """A path and the sources it holds: one, or of a cluster one per node type."""
+    """A path and the sources it holds: one, or one per node type."""
 
     path: Path
     sources: tuple[Source, ...]
 
     @property
-    def is_cluster(self) -> bool:
-        """Whether they are of a cluster's node types."""
-        return is_cluster_folder(self.path)
+    def has_node_types(self) -> bool:
+        """Whether they are of several node types."""
+        return node_types_at(self.path) is not None
 
 
 def open_sources(
     path: Path, physical: int | None = None, full: bool = False, options: TableOptions = AS_IT_IS
 ) -> tuple[Source, ...]:
-    """The node types of a cluster's folder, or the one machine or file that a path is."""
-    if not is_cluster_folder(path):
-        source = Source(path, physical=physical, full=full, options=options)
-        if options != AS_IT_IS and not source.is_table:
-            raise StoreError(f"{path} is of `scaling`, which knows its cores; leave --cores-from and --column out")
-        return (source,)
-    prices = {node_type.name: node_type.core_hour for node_type in read_cluster(path).node_types}
-    return tuple(
-        Source(folder, name, prices[name], physical, full) for name, folder in measured_node_types(path).items()
-    )
+    """The node types of a folder, or the one machine or file that a path is."""
+    if (several := node_types_at(path)) is not None:
+        members = resolve(several.members)(path)
+        return tuple(Source(one.folder, one.name, one.core_hour, physical, full) for one in members)
+    source = Source(path, physical=physical, full=full, options=options)
+    if options != AS_IT_IS and not source.is_table:
+        raise StoreError(f"{path} is of `scaling`, which knows its cores; leave --cores-from and --column out")
+    return (source,)
+
+
+def refuse_node_types(path: Path) -> None:
+    """Refuse a folder of several node types where the rows of one machine are asked for, and name their folders."""
+    if (several := node_types_at(path)) is not None:
+        folders = " or ".join(str(one.folder) for one in resolve(several.members)(path))
+        raise StoreError(f"{path} holds the results of several node types, which are never joined; give {folders}")
 
 
 def read_all(

@@ -12,7 +12,7 @@ from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, sizing
 from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, parse_columns
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.errors import FitError
-from scaling.features import ObjectiveAnswer, features, resolve
+from scaling.features import Beside, ObjectiveAnswer, features, node_types_at, resolve
 from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
@@ -24,7 +24,6 @@ from scaling.reporting.capacity import (
     limits_sentence,
     limits_table,
 )
-from scaling.reporting.cluster import side_by_side, side_by_side_facts, side_by_side_table
 from scaling.reporting.deployment import FORMATS, deployment_lines
 from scaling.reporting.fits import caution_lines
 from scaling.reporting.promises import jobs_table, queues_table
@@ -119,11 +118,10 @@ def capacity(
     demand = Demand(quantile, work, epochs, arrivals)
     question = sizing_question(targets, cheapest, assurance, price, _option, demand)
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
-    if core_hour is not None and results.is_cluster:
+    if core_hour is not None and results.has_node_types:
         raise FitError(
-            f"--core-hour is the price of one core type, but {source} holds the node types of a cluster, each with a "
-            "core_hour of its own in cluster.toml; change it there, or ask of one node type: its folder takes "
-            "--core-hour"
+            f"--core-hour is the price of one core type, but {source} holds several node types, each with a core_hour "
+            "of its own in cluster.toml; change it there, or ask of one node type: its folder takes --core-hour"
         )
     answers = results.limits() if question is None else results.answer(question)
     print_notes([*results.table_notes, *answers.notes])
@@ -132,7 +130,7 @@ def capacity(
     elif isinstance(answers, Limits):
         _print_limits(answers, as_json)
     else:
-        _print_answers(answers, as_json)
+        _print_answers(answers, _beside(results, answers), as_json)
 
 
 def _option(name: str) -> str:
@@ -181,11 +179,17 @@ def _print_deployments(results: Results, sized: Answers | Limits, form: str) -> 
         raise typer.Exit(1)
 
 
-def _print_answers(answers: Answers, as_json: bool) -> None:
+def _beside(results: Results, answers: Answers) -> Beside | None:
+    """What is said of node types side by side."""
+    several = node_types_at(results.path)
+    return None if several is None else resolve(several.beside_answers)(answers)
+
+
+def _print_answers(answers: Answers, beside: Beside | None, as_json: bool) -> None:
     if as_json:
-        beside = {"node_types": side_by_side_facts(answers.node_types)} if answers.node_types else {}
         devices = {"devices": facts} if (facts := device_facts(answers)) else {}
-        print_json({"answers": [answer_facts(one) for one in answers], **beside, **devices})
+        of_node_types = beside.facts if beside else {}
+        print_json({"answers": [answer_facts(one) for one in answers], **of_node_types, **devices})
     else:
         print_lines(*map(answer_sentence, answers))
         if sentences := level_sentences(answers):
@@ -196,9 +200,9 @@ def _print_answers(answers: Answers, as_json: bool) -> None:
             if table.rows:
                 print_lines("")
                 print_table(table)
-        if sentences := side_by_side(answers.node_types):
-            print_lines("", *sentences, "")
-            print_table(side_by_side_table(answers.node_types))
+        if beside and beside.sentences:
+            print_lines("", *beside.sentences, "")
+            print_table(beside.table)
         print_notes(caution_lines(answers.fits))
     if any(one.status is not Status.OK for one in answers):
         raise typer.Exit(1)

@@ -60,8 +60,8 @@ def plot(
 ) -> None:
     """Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.
 
-    Prints the files written; says of each kind that has nothing to draw why. Of a cluster's folder, every node type
-    gets a folder of figures, and efficiency, speedup and capacity are drawn once more with the node types side by side.
+    Prints the files written; says of each kind that has nothing to draw why. Of several node types, each gets
+    a folder of figures, and efficiency, speedup and capacity are drawn once more with them side by side.
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
@@ -74,8 +74,7 @@ def plot(
     for name, one in machines.items():
         _print_evaluation_notes(one, kinds)
         _write(draw(one, kinds, target, ceilings), where / name, chosen)
-    if results.is_cluster:
-        _write(draw_node_types(results, kinds, target), where, chosen)
+    _write(draw_node_types(results, kinds, target), where, chosen)
 
 
 def _print_evaluation_notes(results: Results, kinds: list[str] | None) -> None:

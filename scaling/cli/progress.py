@@ -10,16 +10,15 @@ from rich.table import Column
 from rich.text import Text
 
 from scaling.api.measuring import Monitor
-from scaling.cli.printing import print_line, print_note, print_notes
+from scaling.cli.printing import print_line, print_note
 from scaling.errors import visible
 from scaling.reporting.words import count, duration, long_duration, point_words
 from scaling.results.rows import Row, launch_seconds
-from scaling.running.engines.cluster_sweep import Event, NodeTypePlanned, RowStored
 from scaling.running.loop import Runs
 
 
 class Progress(Monitor):
-    """Follows a sweep: the run being made, the last result, and the time left; of a cluster a line per event."""
+    """Follows a sweep: the run being made, the last result, and the time left; or rows that were made elsewhere."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -59,15 +58,9 @@ class Progress(Monitor):
             self.bar.console.print(Text(visible(line)))
         self._draw()
 
-    def event(self, event: Event) -> None:
-        """What happened on a node type, as a line."""
-        if isinstance(event, NodeTypePlanned):
-            print_notes(f"{event.node_type}: {note}" for note in event.notes)
-            print_note(f"{event.node_type}: {event.completed} of {count(event.total, 'run')} are there")
-        elif isinstance(event, RowStored):
-            print_note(f"{event.node_type}: {_stored_words(event)}")
-        elif event.reason is not None:
-            print_note(f"{event.node_type}: {event.reason}")
+    def merge(self, row: Row, sentence: str) -> None:
+        """A row that was made elsewhere."""
+        print_note(sentence)
 
     def _draw(self) -> None:
         if self.bar is None:
@@ -90,10 +83,3 @@ def _result(row: Row) -> str:
     if seconds is None:
         return f"{row.outcome.status}: {row.outcome.reason}"
     return f"{duration(seconds)} a step over {count(len(row.outcome.step_seconds), 'step')}"
-
-
-def _stored_words(event: RowStored) -> str:
-    point, row = point_words(event.row.run.point), event.row
-    seconds = launch_seconds(row)
-    outcome = f"{row.outcome.status}: {row.outcome.reason}" if seconds is None else f"{duration(seconds)} a step"
-    return f"[{event.completed}/{event.total}] {point}, launch {row.run.launch}, on {row.machine.host}: {outcome}"

@@ -33,19 +33,18 @@ def report(
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
-    Of a cluster's folder, a page per node type, and one that sets them side by side; with -o FILE.html the former are
+    Of several node types, a page for each, and one that sets them side by side; with -o FILE.html the former are
     FILE-TYPE.html.
 
     Example: scaling report results/quick
     """
     check_target(target)
     results = load(source, full=full, cores_from=cores_from, columns=parse_columns(columns))
-    if target is not None and not results.is_cluster:
+    if target is not None and not results.has_node_types:
         raise FitError(
-            f"--target is what the node types of a cluster are compared at, and {source} is of one machine; "
-            "ask the planner of its page"
+            f"--target is what node types are compared at, and {source} is of one machine; ask the planner of its page"
         )
-    if ceilings is not None and results.is_cluster:
-        raise FitError(f"--ceilings are of one machine, and {source} is a cluster's; give the folder of a node type")
+    if ceilings is not None and results.has_node_types:
+        raise FitError(f"--ceilings are of one machine, and {source} has several node types; give the folder of one")
     where = figures_folder(output or page_path(source)) if figures else None
     print_lines(*write_reports(results, output, target, where, print_lines, ceilings))

@@ -12,8 +12,7 @@ from scaling.api.sources import Source as OneSource
 from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
 from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
 from scaling.errors import FitError, grouped
-from scaling.features import features, resolve
-from scaling.reporting.cluster import between_facts, between_table
+from scaling.features import Beside, features, node_types_at, resolve
 from scaling.reporting.fits import fit_sentence
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence, not_decomposed_sentence
 from scaling.reporting.points import (
@@ -48,7 +47,7 @@ def show(
 
     Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
     median, p95 and p99 of all steps, and how far they scatter. --sections has where the wall time of whole processes
-    goes. Of a cluster's folder, by node type, with what was measured on more than one machine.
+    goes. Of several node types, one after another, with what was measured on more than one machine.
 
     Example: scaling show results/quick
     """
@@ -68,17 +67,23 @@ def show(
 
 
 def print_points(results: Results, print_source: Callable[[OneSource], None] | None = None) -> None:
-    """Print a table of points, or what else is to be printed of a source; of a cluster one per node type."""
+    """Print a table of points, or what else is to be printed of a source; of several node types one for each."""
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
             print_lines(f"{source.node_type}, {models}, on {', '.join(sorted(source.machines))}:")
         (print_source or _print_source)(source)
-        if source.node_type:
-            if source.between_machines:
-                print_lines("", f"measured on more than one machine of {source.node_type}:")
-                print_table(between_table(source.between_machines))
+        if beside := _beside(results, source):
+            if beside.sentences:
+                print_lines("", *beside.sentences)
+                print_table(beside.table)
             print_lines("")
+
+
+def _beside(results: Results, source: OneSource) -> Beside | None:
+    """What is said of a node type beside its points."""
+    several = node_types_at(results.path)
+    return None if several is None else resolve(several.beside_points)(source)
 
 
 def _print_source(source: OneSource) -> None:
@@ -132,22 +137,19 @@ def _print_sections(source: OneSource) -> None:
 
 
 def _sections_facts(results: Results) -> dict[str, object]:
-    if not results.is_cluster:
+    if not results.has_node_types:
         return sections_facts(results.sources[0].sections)
     return {"node_types": [{"node_type": one.node_type, **sections_facts(one.sections)} for one in results.sources]}
 
 
 def _facts(results: Results) -> dict[str, object]:
-    if not results.is_cluster:
+    if not results.has_node_types:
         return _points(results.sources[0])
     return {
         "node_types": [
-            {
-                "node_type": source.node_type,
-                **_points(source),
-                "between_machines": [between_facts(one) for one in source.between_machines],
-            }
+            {"node_type": source.node_type, **_points(source), **(beside.facts if beside else {})}
             for source in results.sources
+            for beside in [_beside(results, source)]
         ]
     }
 

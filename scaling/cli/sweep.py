@@ -47,7 +47,7 @@ def sweep(
     again: Again = False,
     cluster: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Run it on every node type this TOML file describes, through Parsl."),
+        typer.Option(metavar="FILE", help="Run it on every node type that this TOML file describes."),
     ] = None,
     full: Full = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
@@ -58,11 +58,9 @@ def sweep(
     """
     redo = redo_of(retry_failed, again)
     if cluster is not None:
-        if dry_run or budget is not None:
-            raise StudyError(
-                "--cluster goes with neither --dry-run nor --budget: only the nodes know what a study means"
-            )
-        results, incomplete = run_on_cluster(study, output, cluster, settings or [], redo, Progress(), full)
+        if dry_run:
+            raise StudyError("--cluster does not go with --dry-run: only the nodes know what a study means")
+        results, incomplete = run_on_cluster(study, output, cluster, settings or [], redo, Progress(), full, budget)
         finish(results, no_report, incomplete)
         return
     job = prepare(study, output, settings or [], budget, full)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster")
@@ -54,6 +55,38 @@ class ObjectiveAnswer(NamedTuple):
     is_answer: bool
 
 
+class Member(NamedTuple):
+    """A node type of a folder that has several: its name, its results folder, and the price of a core-hour."""
+
+    name: str
+    folder: Path
+    core_hour: float
+
+
+class Beside(NamedTuple):
+    """What a command adds to its answer: sentences and a table, and the same as keys of its JSON."""
+
+    sentences: Sequence[str]
+    table: Any
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTypes:
+    """A folder that has a results folder for each of several node types: the file that marks it, and by function:
+
+    the members that have rows; what `show` says beside the points of one; what `capacity` says beside the answers; the
+    figures with node types as series; and the pages.
+    """
+
+    marker: str
+    members: str
+    beside_points: str
+    beside_answers: str
+    draw: str
+    write_reports: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """What a feature adds to the core.
@@ -61,7 +94,8 @@ class Feature:
     By the names of functions: `quantities` gives quantities of a point; `sentences` what `show` says of summaries;
     `sections` a section of the page of an evaluation, or None; `objectives` answers a question of `capacity` that is
     none of sizes; `schemas` the keys and types of what its commands print with --json, by command, and of what core
-    commands print besides; `library` the names that `scaling` has of it.
+    commands print besides; `library` the names that `scaling` has of it; `engines` make the runs of a study elsewhere,
+    by the word that names them (`sweep --cluster`).
     """
 
     commands: tuple[Command, ...] = ()
@@ -72,6 +106,8 @@ class Feature:
     objectives: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
     library: Mapping[str, str] = field(default_factory=dict)
+    engines: Mapping[str, str] = field(default_factory=dict)
+    node_types: NodeTypes | None = None
 
 
 @cache
@@ -92,3 +128,15 @@ def resolve(function: str) -> Callable[..., Any]:
     module, _, name = function.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found
+
+
+def node_types_at(folder: Path) -> NodeTypes | None:
+    """How a folder of several node types is read and shown; None where it is no such folder."""
+    several = (feature.node_types for feature in features() if feature.node_types is not None)
+    return next((one for one in several if (folder / one.marker).is_file()), None)
+
+
+def engine(name: str) -> Callable[..., Any] | None:
+    """What makes the runs of a study elsewhere; None where no feature does."""
+    named = (feature.engines[name] for feature in features() if name in feature.engines)
+    return next(map(resolve, named), None)

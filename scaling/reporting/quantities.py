@@ -194,6 +194,15 @@ _OF_STEPS = (
     ),
     estimate("karp_flatt", lambda point: point.karp_flatt),
     *(_step_figure(name, key) for name, key in STEP_KEYS.items()),
+    plain("decomposition", _LOSSES | None, lambda point: decomposition_facts(point.decomposition)),
+    plain("not_decomposed", str | None, lambda point: REPORTS_TIME if point.reports_time else None),
+    plain("peak_memory_bytes", NUMBER, lambda point: point.summary.peak_memory_bytes),
+    plain(
+        "throttled_share",
+        NUMBER,
+        lambda point: point.summary.throttled_share,
+        **_share_column(">throttled", lambda one: one.throttled_share, lambda one: one.point.quota is not None),
+    ),
     plain(
         "pipeline_share",
         NUMBER,

@@ -18,7 +18,6 @@ from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.analysis.tuning import Standing
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding, State
-from scaling.reporting.cluster import Pilot
 from scaling.reporting.json_types import (
     ARRAY,
     ESTIMATE,
@@ -36,7 +35,6 @@ from scaling.reporting.json_types import (
 )
 from scaling.reporting.quantities import HOST, quantities
 from scaling.reporting.words import SCHEMA
-from scaling.results.ledger import Progress
 from scaling.results.rows import RowLine
 from scaling.results.sections import SECTIONS, Spread
 from scaling.study.workload import Entry
@@ -152,9 +150,6 @@ NETWORK = record(
     {"peak_gflops_per_second": NUMBER, "memory_gigabytes_per_second": NUMBER, "doubtful_ceilings": TEXTS},
     {"share_of_peak": NUMBER, "flops_per_byte": float, "bound_by": str | None, "share_of_roof": NUMBER, "valid": bool},
 )
-STANDING = record(
-    "Standing", {"node_type": str}, fields_of(Progress), pilots=ARRAY[record("Pilot", fields_of(Pilot))] | None
-)
 
 # What each command prints with --json, and `export --format json` writes; several where it depends on the question.
 _CORE: Mapping[str, Any] = {
@@ -228,7 +223,6 @@ _CORE: Mapping[str, Any] = {
     )
     | _output("WorkloadsOfResults", points=ARRAY[NETWORK]),
     "profile": _output("Profile", profiles=ARRAY[dict[str, Any]], analysis=dict[str, Any]),
-    "status": _output("Status", driver_running=bool, node_types=ARRAY[STANDING]),
     "export": _output("Export", rows=ARRAY[RowLine]),
 }
 

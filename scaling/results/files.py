@@ -20,7 +20,7 @@ from typing import BinaryIO, TextIO
 from scaling.errors import StoreError
 
 # What a results folder is made of: no output may take the place of any of these.
-STEMS = ("rows", "traces", "journal", "power")
+STEMS = ("rows", "traces", "power")
 OWN_FILES = (
     *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
     *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json", "tuning.json"),

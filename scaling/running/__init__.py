@@ -1,1 +1,1 @@
-"""Executes the runs of a study, here or on a cluster."""
+"""Executes the runs of a study on this machine."""

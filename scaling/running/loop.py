@@ -1,7 +1,6 @@
 """The loop that every measurement shares: run, store the row, tell schedule and caller, look for a stop request.
 
-A row is on the disk before anybody learns of it, and the schedule knows it before it decides on the next run. A local
-sweep passes `StopRequests.check`; the threads of a cluster sweep do not, since they are stopped through their engine.
+A row is on the disk before anybody learns of it, and the schedule knows it before it decides on the next run.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,7 +47,7 @@ class Runs(Protocol):
 
 
 class Engine(Protocol):
-    """Where runs are executed: this machine, a simulated one, a cluster."""
+    """Where runs are executed: this machine, or a simulated one."""
 
     def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
         """Execute each run and yield its row."""

@@ -2,8 +2,7 @@
 
 Parent and child: `RunRequest`, answered by `RunResult` or `RunFailure`; a child that takes turns says `RunReady` first
 and answers every `TurnRequest` by `TurnDone`. Parent and fork server: `ServerSetup`, answered by `ServerReady`; then
-descriptors of pipes, answered by `ChildStarted` or `Refusal`. Driver and node: `DescribeRequest` and
-`NodeRunRequest`, answered by `NodeDescription`, `NodeRow` or `NodeRefusal`.
+descriptors of pipes, answered by `ChildStarted` or `Refusal`.
 
 A request comes from the process that started its reader, and is taken as it is. A reply comes from a process in which
 anything may run, so its types are checked, by msgspec. The child reads requests before it has checked where it is
@@ -21,7 +20,6 @@ from scaling.analysis.ops.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness
-from scaling.machine.doctor.findings import Finding
 
 M = TypeVar("M")
 N = TypeVar("N")
@@ -169,62 +167,6 @@ class Refusal:
     """A fork server cannot do what it was asked, and why."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeRequest:
-    """Asks a node what it is and what a study means there; `begun` is the study that its folder already holds."""
-
-    study: str
-    source: str
-    begun: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRunRequest:
-    """One run for a node that must be like `machine`; its reply is also written to `spool`, where there is one.
-
-    With `full`, its row keeps the user's variables and folders.
-    """
-
-    study: str
-    source: str
-    run: str
-    machine: Mapping[str, Any]
-    spool: str | None
-    full: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NodeDescription:
-    """What a node is, the study's runs there (each as JSON), and why its folder holds another study, if it does."""
-
-    node: str | None
-    job: str | None
-    machine: Mapping[str, Any]
-    runs: tuple[str, ...]
-    notes: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    another: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """The row of a run that a node has executed, as JSON."""
-
-    node: str | None
-    job: str | None
-    row: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRefusal:
-    """A node does not do what it was asked: because of the study or, where it is `sick`, of this node alone."""
-
-    node: str | None
-    job: str | None
-    reason: str
-    sick: bool
 
 
 # How the lines begin that a child writes before the reply that ends its run: it is ready, or has taken a turn.

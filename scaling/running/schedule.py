@@ -36,14 +36,18 @@ class Schedule:
         now: Callable[[], float] = time.monotonic,
         needs_more: Callable[[], Iterable[Point]] = tuple,
         further_block: Callable[[int], Sequence[Run]] = lambda launch: (),
+        next_launch: Callable[[int], int] = lambda launch: launch + 1,
     ) -> None:
         """Without a budget, `needs_more` says after every block which points get one more launch.
 
         `further_block` gives the runs of a launch beyond the study's, for processes that take turns within a budget.
+        `next_launch` is the number of a launch after the last one, where others make launches of the same study.
         """
         self.study = study
         self.needs_more = needs_more
         self.further_block = further_block
+        self.next_launch = next_launch
+        self.first_launch = min((run.launch for run in planned), default=1)
         self.programs = programs_of(study)
         self.given_up: dict[str, str] = {}
         self.now = now
@@ -109,7 +113,7 @@ class Schedule:
     def _cohorts(self) -> Iterator[list[Run]]:
         """The study's cohorts, then further launches of the series that need them, as far as the budget reaches."""
         for cohort in _by_series(self.pending):
-            if cohort[0].launch > 1 and not self._fits(cohort):
+            if cohort[0].launch > self.first_launch and not self._fits(cohort):
                 self.pending = []
                 return
             yield self._complete(cohort)
@@ -162,7 +166,7 @@ class Schedule:
     def _next_launch(self, points: Sequence[Point]) -> list[Run]:
         if self.study.design == "apart":
             return self._again(self.random.sample(points, len(points)))
-        number = 1 + max(map(self._last_launch, points))
+        number = self.next_launch(max(map(self._last_launch, points)))
         return [run for run in self.further_block(number) if run.point in points]
 
     def _made(self, baseline: Point) -> int:
@@ -212,7 +216,7 @@ class Schedule:
 
     def _again(self, points: Iterable[Point], taken: int = 0) -> list[Run]:
         """A further launch of each point, under the next number that is free, where others are taken up to one."""
-        numbers = {point: 1 + max(taken, self._last_launch(point)) for point in points}
+        numbers = {point: self.next_launch(max(taken, self._last_launch(point))) for point in points}
         return [replace(self.runs_of_points[point], launch=number) for point, number in numbers.items()]
 
     def _fits(self, runs: Sequence[Run]) -> bool:

@@ -18,7 +18,6 @@ from scaling.machine.doctor.findings import Finding
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.results.export import write_export
-from scaling.results.ledger import Entry, entry_to_json
 from scaling.results.power import MeterTrace, PowerTrace, power_to_json
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store
@@ -61,13 +60,7 @@ gpu_power_watts = ["none", 300]
 CAPPED = STUDY + b'cpu_power_watts = ["none", 60]\n'
 # A search as small as one can be.
 TUNED = ("calibrated", {"work": ("0.001", "0.002")})
-CLUSTER = b"""address = "127.0.0.1"
-ports = [54000, 55000]
-shared = true
-heartbeat_seconds = 5
-threshold_seconds = 30
-poll_seconds = 1.0
-patience_seconds = 0
+CLUSTER = b"""poll_seconds = 1.0
 
 [[node_types]]
 name = "wide"
@@ -201,20 +194,19 @@ def profile_folder() -> Files:
 
 @cache
 def cluster_folder() -> Files:
-    """Two node types and a journal."""
+    """Two node types, and a job of one of them that has ended."""
     types = {"wide": sweep_folder(), "small": turns_folder()}
     folders = {f"{name}/{path}": text for name, files in types.items() for path, text in files.items()}
-    at = "2026-01-01T00:00:00.000+00:00"
-    entries = [
-        Entry("begun", at, study=STUDY.decode()),
-        *(Entry("planned", at, name, runs=12) for name in types),
-        Entry("pilot", at, "wide", job="17"),
-        Entry("sent", at, "wide", key="0123456789abcdef", attempt=1, node="n1"),
-        Entry("lost", at, "wide", key="0123456789abcdef", attempt=1, note="no heartbeat"),
-        Entry("ended", at),
-    ]
-    journal = "".join(entry_to_json(entry) + "\n" for entry in entries)
-    return {**folders, "cluster.toml": CLUSTER, "study.toml": STUDY, "journal.jsonl": journal.encode()}
+    job = {
+        "request": b'{"node_type":"wide","shard":{"number":1,"of":2},"study":"","budget":null,"full":false}',
+        "submitted": b'{"job":"17","host":"n1"}',
+        "started": b'{"node":"n1","job":"17"}',
+        "planned": b'{"runs":12,"notes":[]}',
+        "ended": b'{"status":"stopped","reason":"it was told to stop"}',
+        "closed": b"{}",
+    }
+    facts = {f"jobs/wide-1/{name}.json": text for name, text in job.items()}
+    return {**folders, **facts, "cluster.toml": CLUSTER, "study.toml": STUDY}
 
 
 @cache

@@ -9,12 +9,12 @@ attributes.
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, islice
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scaling.analysis.backends import compare_backends
@@ -174,11 +174,18 @@ def totals(result: Evaluation) -> str:
     return f"{points} · {count(runs, 'run')}" + (f", {failed} failed" if failed else "")
 
 
-def render_page(template: str, scripts: Iterable[str], facts: Mapping[str, object], **context: object) -> Iterator[str]:
-    """A page from one of our templates, with these scripts of ours, facts as JSON, and further variables."""
+def render_page(
+    template: str,
+    scripts: Iterable[str],
+    facts: Mapping[str, object],
+    *,
+    packages: Sequence[str] = (),
+    **context: object,
+) -> Iterator[str]:
+    """A page from a template of ours or of other packages, with our scripts, facts as JSON, and further variables."""
     script, style = _scope(scripts), _read_files(STYLES)
     environment = Environment(
-        loader=PackageLoader("scaling.reporting.page", "."),
+        loader=ChoiceLoader([PackageLoader(package, ".") for package in (__package__, *packages)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

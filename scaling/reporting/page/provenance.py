@@ -130,22 +130,6 @@ def commands(folder: Folder) -> list[tuple[str, str]]:
     ]
 
 
-def cluster_commands(name: str, target: float | None) -> list[tuple[str, str]]:
-    """The same for a cluster's folder; with the throughput that its node types are compared at, where there is one."""
-    quoted = shlex.quote(name)
-    wanted = "X" if target is None else f"{target:g}"
-    return [
-        (
-            "measure it again, with the study below as study.toml",
-            f"scaling sweep study.toml --cluster cluster.toml -o {quoted}",
-        ),
-        ("the points, and how alike machines are", f"scaling show {quoted}"),
-        ("the laws", f"scaling fit {quoted}"),
-        ("how many cores on which kind", f"scaling capacity {quoted} --throughput {wanted}"),
-        ("these pages", f"scaling report {quoted}"),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Core:
     """A core's CPUs, each with whether runs may be put there."""

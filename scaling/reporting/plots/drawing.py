@@ -10,14 +10,13 @@ from scaling.features import FigureKind, Needs, resolve
 from scaling.reporting.plots.registry import kinds
 from scaling.reporting.plots.style import on_one_line, style
 from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops, keys_of_series, split_series
-from scaling.results.node_types import NodeTypeEvaluation
 
 __all__ = [
     "Drawing",
     "Figure",
     "NotDrawn",
     "draw_figures",
-    "draw_node_types",
+    "draw_kinds",
     "draw_op_figures",
     "draw_page_figures",
     "draw_roofline",
@@ -54,7 +53,7 @@ def draw_figures(
 
     With a target throughput, units per second, the sizes that reach it are marked.
     """
-    yield from _draw("rows", evaluation, names, target)
+    yield from draw_kinds("rows", evaluation, names, target)
     if names is None and evaluation.folder.traces:
         yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
 
@@ -110,24 +109,18 @@ def _number(drawing: Drawing, part: _Part) -> Drawing:
 
 def draw_op_figures(evaluation: OpEvaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
     """Draw figures of evaluated traces: the named ones, or every kind."""
-    yield from _draw("traces", evaluation, names)
+    yield from draw_kinds("traces", evaluation, names)
 
 
 def draw_roofline(achieved: Sequence[RooflinePoint]) -> Iterator[Drawing | NotDrawn]:
     """Draw what networks achieve of their machine's ceilings."""
-    yield from _draw("ceilings", achieved, None)
+    yield from draw_kinds("ceilings", achieved, None)
 
 
-def draw_node_types(
-    node_types: Sequence[NodeTypeEvaluation], names: Sequence[str] | None = None, target: float | None = None
-) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures with a cluster's node types as series: the named ones, or every kind there is."""
-    yield from _draw("node types", node_types, names, target)
-
-
-def _draw(
+def draw_kinds(
     needs: Needs, subject: object, names: Sequence[str] | None, target: float | None = None
 ) -> Iterator[Drawing | NotDrawn]:
+    """Draw the figures of one subject: the named ones, or every kind there is."""
     available = {kind.name: kind for kind in kinds(needs)}
     for name in available if names is None else names:
         yield _finish(available[name], subject, target)

@@ -131,24 +131,6 @@ CORE: tuple[FigureKind, ...] = (
         "ceilings",
         f"{_HERE}.roofline:roofline",
     ),
-    FigureKind(
-        "efficiency",
-        "Parallel efficiency by node type",
-        "parallel efficiency of the node types",
-        "node types",
-        f"{_HERE}.node_types:efficiency",
-    ),
-    FigureKind(
-        "speedup", "Speedup by node type", "speedup of the node types", "node types", f"{_HERE}.node_types:speedup"
-    ),
-    FigureKind(
-        "capacity",
-        "Throughput by node type",
-        "throughput of the node types",
-        "node types",
-        f"{_HERE}.node_types:capacity",
-        takes_target=True,
-    ),
 )
 
 

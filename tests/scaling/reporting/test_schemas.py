@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.reporting.schemas import SETTINGS, json_schema, outputs
-from scaling.results.cluster_folder import Journal
-from scaling.results.store import Store
-from scaling.study.planning import Point, plan
+from scaling.study.planning import Point
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.machine.invented import POWER9, files, write
@@ -102,24 +99,6 @@ def test_what_is_said_of_machines_and_workloads_holds_to_its_schema(tmp_path, mo
     monkeypatch.setattr("scaling.cli.workloads.is_installed", lambda name: False)
     check("workloads", printed("workloads"))
     check("profile", printed("profile", EXAMPLES / "profiles-small"))
-
-
-def test_what_is_said_of_a_cluster_holds_to_its_schema(tmp_path, monkeypatch):
-    (tmp_path / "cluster.toml").write_text('[[node_types]]\nname = "a"\n\n[[node_types]]\nname = "b"\n')
-    for number, name in enumerate("ab", 1):
-        store = Store(tmp_path / name)
-        store.write_machine(HOST, machine(8))
-        question = study("cores = [1, 2, 3, 4, 6, 8]", launches="4")
-        for index, row in enumerate(AmdahlMachine(0.05, number, noise=0.002).execute(plan(question, machine(8)).runs)):
-            store.append(replace(row, machine=replace(HOST, host=f"{name}{index % 2}")))
-        store.close()
-    journal = Journal(tmp_path)
-    journal.write("begun")
-    journal.write("planned", "a", runs=1, study="s")
-    journal.close()
-    monkeypatch.setenv("PATH", str(tmp_path))  # without a scheduler
-    for command, *options in (("show",), ("fit",), ("capacity", "--throughput", 3), ("status",)):
-        check(command, printed(command, tmp_path, *options))
 
 
 def test_an_export_holds_to_its_schema(tmp_path):

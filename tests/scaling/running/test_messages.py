@@ -8,7 +8,6 @@ from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness
-from scaling.machine.doctor.findings import Finding
 from scaling.running import messages
 from scaling.running.messages import MessageError, decode, encode
 
@@ -44,7 +43,6 @@ RESULT = messages.RunResult(
     witness=Witness(cpus_at_start="0-1", threads=2, cpu_seconds=0.5),
     versions={"numpy": "2.0"},
 )
-FINDING = Finding("governor", "caution", "powersave", "clocks", "set it")
 ALL = [
     RUN,
     messages.RunReady(),
@@ -58,11 +56,6 @@ ALL = [
     messages.ServerReady(),
     messages.ChildStarted(7),
     messages.Refusal("it has threads"),
-    messages.DescribeRequest("toml", "test.toml", None),
-    messages.NodeRunRequest("toml", "test.toml", "{}", {"host": "n1", "topology": {"online": [0]}}, None),
-    messages.NodeDescription("n1", None, {"host": "n1"}, ("{}",), ("a note",), (FINDING,), None),
-    messages.NodeRow("n1", "42", "{}"),
-    messages.NodeRefusal(None, None, "no space", True),
 ]
 
 

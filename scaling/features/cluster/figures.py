@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from scaling.features.cluster.node_types import NodeTypeEvaluation
 from scaling.reporting.plots.capacity import reach_target, target_level
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
@@ -27,7 +28,6 @@ from scaling.reporting.plots.specification import (
     y_limits,
 )
 from scaling.reporting.plots.style import colour, marker
-from scaling.results.node_types import NodeTypeEvaluation
 from scaling.study.planning import Point
 
 

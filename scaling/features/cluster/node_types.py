@@ -1,23 +1,75 @@
-"""Several node types compared: the evaluation of each, and the cores that the same work needs on each.
+"""Node types compared: the cores that the same work needs on each, and machines of one node type. Pure.
 
-The same calls as `scaling show`, `scaling fit` and `scaling capacity` make of a cluster's folder. Pure.
+Launches of a point on several machines of a node type follow a one-way random-effects model on the logarithm of
+seconds, unbalanced: σ² between = (MS between - MS within) / n₀, and zero where that is below zero (Searle, Casella &
+McCulloch, Variance Components, 1992, section 3.6). Machines of a node type are meant to be alike, so launches of all of
+them make one estimate; but an interval over launches knows of a difference between machines only as far as there were
+several.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, log10
+from math import exp, floor, fsum, log, log10, sqrt
 
-from scaling.analysis.between_machines import Between, several_machines
 from scaling.analysis.capacity import allocation_of, answer
 from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Allocation, Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
+from scaling.analysis.summary import Launch, table_order
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
+from scaling.study.planning import Point
 
 # The throughput that node types are compared at by default, as a share of what the slowest is predicted to do on its
 # recommended cores: the largest of these that every node type reaches, or the smallest.
 COMPARED_SHARES = (0.9, 0.75, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A point over several machines: launches and mean seconds of each, and standard deviations as shares of the time.
+
+    `between` and `within` are None where every machine made one launch, so that the two cannot be separated.
+    """
+
+    point: Point
+    machines: tuple[tuple[str, int, float], ...]
+    between: float | None
+    within: float | None
+
+    @property
+    def apart(self) -> float:
+        """How much longer the slowest machine takes than the fastest, as a share."""
+        means = [mean for _, _, mean in self.machines]
+        return max(means) / min(means) - 1.0
+
+
+def several_machines(launches: Iterable[tuple[str, Launch]]) -> list[Between]:
+    """Every point that was measured on more than one machine, as a table has them; launches come with their host."""
+    by_point: dict[Point, dict[str, list[float]]] = {}
+    for host, launch in launches:
+        if launch.seconds is not None:
+            by_point.setdefault(launch.point, {}).setdefault(host, []).append(launch.seconds)
+    several = sorted((point for point, hosts in by_point.items() if len(hosts) > 1), key=table_order)
+    return [between(point, by_point[point]) for point in several]
+
+
+def between(point: Point, seconds: Mapping[str, Sequence[float]]) -> Between:
+    """Variance components of a point from the seconds of the launches on each of two or more machines."""
+    logs = {host: [log(value) for value in launches] for host, launches in seconds.items()}
+    means = {host: fsum(values) / len(values) for host, values in logs.items()}
+    machines = tuple((host, len(logs[host]), exp(means[host])) for host in sorted(logs))
+    counts = [len(values) for values in logs.values()]
+    total, groups = sum(counts), len(counts)
+    if total == groups:
+        return Between(point, machines, None, None)
+    grand = fsum(value for values in logs.values() for value in values) / total
+    squares_within = fsum((value - means[host]) ** 2 for host, values in logs.items() for value in values)
+    within = squares_within / (total - groups)
+    squares_between = fsum(len(values) * (means[host] - grand) ** 2 for host, values in logs.items())
+    typical = (total - fsum(count**2 for count in counts) / total) / (groups - 1)
+    variance = max(0.0, (squares_between / (groups - 1) - within) / typical)
+    return Between(point, machines, sqrt(variance), sqrt(within))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_node_types
+from scaling.features.cluster.node_types import NodeTypeEvaluation
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import evaluate
-from scaling.results.node_types import NodeTypeEvaluation
-from tests.scaling.reporting.node_types import make_node_type
+from tests.scaling.features.cluster.node_types import make_node_type
 from tests.scaling.reporting.plots.artists import (
     empty_panels,
     hollow,
@@ -27,7 +27,7 @@ FOUR = "cores = [1, 2, 4, 8]\nlaunches = 3"
 
 
 def picture(node_types: Sequence[NodeTypeEvaluation], name: str, target: float | None = None) -> Drawing:
-    (drawing,) = draw_node_types(node_types, [name], target)
+    (drawing,) = draw_kinds("node types", node_types, [name], target)
     assert isinstance(drawing, Drawing), drawing
     return drawing
 
@@ -107,7 +107,7 @@ def test_marks_of_points_that_are_disturbed_are_hollow(tmp_path):
 
 def test_node_types_on_one_core_alone_have_nothing_to_draw(tmp_path):
     node_types = [make_node_type("a", tmp_path, "cores = [1]\nlaunches = 3")]
-    drawings = list(draw_node_types(node_types))
+    drawings = list(draw_kinds("node types", node_types, None))
     assert [drawing.kind for drawing in drawings] == list(names("node types"))
     assert all(isinstance(drawing, NotDrawn) and "more than one core" in drawing.reason for drawing in drawings)
 
@@ -122,7 +122,7 @@ def test_node_types_on_one_core_alone_have_nothing_to_draw(tmp_path):
 )
 def test_node_types_in_any_number_are_drawn_without_text_upon_text(tmp_path, toml, cores, count):
     node_types = [make_node_type(f"a-kind-with-a-long-name-{number}", tmp_path, toml, cores) for number in range(count)]
-    for drawing in draw_node_types(node_types, target=100.0):
+    for drawing in draw_kinds("node types", node_types, None, 100.0):
         assert not empty_panels(drawing.figure), drawing.kind
         assert not overlaps(drawing.figure), drawing.kind
         assert not outside(drawing.figure), drawing.kind

@@ -1,6 +1,5 @@
-"""What schedulers print, parsed, and the scripts of pilots; LSF's and PBS's as documented, through stubs."""
+"""Jobs and their scripts through Parsl's providers; those of LSF and PBS as documented, through stubs."""
 
-import json
 import re
 import sys
 from importlib.util import find_spec
@@ -8,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scaling.errors import ClusterError
-from scaling.running.engines.schedulers import Job, cancel_jobs, lsf_jobs, pbs_jobs, provider, read_jobs, slurm_jobs
-from scaling.study.cluster import cluster_from_toml
+from scaling.features.cluster.cluster import ClusterError, NodeType, cluster_from_toml
+from scaling.features.cluster.jobs import ParslJobs
 from tests.conftest import need
 
 
@@ -28,83 +26,62 @@ def stub(folder, name, printed="", status=0, error=""):
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
+    stub(tmp_path, "sacct", status=1)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     return tmp_path
 
 
-def test_slurms_jobs_are_read_with_node_and_reason():
-    output = (
-        "7|PENDING||ReqNodeNotAvail, UnavailableNodes:n[1-2]\n8|RUNNING|n3|None\n9|COMPLETING|n4|None\n5|FAILED||x\n"
-    )
-    assert slurm_jobs(output) == [
-        Job("7", "pending", "", "ReqNodeNotAvail, UnavailableNodes:n[1-2]"),
-        Job("8", "running", "n3", ""),
-        Job("9", "ending", "n4", ""),
-    ]
-
-
-def test_a_job_that_waits_for_nodes_that_are_down_is_hopeless_and_one_in_the_queue_is_not():
-    down, queued = slurm_jobs("1|PENDING||ReqNodeNotAvail, UnavailableNodes:n1\n2|PENDING||Priority\n")
-    assert (down.hopeless, queued.hopeless) == (True, False)
-
-
-def test_lsfs_jobs_are_read_with_node_and_reason():
-    output = "101|RUN|host1|-\n102|PEND|-|Not enough hosts\n103|DONE|host1|-\n"
-    assert lsf_jobs(output) == [Job("101", "running", "host1", ""), Job("102", "pending", "", "Not enough hosts")]
-
-
-def test_pbss_jobs_are_read_with_node_and_reason():
-    jobs = {
-        "1.server": {"job_state": "R", "exec_host": "n1/0*2"},
-        "2.server": {"job_state": "Q", "comment": "Not Running: Insufficient amount of resource: vnode"},
-        "3.server": {"job_state": "F"},
-    }
-    assert pbs_jobs(json.dumps({"Jobs": jobs})) == [
-        Job("1.server", "running", "n1", ""),
-        Job("2.server", "pending", "", "Insufficient amount of resource: vnode"),
-    ]
-    assert pbs_jobs("") == []
+def jobs_of(scheduler):
+    need(find_spec("parsl") is not None, "Parsl, from pip install 'cpu-scaling[cluster]'")
+    return ParslJobs(NodeType(name="epyc", scheduler=scheduler))
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "program", "called"),
+    ("scheduler", "program", "output"),
     [
-        ("lsf", "bjobs", "bjobs -noheader -o jobid stat exec_host pend_reason delimiter='|' 101"),
-        ("pbs", "qstat", "qstat -f -F json 101"),
+        ("slurm", "squeue", "101 R\n102 PD\n"),
+        ("lsf", "bjobs", "101 RUN\n102 PEND\n103 DONE\n"),
+        ("pbs", "qstat", '{"Jobs": {"101": {"job_state": "R"}, "102": {"job_state": "Q"}, "103": {"job_state": "F"}}}'),
     ],
 )
-def test_stubs_of_other_schedulers_are_asked_as_their_documents_say(programs, scheduler, program, called):
-    stub(programs, program)
-    assert read_jobs(scheduler, ["101"]) == {}
-    assert (programs / "called").read_text().strip() == called
+def test_jobs_that_run_or_wait_are_alive_and_others_are_not(programs, scheduler, program, output):
+    stub(programs, program, printed=output)
+    assert jobs_of(scheduler).alive(["101", "102", "103"]) == {"101", "102"}
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "program", "error"),
+    [
+        ("slurm", "squeue", "slurm_load_jobs error: Invalid job id specified"),
+        ("lsf", "bjobs", "Job <101> is not found"),
+        ("pbs", "qstat", "qstat: Unknown Job Id 101"),
+    ],
+)
+def test_a_job_that_the_scheduler_has_forgotten_is_not_alive(programs, scheduler, program, error):
+    stub(programs, program, status=1, error=error)
+    assert jobs_of(scheduler).alive(["101"]) == set()
+
+
+def test_every_job_is_taken_for_alive_while_the_scheduler_does_not_answer(programs):
+    stub(programs, "squeue", status=1, error="slurm_load_jobs error: Unable to contact slurm controller\n")
+    assert jobs_of("slurm").alive(["101", "102"]) == {"101", "102"}
 
 
 @pytest.mark.parametrize(("scheduler", "program"), [("slurm", "scancel"), ("lsf", "bkill"), ("pbs", "qdel")])
 def test_jobs_are_cancelled_by_number(programs, scheduler, program):
-    stub(programs, program, status=1, error="already finished")
-    cancel_jobs(scheduler, ["4", "5"])
-    cancel_jobs(scheduler, [])
-    assert (programs / "called").read_text() == f"{program} 4 5\n"
+    stub(programs, program)
+    jobs = jobs_of(scheduler)
+    assert jobs.cancel(["4", "5"])
+    assert jobs.cancel([])
+    assert (programs / "called").read_text().splitlines()[-1] == f"{program} 4 5"
 
 
-def test_jobs_that_have_ended_are_none_and_no_error(programs):
-    stub(programs, "bjobs", status=255, error="Job <101> is not found\n")
-    assert read_jobs("lsf", ["101"]) == {}
-
-
-def test_a_scheduler_that_cannot_be_reached_is_one_sentence_with_its_words(programs):
-    stub(programs, "squeue", status=1, error="slurm_load_jobs error: Unable to contact slurm controller\n")
+@pytest.mark.parametrize("scheduler", ["slurm", "lsf", "pbs"])
+def test_a_machine_without_the_schedulers_programs_is_one_sentence(programs, scheduler):
     with pytest.raises(ClusterError) as refused:
-        read_jobs("slurm", [])
-    assert str(refused.value) == (
-        "Slurm cannot be reached: squeue says 'slurm_load_jobs error: Unable to contact slurm controller'; "
-        "give this command on a machine that may submit jobs"
-    )
-
-
-def test_a_machine_without_the_schedulers_programs_is_one_sentence(programs):
-    with pytest.raises(ClusterError, match="PBS cannot be reached: there is no program 'qstat' here"):
-        read_jobs("pbs", [])
+        jobs_of(scheduler).submit(programs, None, ())
+    assert str(refused.value).startswith("the scheduler refuses the job")
+    assert "\n" not in str(refused.value)
 
 
 # The batch scripts that are written for each scheduler. LSF and PBS by stubs, never on the real thing.
@@ -122,21 +99,29 @@ setup = "module load python"
 """
 
 
-def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", option="-V", shared=True, walltime="4h"):
-    """The script a provider writes, the command it submits it with, and the number it understands."""
+def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", option="-V", walltime="4h", excluded=()):
+    """The script that is written, the command it is submitted with, and the number that is understood."""
     need(find_spec("parsl") is not None, "Parsl, from pip install 'cpu-scaling[cluster]'")
     program = {"slurm": "sbatch", "lsf": "bsub", "pbs": "qsub"}[scheduler]
     stub(tmp_path, program, printed=answer)
     stub(tmp_path, "sacct", status=1)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
     toml = NODE_TYPE.format(scheduler=scheduler, constraint=constraint, option=option, walltime=walltime)
     (node_type,) = cluster_from_toml(toml, "test").node_types
-    made = provider(node_type, shared, "n7")
-    made.script_dir = str(tmp_path)
-    number = made.submit("exec pool", 1, "scaling.epyc")
+    number = ParslJobs(node_type).submit(tmp_path, "n7", excluded)
     (script,) = [path for path in tmp_path.glob("scaling.epyc.*") if "std" not in path.name]
     command = (tmp_path / "called").read_text().splitlines()[-1]
     return _lines(script), command, number
+
+
+COMMANDS = [
+    "exec > DIR/log 2>&1",
+    "cd DIR",
+    "module load python",
+    'export JOBNAME="JOB"',
+    f"exec {sys.executable} -m scaling.features.cluster.node DIR",
+]
 
 
 def _lines(script: Path) -> list[str]:
@@ -155,9 +140,7 @@ def test_slurm_is_asked_for_a_node_for_itself_that_is_never_started_anew(tmp_pat
         *("#SBATCH --nodes=1", "#SBATCH --time=240", "#SBATCH --ntasks-per-node=1"),
         *("#SBATCH --mem=0", "#SBATCH --no-requeue", "#SBATCH --nodelist=n7", "#SBATCH -q debug"),
         *("#SBATCH --exclusive", "#SBATCH --partition=long", "#SBATCH --account=physics", "#SBATCH --constraint=zen3"),
-        "module load python",
-        'export JOBNAME="JOB"',
-        "exec pool",
+        *COMMANDS,
     ]
     assert not [line for line in script if "srun" in line]
 
@@ -167,9 +150,13 @@ def test_a_walltime_is_rounded_up_to_the_minutes_that_schedulers_know(tmp_path, 
     assert "#SBATCH --time=120" in script
 
 
-def test_without_a_shared_folder_slurm_writes_no_log_where_the_node_has_none(tmp_path, monkeypatch):
-    script, _, _ = submitted(tmp_path, monkeypatch, "slurm", "Submitted batch job 42\n", shared=False)
-    assert [line for line in script if "output" in line][-1] == "#SBATCH --output=/dev/null"
+def test_nodes_that_were_refused_are_excluded_where_the_scheduler_can(tmp_path, monkeypatch):
+    script, _, _ = submitted(tmp_path, monkeypatch, "slurm", "Submitted batch job 42\n", excluded={"n2", "n1"})
+    assert "#SBATCH --exclude=n1,n2" in script
+    for path in tmp_path.glob("scaling.epyc.*"):
+        path.unlink()
+    script, _, _ = submitted(tmp_path, monkeypatch, "lsf", "Job <42> is submitted to queue <long>.\n", excluded={"n1"})
+    assert "#BSUB -R \"select[hname!='n1']\"" in script
 
 
 def test_lsf_is_asked_for_a_host_for_itself_that_is_never_started_anew(tmp_path, monkeypatch):
@@ -181,9 +168,7 @@ def test_lsf_is_asked_for_a_host_for_itself_that_is_never_started_anew(tmp_path,
         *("#BSUB -W 240", "#BSUB -J JOB", "#BSUB -o DIR/JOBsubmit.stdout", "#BSUB -e DIR/JOBsubmit.stderr"),
         *("#BSUB -x", "#BSUB -rn", '#BSUB -R "select[zen3]"', "#BSUB -m n7", "#BSUB -app x"),
         *("#BSUB -P physics", "#BSUB -q long", "#BSUB -n 1", '#BSUB -R "span[ptile=1]"'),
-        "module load python",
-        'export JOBNAME="JOB"',
-        "exec pool",
+        *COMMANDS,
     ]
 
 
@@ -195,7 +180,5 @@ def test_pbs_is_asked_for_a_node_for_itself_that_is_never_started_anew(tmp_path,
         *("#!/bin/bash", "#PBS -S /bin/bash", "#PBS -N JOB", "#PBS -m n", "#PBS -l walltime=04:00:00"),
         *("#PBS -l select=1:ncpus=1:cpu=zen3:host=n7", "#PBS -o DIR/JOBstdout", "#PBS -e DIR/JOBstderr"),
         *("#PBS -l place=excl", "#PBS -r n", "#PBS -V"),
-        "module load python",
-        'export JOBNAME="JOB"',
-        "exec pool",
+        *COMMANDS,
     ]

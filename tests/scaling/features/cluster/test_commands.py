@@ -9,12 +9,21 @@ import pytest
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.api.results import load
 from scaling.cli import sweep
-from scaling.results.cluster_folder import Journal
-from scaling.results.ledger import run_key
+from scaling.features.cluster.folder import (
+    Closed,
+    Ended,
+    Planned,
+    Request,
+    Shard,
+    Started,
+    Submitted,
+    new_job_folder,
+)
 from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
+from tests.scaling.reporting.test_schemas import check, printed
 
 CLUSTER = """
 [[node_types]]
@@ -124,35 +133,38 @@ def test_status_of_a_folder_that_no_cluster_has_written_is_one_sentence(tmp_path
     assert completed.stderr.startswith(f"scaling: {tmp_path} is not the results folder of a cluster")
 
 
-@pytest.fixture
-def killed(folder):
-    """The journal of a driver that was killed: it had every run of a node type, and one of another under way."""
-    runs = plan(STUDY, machine(16)).runs
-    journal = Journal(folder)
-    journal.write("begun")
-    for node_type in ("quick", "cheap"):
-        journal.write("planned", node_type, runs=len(runs), study="s")
-    for run in runs:
-        journal.write("sent", "quick", key=run_key(run), attempt=1)
-        journal.write("result", "quick", key=run_key(run), attempt=1)
-    journal.write("sent", "cheap", key=run_key(runs[0]), attempt=1)
-    journal.close()
-    return folder
-
-
-def standing(folder):
-    """What status says of every node type."""
+def test_status_counts_runs_and_tells_jobs_apart_by_their_folders(folder):
+    for number, facts in enumerate(
+        (
+            [Submitted("7"), Started("n1", "7"), Planned(33), Ended("done"), Closed()],
+            [Submitted("8"), Started("n2", "8"), Planned(33)],
+            [Submitted("9")],
+            [Submitted("10"), Started("n3", "10"), Closed()],
+        ),
+        1,
+    ):
+        job = new_job_folder(folder, Request("quick", Shard(number, 4), "", None))
+        for fact in facts:
+            job.write(fact)
     facts = json.loads(scaling("status", folder, "--json").stdout)
-    return {one["node_type"]: (one["planned"], one["done"], one["running"]) for one in facts["node_types"]}
+    assert not facts["driver_running"]
+    quick, cheap, never = facts["node_types"]
+    assert (quick["planned"], quick["done"], cheap["planned"], cheap["done"], never["done"]) == (33, 33, None, 33, 0)
+    assert [(job["job"], job["state"], job["node"]) for job in quick["jobs"]] == [
+        ("7", "done", "n1"),
+        ("8", "running", "n2"),
+        ("9", "waiting", None),
+        ("10", "lost", "n3"),
+    ]
+    shown = scaling("status", folder)
+    assert "no driver is at work on" in shown.stderr
+    assert ["never", "?", "0", "0"] in map(str.split, shown.stdout.splitlines())
 
 
-def test_nothing_is_running_after_a_driver_was_killed_and_rows_set_aside_are_not_done(killed, monkeypatch):
-    monkeypatch.setenv("PATH", str(killed))  # without a scheduler
-    runs = len(plan(STUDY, machine(16)).runs)
-    assert standing(killed) == {"quick": (runs, runs, 0), "cheap": (runs, runs, 0), "never": (None, 0, 0)}
-    rows = killed / "quick/rows.jsonl"
-    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[2:]))
-    assert standing(killed)["quick"] == (runs, runs - 2, 0)
+def test_what_is_said_of_a_cluster_holds_to_its_schema(folder):
+    new_job_folder(folder, Request("quick", Shard(1, 1), "", None)).write(Submitted("7"))
+    for command, *options in (("show",), ("fit",), ("capacity", "--throughput", 3), ("status",)):
+        check(command, printed(command, folder, *options))
 
 
 def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
@@ -169,7 +181,7 @@ def test_commands_that_take_one_node_type_name_the_node_types_of_a_clusters_fold
     completed = scaling(name, *more, folder)
     assert (completed.returncode, completed.stderr) == (
         2,
-        f"scaling: {folder} holds the results of a cluster, whose node types are never joined; "
+        f"scaling: {folder} holds the results of several node types, which are never joined; "
         f"give {folder}/quick or {folder}/cheap\n",
     )
 
@@ -209,7 +221,7 @@ def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     ("subfolder", "target", "words"),
     [
         ("", 0, "--target is 0, but it must be a number above 0"),
-        ("quick", 6, "--target is what the node types of a cluster"),
+        ("quick", 6, "--target is what node types are compared at"),
     ],
 )
 def test_a_target_that_makes_no_sense_is_one_sentence(folder, subfolder, target, words):

@@ -1,7 +1,8 @@
 import pytest
 
-from scaling.errors import ClusterError
-from scaling.study.cluster import cluster_from_toml
+from scaling.features.cluster.cluster import Cluster, ClusterError, NodeType, cluster_from_toml
+from tests.scaling.study.test_keys import ABSURD
+from tests.test_docs import DOCS, field_names, table_keys
 
 NODE_TYPE = '[[node_types]]\nname = "epyc"\n'
 
@@ -30,7 +31,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one_and_its_kind():
 
 
 def test_an_unknown_key_of_the_cluster_is_refused_too():
-    assert refusal(f'adress = "10.0.0.1"\n{NODE_TYPE}').endswith("unknown key 'adress'; did you mean 'address'?")
+    assert refusal(f"poll_second = 1\n{NODE_TYPE}").endswith("unknown key 'poll_second'; did you mean 'poll_seconds'?")
+    assert refusal(f"shared = false\n{NODE_TYPE}").endswith("the keys are node_types, poll_seconds")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         ("x =", "not valid TOML"),
         ('[[node_types]]\nname = "two words"', "a word of letters"),
         ('[[node_types]]\nname = "../up"', "a word of letters"),
-        ('[[node_types]]\nname = "spool"', "it cannot be called 'spool'"),
+        ('[[node_types]]\nname = "jobs"', "it cannot be called 'jobs'"),
         (NODE_TYPE + 'scheduler = "slrum"', "did you mean 'slurm'?"),
         (NODE_TYPE + "nodes = 0", "a number from 1"),
         (NODE_TYPE + 'walltime = "soon"', "a time such as"),
@@ -50,11 +52,10 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         (NODE_TYPE + 'partition = "a\\n#SBATCH --wrap=x"', "a partition or queue"),
         (NODE_TYPE + 'hosts = ["n1"]\nnodes = 2', "the hosts named are only 1"),
         (NODE_TYPE + NODE_TYPE, "two node types are called 'epyc'"),
-        ('address = "login"\n' + NODE_TYPE, "the IP address"),
-        ("ports = [80, 81]\n" + NODE_TYPE, "two port numbers"),
-        ("ports = [55000, 54000]\n" + NODE_TYPE, "two port numbers such as [54000, 55000], the lower first"),
-        ("ports = [54000, 54000]\n" + NODE_TYPE, "two port numbers such as [54000, 55000], the lower first"),
-        ("heartbeat_seconds = 20\n" + NODE_TYPE, "healthy nodes would be called lost"),
+        (NODE_TYPE + "nodes = true", "a number from 1"),
+        (NODE_TYPE + "core_hour = 0", "above 0"),
+        (NODE_TYPE + "hosts = [1]", "node names such as"),
+        ("poll_seconds = 0\n" + NODE_TYPE, "seconds from 0.2"),
     ],
 )
 def test_what_a_key_cannot_be_is_refused_with_what_it_takes(toml, message):
@@ -76,16 +77,12 @@ def test_named_hosts_are_as_many_nodes():
     assert (node_type.hosts, node_type.node_count) == (("n1", "n2"), 2)
 
 
-def test_a_pilot_takes_no_run_that_its_time_limit_could_cut_off():
-    (node_type,) = cluster_from_toml(f'{NODE_TYPE}walltime = "20m"', "cluster.toml").node_types
-    assert node_type.drain_seconds(600) == 540
-    with pytest.raises(ClusterError, match="leaves no room for a run that may take 1190 s"):
-        node_type.drain_seconds(1190)
+@pytest.mark.parametrize("text", ABSURD.values(), ids=ABSURD)
+def test_a_file_beyond_what_anybody_writes_is_refused_in_one_short_sentence(text):
+    assert len(refusal(text)) < 500
+    assert refusal(text).isprintable()
 
 
-def test_the_walltime_that_is_advised_is_long_enough():
-    (short,) = cluster_from_toml(f'{NODE_TYPE}walltime = "12m"', "cluster.toml").node_types
-    with pytest.raises(ClusterError, match=r"a walltime of 12 minutes leaves no room .* ask for 13 minutes or more"):
-        short.drain_seconds(630)
-    (enough,) = cluster_from_toml(f'{NODE_TYPE}walltime = "13m"', "cluster.toml").node_types
-    assert enough.drain_seconds(630) == 90
+def test_the_page_about_clusters_lists_every_key():
+    listed = table_keys((DOCS / "cluster.md").read_text())
+    assert listed - {"node_types"} == field_names(Cluster, NodeType) - {"node_types"}

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from scaling.features.cluster.node_types import NodeTypeEvaluation
 from scaling.results.evaluation import evaluate
-from scaling.results.node_types import NodeTypeEvaluation
 from scaling.results.rows import Row
 from tests.scaling.reporting.results import folder_of, made
 

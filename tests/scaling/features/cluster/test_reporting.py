@@ -1,4 +1,4 @@
-"""The page that sets node types side by side: what stands on it, and how it looks in a real browser."""
+"""Node types side by side: sentences, tables, and their page, also as it looks in a real browser."""
 
 import json
 import re
@@ -6,13 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from scaling.reporting.cluster import between_table, side_by_side
-from scaling.reporting.page.node_types import node_types_page
+from scaling.features.cluster.node_types import NodeTypeAnswer, NodeTypeEvaluation, same_work
+from scaling.features.cluster.reporting import (
+    between_table,
+    node_types_page,
+    same_work_lines,
+    side_by_side,
+    side_by_side_facts,
+    side_by_side_table,
+)
 from scaling.reporting.words import percent, with_interval
 from scaling.results.evaluation import evaluate
-from scaling.results.node_types import NodeTypeEvaluation, same_work
 from scaling.results.rows import Outcome
-from tests.scaling.reporting.node_types import make_node_type
+from tests.scaling.features.cluster.node_types import make_node_type
 from tests.scaling.reporting.page.test_in_a_browser import HOSTILE, contrast, hostile, overflow, requests
 from tests.scaling.reporting.page.test_page import facts_of, text_of
 from tests.scaling.reporting.results import EIGHT
@@ -224,3 +230,36 @@ def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text)
     for width in (1280, 390):
         browser.resize(width)
         assert overflow(browser) == 0, width
+
+
+def test_node_types_that_need_as_few_cores_are_all_named(tmp_path):
+    (work,) = same_work(
+        [make_node_type("a", tmp_path, serials=[0.05]), make_node_type("b", tmp_path, serials=[0.05], core_hour=2.0)]
+    )
+    (sentence,) = side_by_side(work.answers)
+    assert "cheapest on a, " in sentence
+    assert "fewest cores on a and b, " in sentence
+    assert side_by_side_facts(work.answers)[0]["fewest_cores"] == "a"
+
+
+def test_sizes_that_use_both_threads_of_a_core_are_compared_by_hardware_threads(tmp_path):
+    both = [
+        make_node_type("quick", tmp_path, serials=[0.05], core_hour=4.0),
+        make_node_type("cheap", tmp_path, serials=[0.05], slower=2.0, hosts=("c1", "c2"), apart=0.01),
+    ]
+    (work,) = same_work(both)
+    allocation = replace(work.answers[0].answer.allocation, cores=8, threads=2, cost_per_million=0.0)
+    answers = [
+        NodeTypeAnswer(name, replace(work.answers[0].answer, allocation=chosen))
+        for name, chosen in (
+            ("wide", replace(allocation, cores=12, threads=1, cost_per_million=1.0)),
+            ("narrow", allocation),
+        )
+    ]
+    (sentence,) = side_by_side(answers)
+    assert "cheapest on narrow, 0 per million with 8×2 hardware threads" in sentence
+    assert sentence.endswith("fewest hardware threads on wide, 12")
+    assert [row[2] for row in side_by_side_table(answers).rows] == ["12", "8×2"]
+    (facts,) = side_by_side_facts(answers)
+    assert [(chosen["cores"], chosen["threads"]) for chosen in facts["node_types"].values()] == [(12, 1), (8, 2)]
+    assert same_work_lines(replace(work, answers=tuple(answers)))[0].marks == ("fewest hardware threads",)

@@ -1,0 +1,94 @@
+"""A cluster as a frozen value, from TOML or from Python, checked once: its node types. Pure."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from scaling.errors import ScalingError, excerpt
+from scaling.study.keys import as_list, keyed, parse_duration, parse_toml, takes
+
+# Folders that stand beside those of the node types.
+RESERVED_NAMES = ("jobs", "figures")
+
+
+class ClusterError(ScalingError):
+    """A cluster that cannot be understood, reached or used as asked."""
+
+
+def _seconds(value: object) -> object:
+    return math.ceil(parse_duration(value)) if isinstance(value, str) else value
+
+
+# What goes into a line of a batch script must stay in that line.
+Line = Annotated[str, Meta(min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Lines = tuple[Line, ...]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+Seconds = Annotated[int, Meta(ge=1, le=864_000)]
+
+
+@keyed(ClusterError)
+class NodeType:
+    """Nodes that are alike, how the scheduler is asked for one, and how many may be had at a time."""
+
+    name: Annotated[Name, takes("a word of letters, digits, '-' and '_'")]
+    scheduler: Annotated[Literal["slurm", "lsf", "pbs"], takes("'slurm', 'lsf' or 'pbs'")] = "slurm"
+    constraint: Annotated[Line | None, takes("a feature of the nodes, as the scheduler spells it")] = None
+    partition: Annotated[Line | None, takes("a partition or queue")] = None
+    account: Annotated[Line | None, takes("an account or project")] = None
+    hosts: Annotated[Lines, takes('node names such as ["n1", "n2"]', as_list, axis=True)] = ()
+    options: Annotated[Lines, takes('further options of the scheduler, such as ["--reservation=r1"]', as_list)] = ()
+    nodes: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, takes("a number from 1 to 10000")] = None
+    walltime: Annotated[Seconds, takes('a time such as "4h" or "01:30:00", at most ten days', _seconds)] = 3600
+    setup: Annotated[str, takes("shell lines that a job executes before anything else")] = ""
+    python: Annotated[Line | None, takes('the interpreter on the nodes, such as "python3" after a set-up line')] = None
+    core_hour: Annotated[float, Meta(gt=0, lt=1e9), takes("the price of a core for an hour, above 0")] = 1.0
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes may be had at a time: those named, where no number is given."""
+        return self.nodes or len(self.hosts) or 1
+
+
+def _node_types(value: Any) -> Any:
+    """Tables as node types; what is not a list of tables is left for the check that follows."""
+    if not isinstance(value, list | tuple) or not all(isinstance(table, dict | NodeType) for table in value):
+        return value
+    return tuple(_node_type(number, table) for number, table in enumerate(value, 1))
+
+
+def _node_type(number: int, table: dict[str, Any] | NodeType) -> NodeType:
+    try:
+        one = table if isinstance(table, NodeType) else NodeType(**table)
+        if one.name in RESERVED_NAMES:
+            raise ClusterError(f"it cannot be called '{one.name}', because results folders have a folder of that name")
+        if one.hosts and (one.nodes or 1) > len(one.hosts):
+            raise ClusterError(f"{one.nodes} nodes are asked for, but the hosts named are only {len(one.hosts)}")
+    except ClusterError as error:
+        raise ClusterError(f"node type {number}: {error}") from error
+    return one
+
+
+NodeTypes = Annotated[tuple[NodeType, ...], Meta(min_length=1)]
+
+
+@keyed(ClusterError)
+class Cluster:
+    """Every node type a study is carried out on, and how often folders and scheduler are read."""
+
+    node_types: Annotated[NodeTypes, takes("at least one [[node_types]] table", _node_types)]
+    poll_seconds: Annotated[float, Meta(ge=0.2, le=3600), takes("seconds from 0.2 to 3600")] = 10.0
+
+
+def cluster_from_toml(text: str, source: str) -> Cluster:
+    """The cluster a TOML text describes."""
+    try:
+        cluster = Cluster(**parse_toml(text))
+        names = [one.name for one in cluster.node_types]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ClusterError(f"two node types are called '{repeated[0]}'; give each a name of its own")
+    except ClusterError as error:
+        raise ClusterError(f"cluster {source}: {error}") from error
+    except ValueError as error:
+        raise ClusterError(f"cluster {source}: not valid TOML: {excerpt(str(error))}") from error
+    return cluster
