@@ -26,7 +26,6 @@ CORE = {
     "Measure": {
         "run": "Measure a program, given as one would start it, and say how many cores to give it.",
         "sweep": "Run a study; the same command again goes on where it stopped.",
-        "tune": "Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.",
         "profile": "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
         "status": "Show how far a sweep on a cluster has come: runs done, running and lost per node type, and "
         "its jobs.",

@@ -50,7 +50,8 @@ class Feature:
     """What a feature adds to the core.
 
     `sections` are functions that make a section of the page of an evaluation, or None; `schemas` are the keys and types
-    of what its commands print with --json, by command; `library` are the names that `scaling` has of it.
+    of what its commands print with --json, by command; `library` are the names that `scaling` has of it. `files` are
+    those that it has in a results folder, each with the function that reads it from there.
     """
 
     commands: tuple[Command, ...] = ()
@@ -58,6 +59,7 @@ class Feature:
     sections: tuple[str, ...] = ()
     schemas: Mapping[str, str] = field(default_factory=dict)
     library: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
