@@ -37,8 +37,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.surrogate import Space, space
-from scaling.analysis.tuning import CohortLogs, next_cohort, outcome
+from scaling.features.tuning.search import CohortLogs, Space, next_cohort, outcome, space
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +75,7 @@ SETTINGS = (DEFAULT, *GRID)
 
 def search_space() -> Space:
     """The settings as the search sees them: the default lies beyond the end of inter."""
-    return space([setting.values for setting in SETTINGS], 0, [SETTINGS.index(RECIPE)])
+    return space([setting.values for setting in SETTINGS], [SETTINGS.index(RECIPE)])
 
 
 Surface = Callable[[Setting], float]

@@ -12,24 +12,23 @@ if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate
     from scaling.api.measuring import run
     from scaling.api.results import Results, load
-    from scaling.api.tuning import Tuned, tune
-    from scaling.features.packs.library import pack
+    from scaling.features.packs.library import pack as pack
+    from scaling.features.tuning.library import Tuned as Tuned
+    from scaling.features.tuning.library import tune as tune
     from scaling.study.programs import Program
     from scaling.study.spec import Study
 
     __version__: str
 
-__all__ = ["Estimate", "Program", "Results", "Study", "Tuned", "__version__", "load", "pack", "run", "tune"]
+__all__ = ["Estimate", "Program", "Results", "Study", "__version__", "load", "run"]
 
 _MODULES = {
     "Estimate": "scaling.analysis.estimates",
     "Program": "scaling.study.programs",
     "Results": "scaling.api.results",
     "Study": "scaling.study.spec",
-    "Tuned": "scaling.api.tuning",
     "load": "scaling.api.results",
     "run": "scaling.api.measuring",
-    "tune": "scaling.api.tuning",
 }
 
 
@@ -41,13 +40,15 @@ def __getattr__(name: str) -> object:
         return version("cpu-scaling")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
-    from scaling.features import features, resolve
-
-    for feature in features():
-        if name in feature.library:
-            return resolve(feature.library[name])
+    if name in _names_of_features():
+        return import_module("scaling.features").resolve(_names_of_features()[name])
     raise AttributeError(f"module 'scaling' has no attribute '{name}'")
 
 
+def _names_of_features() -> dict[str, str]:
+    listed = import_module("scaling.features").features()
+    return {name: where for feature in listed for name, where in feature.library.items()}
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_names_of_features()})

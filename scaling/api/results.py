@@ -105,14 +105,11 @@ class Results(Sources):
         work: float | None = None,
         epochs: float | None = None,
         deadline: str | float | None = None,
-        arrivals: float | None = None,
-        response: float | None = None,
     ) -> Answers:
         """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost.
 
         Times and throughputs are promised of turns on this host. With a `quantile`, `latency` is promised of that
-        quantile of steps. A job is `work` items, times `epochs`, with a `deadline` such as "8h" or without; `arrivals`
-        are requests per second, to be answered within `response`.
+        quantile of steps. A job is `work` items, times `epochs`, with a `deadline` such as "8h" or without.
         """
         targets = {
             "throughput": throughput,
@@ -120,9 +117,8 @@ class Results(Sources):
             "efficiency": efficiency,
             "hourly_budget": hourly_budget,
             "deadline": None if deadline is None else deadline_seconds(deadline),
-            "response": response,
         }
-        demand = Demand(quantile, work, epochs, arrivals)
+        demand = Demand(quantile, work, epochs)
         price = Price(core_hour, replica_hour, gpu_hour)
         question = sizing_question(targets, cheapest, assurance, price, demand=demand)
         if question is None:

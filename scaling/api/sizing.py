@@ -10,7 +10,6 @@ from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.jobs import answer_job
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
-from scaling.analysis.sizing.services import RESPONSE_QUANTILE, answer_service
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
@@ -151,7 +150,7 @@ class Answers(Sequence[Answer]):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: status, cores, threads, assurance and the sentence."""
-        nested = ("needed", "allocation", "neighbours", "replicas", "queue")
+        nested = ("needed", "allocation", "neighbours", "replicas")
         rows = [
             {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
         ]
@@ -185,25 +184,17 @@ class Limits(Sequence[ScalingLimits]):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a question may say beside its target: a quantile, a job of items in epochs, requests per second."""
+    """What a question may say beside its target: a quantile, a job of items in epochs."""
 
     quantile: float | None = None
     work: float | None = None
     epochs: float | None = None
-    arrivals: float | None = None
 
 
 NO_DEMAND = Demand()
 
-# What a parameter of a question needs beside it, any one of these.
-NEEDS = {
-    "quantile": ("latency", "response"),
-    "epochs": ("work",),
-    "deadline": ("work",),
-    "arrivals": ("response",),
-    "response": ("arrivals",),
-}
-# What is known of this host only, and so not of one without others.
+# What a parameter of a question needs beside it.
+NEEDS = {"quantile": "latency", "epochs": "work", "deadline": "work"}
 
 
 def sizing_question(
@@ -233,8 +224,7 @@ def sizing_question(
         _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
         items = None if demand.work is None else demand.work * (demand.epochs or 1.0)
         _check_target(spell("work"), items or 1.0, inf)
-        quantile = RESPONSE_QUANTILE if name == "response" and demand.quantile is None else demand.quantile
-        return Question(Goal[name.upper()], value, assurance, price, quantile, items, arrivals=demand.arrivals)
+        return Question(Goal[name.upper()], value, assurance, price, demand.quantile, items)
     return None
 
 
@@ -243,8 +233,8 @@ def _check_details(given: Mapping[str, float], details: Mapping[str, float], spe
     names = [*given, *details]
     for name in names:
         needed = NEEDS.get(name)
-        if needed and not {*needed} & {*names}:
-            raise FitError(f"{spell(name)} needs {' or '.join(map(spell, needed))} beside it; give both")
+        if needed is not None and needed not in names:
+            raise FitError(f"{spell(name)} needs {spell(needed)} beside it; give both")
     for name, value in details.items():
         _check_target(spell(name), value, FARTHEST if name == "quantile" else inf)
 
@@ -276,7 +266,7 @@ def fit_sources(sources: Sequence[Source]) -> Fits:
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
     """The question answered for every series, at the price of its node type's cores and of its GPU."""
     fits, notes = _sized_fits(sources)
-    find = {Goal.WORK: answer_job, Goal.DEADLINE: answer_job, Goal.RESPONSE: answer_service}.get(question.goal, answer)
+    find = answer_job if question.goal in (Goal.WORK, Goal.DEADLINE) else answer
     answers = (find(fit, _with_price(question, source, fit), source.sizes) for source, fit in fits)
     return Answers(tuple(answers), tuple(notes))
 

@@ -26,7 +26,7 @@ from scaling.reporting.capacity import (
 )
 from scaling.reporting.deployment import FORMATS, deployment_lines
 from scaling.reporting.fits import caution_lines
-from scaling.reporting.promises import jobs_table, queues_table
+from scaling.reporting.promises import jobs_table
 
 
 def capacity(
@@ -45,9 +45,7 @@ def capacity(
     ] = None,
     quantile: Annotated[
         float | None,
-        typer.Option(
-            "--quantile", metavar="Q", help="Promise --latency (or --response) of this quantile, such as 0.99."
-        ),
+        typer.Option("--quantile", metavar="Q", help="Promise --latency of this quantile of steps, such as 0.99."),
     ] = None,
     work: Annotated[
         float | None, typer.Option("--work", metavar="ITEMS", help="Items of a job: how long it takes.")
@@ -57,15 +55,6 @@ def capacity(
     ] = None,
     deadline: Annotated[
         str | None, typer.Option("--deadline", metavar="TIME", help="Time the job may take, such as 45m or 8h.")
-    ] = None,
-    arrivals: Annotated[
-        float | None, typer.Option("--arrivals", metavar="RATE", help="Requests per second, each of them a step.")
-    ] = None,
-    response: Annotated[
-        float | None,
-        typer.Option(
-            "--response", metavar="SECONDS", help="Seconds in which 95 % (--quantile) of requests are answered."
-        ),
     ] = None,
     cheapest: Annotated[bool, typer.Option("--cheapest", help="The lowest cost per unit of work.")] = False,
     core_hour: Annotated[
@@ -95,7 +84,7 @@ def capacity(
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
-    """Say how many cores each series needs for a throughput, latency, deadline, response or cost, and how sure that is.
+    """Say how many cores each series needs for a throughput, latency, deadline or cost, and how sure that is.
 
     Without a question: where more cores stop paying. The status is 1 when a series gets no number.
 
@@ -107,7 +96,6 @@ def capacity(
         "efficiency": efficiency,
         "hourly_budget": hourly_budget,
         "deadline": None if deadline is None else deadline_seconds(deadline),
-        "response": response,
     }
     _check_format(form, as_json)
     if objective is not None:
@@ -115,7 +103,7 @@ def capacity(
         _print_objective(load(source), objective, as_json, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
-    demand = Demand(quantile, work, epochs, arrivals)
+    demand = Demand(quantile, work, epochs)
     question = sizing_question(targets, cheapest, assurance, price, _option, demand)
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
     if core_hour is not None and results.has_node_types:
@@ -196,7 +184,7 @@ def _print_answers(answers: Answers, beside: Beside | None, as_json: bool) -> No
             print_lines("", *sentences)
         if sentences := device_sentences(answers):
             print_lines("", *sentences)
-        for table in (answers_table(answers), jobs_table(answers), queues_table(answers)):
+        for table in (answers_table(answers), jobs_table(answers)):
             if table.rows:
                 print_lines("")
                 print_table(table)

@@ -26,13 +26,12 @@ CORE = {
     "Measure": {
         "run": "Measure a program, given as one would start it, and say how many cores to give it.",
         "sweep": "Run a study; the same command again goes on where it stopped.",
-        "tune": "Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.",
         "profile": "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
     },
     "Read": {
         "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
         "fit": "Say of every series how its curve runs, which serial fraction describes it, and how well.",
-        "capacity": "Say how many cores each series needs for a throughput, latency, deadline, response or cost, and "
+        "capacity": "Say how many cores each series needs for a throughput, latency, deadline or cost, and "
         "how sure that is.",
         "compare": "Say which points differ, by how much, and with what certainty; status 1 when any does.",
         "plot": "Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.",

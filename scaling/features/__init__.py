@@ -94,8 +94,9 @@ class Feature:
     By the names of functions: `quantities` gives quantities of a point; `sentences` what `show` says of summaries;
     `sections` a section of the page of an evaluation, or None; `objectives` answers a question of `capacity` that is
     none of sizes; `schemas` the keys and types of what its commands print with --json, by command, and of what core
-    commands print besides; `library` the names that `scaling` has of it; `engines` make the runs of a study elsewhere,
-    by the word that names them (`sweep --cluster`).
+    commands print besides; `library` the names that `scaling` has of it; `files` read what it has in a results folder,
+    by the name of the file; `engines` make the runs of a study elsewhere, by the word that names them
+    (`sweep --cluster`).
     """
 
     commands: tuple[Command, ...] = ()
@@ -108,6 +109,7 @@ class Feature:
     library: Mapping[str, str] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
     node_types: NodeTypes | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

@@ -19,7 +19,6 @@ from scaling.analysis.sizing.question import (
     Grounds,
     MachineTooSmall,
     NeverReached,
-    NoReplicasEnough,
     OverBudget,
     Question,
     ScalingLimits,
@@ -36,10 +35,7 @@ from scaling.reporting.fits import DESCRIPTION_WORDS, NO_LIMIT
 from scaling.reporting.promises import (
     crowding_words,
     job_words,
-    promise_facts,
     promise_words,
-    replicas_words,
-    service_words,
     step_reason_sentence,
 )
 from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
@@ -62,8 +58,7 @@ STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.R
 
 def answer_sentence(answer: Answer) -> str:
     """What to give a series, or why there is no number."""
-    together = "" if answer.question.goal is Goal.RESPONSE else _replicas_words(answer)
-    return f"{_one_size(answer)}{together}"
+    return f"{_one_size(answer)}{_replicas_words(answer)}"
 
 
 def _replicas_words(answer: Answer) -> str:
@@ -175,7 +170,7 @@ def _one_size(answer: Answer) -> str:
         return f"{name}, {wanted}: {word}: {sizing_reasons_sentence(answer.reasons)}"
     reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
     most = "at most " if answer.question.goal is Goal.EFFICIENCY else ""
-    size = replicas_words(answer) or f"{most}{cores_words(allocation.cores, allocation.threads)}"
+    size = f"{most}{cores_words(allocation.cores, allocation.threads)}"
     mark = basis_words(allocation.basis)
     return f"give {name} {size}: {', '.join(filter(None, (_promise(answer, allocation), mark)))}{reason}"
 
@@ -203,9 +198,7 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
         return f"{_target_words(question, unit)} take {job_words(allocation)}"
     assert allocation.assurance is not None
     sure = f"{sureness(allocation.assurance)} sure of {_target_words(question, unit)}"
-    if allocation.job_seconds:
-        return f"{sure}; they take {job_words(allocation)}"
-    return f"{sure}; {service_words(answer, answer.queue)}" if answer.queue else sure
+    return f"{sure}; they take {job_words(allocation)}" if allocation.job_seconds else sure
 
 
 def level_sentences(answers: Iterable[Answer]) -> list[str]:
@@ -296,7 +289,7 @@ def sizing_reason_sentence(reason: SizingReason) -> str:
             return f"more cores may keep it too, but {cores} is as far as {measured:g} measured ones can tell"
         case SimilarCost(fewest, most, share_more):
             return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
-        case StepsUnknown() | TooFewSteps() | NoReplicasEnough():
+        case StepsUnknown() | TooFewSteps():
             return step_reason_sentence(reason)
 
 
@@ -408,7 +401,8 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "allocation": None if answer.allocation is None else _allocation(answer.allocation),
         "neighbours": [_allocation(neighbour) for neighbour in answer.neighbours],
         "replicas": None if answer.replicas is None else asdict(answer.replicas),
-        **promise_facts(answer),
+        "quantile": answer.question.quantile,
+        "items": answer.question.items,
         "reason": sizing_reasons_sentence(answer.reasons),
         "reason_codes": [reason.code for reason in answer.reasons],
         "described_within": answer.fit.described_within,

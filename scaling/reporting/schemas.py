@@ -15,7 +15,6 @@ from scaling.analysis.curves.fit import Description
 from scaling.analysis.curves.laws import Law
 from scaling.analysis.rules import Verdict
 from scaling.analysis.sizing.question import Grounds, Replicas, Status
-from scaling.analysis.tuning import Standing
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.json_types import (
@@ -94,14 +93,13 @@ ALLOCATION = record(
     {"basis": Grounds, "own_point_left_out": bool},
     job_seconds=ESTIMATE | None,
 )
-QUEUE = record("Queue", dict.fromkeys(("utilisation", "waiting", "response"), ESTIMATE))
 ANSWER = record(
     "Answer",
     {"name": str, "unit": str, "question": str, "target": NUMBER, "assurance_asked": float},
     {"status": str, "status_code": Status, "cores": int | None, "threads": int | None, "assurance": NUMBER},
     {"extrapolated": bool | None, "basis": Grounds | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
     {"neighbours": ARRAY[ALLOCATION], "replicas": record("Replicas", fields_of(Replicas)) | None},
-    {"quantile": NUMBER, "items": NUMBER, "arrivals": NUMBER, "queue": QUEUE | None},
+    {"quantile": NUMBER, "items": NUMBER},
     {"reason": str | None, "reason_codes": TEXTS, "described_within": NUMBER},
     {"levels": str | None, "sentence": str},
 )
@@ -133,13 +131,6 @@ DIFFERENCE = record(
     {"launches": ARRAY[int], "pairs": int | None, "launches_needed": int | None},
     {"verdict": str, "verdict_code": Change, "point_verdict_codes": ARRAY[Verdict]},
     {"reasons": TEXTS, "reason_codes": TEXTS},
-)
-
-TUNED_SETTING = record(
-    "TunedSetting",
-    {"setting": str, "name": str | None, "launches": int, "standing": str, "standing_code": Standing},
-    estimate_keys("over_default"),
-    values=dict[str, float | str],
 )
 
 NETWORK = record(
@@ -174,15 +165,6 @@ _CORE: Mapping[str, Any] = {
         points=ARRAY[DIFFERENCE],
         only_first=ARRAY[POINT],
         only_second=ARRAY[POINT],
-    ),
-    "tune": _output(
-        "Tune",
-        {"objective": str, "answer": str, "winner": str | None, "challenger": str | None, "default_beaten": bool},
-        {"gain": ESTIMATE, "gains": MAP[str, ESTIMATE], "confirmations": int, "disturbed_confirmations": int},
-        {"is_answer": bool, "grid_settings": int},
-        {"environment": dict[str, str], "cpus": str | None, "jit": bool | None, "command": TEXTS | None},
-        python=str | None,
-        settings=ARRAY[TUNED_SETTING],
     ),
     "doctor": _output("Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))])
     | _output(

@@ -18,12 +18,14 @@ from secrets import token_hex
 from typing import BinaryIO, TextIO
 
 from scaling.errors import StoreError
+from scaling.features import features
 
 # What a results folder is made of: no output may take the place of any of these.
 STEMS = ("rows", "traces", "power")
 OWN_FILES = (
     *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
-    *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json", "tuning.json"),
+    *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json"),
+    *(name for feature in features() for name in feature.files),
 )
 
 # What stands for stdin where a file is read.

@@ -1,15 +1,17 @@
-"""The results folder: `rows.jsonl`, one line per run; `study.toml`; `machine.json`; `doctor.json`; `tuning.json`."""
+"""The results folder: `rows.jsonl`, one line per run; `study.toml`, `machine.json`, `doctor.json` and more."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from scaling.analysis.ops.traces import Trace
 from scaling.errors import StoreError
+from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
@@ -26,7 +28,6 @@ from scaling.results.rows import (
     with_program_files,
 )
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
-from scaling.results.tuning import Search, read_search
 from scaling.study.privacy import without_secrets
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
@@ -140,7 +141,7 @@ class RowCensus:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a sweep has left; None is what it did not."""
+    """What a sweep has left; None is what it did not. `of_features` is what features have read of their own files."""
 
     name: str
     rows: tuple[Row, ...]
@@ -150,8 +151,8 @@ class Folder:
     traces: tuple[Trace, ...] = ()
     census: RowCensus = field(default_factory=RowCensus)
     notes: tuple[str, ...] = ()
-    search: Search | None = None
     power: tuple[PowerTrace, ...] = ()
+    of_features: Mapping[str, Any] = field(default_factory=dict)
 
 
 def folder_of(name: str, rows: Iterable[Row], full: bool = False) -> Folder:
@@ -182,5 +183,11 @@ def read_folder(path: Path, full: bool = False) -> Folder:
         traces=tuple(trace for trace in map(trace_of, traced) if trace),
         census=census,
         power=tuple(read_power(path)),
-        search=read_search(path),
+        of_features=_read_files_of_features(path),
     )
+
+
+def _read_files_of_features(path: Path) -> dict[str, Any]:
+    """What features have left in a folder, by the names of their files."""
+    files = {name: read for feature in features() for name, read in feature.files.items()}
+    return {name: resolve(read)(path) for name, read in files.items() if (path / name).exists()}

@@ -5,11 +5,13 @@ from importlib.metadata import version
 import pytest
 
 import scaling
+from scaling.features import features
 
 
 def test_every_public_name_can_be_imported():
-    assert {name: getattr(scaling, name) for name in scaling.__all__}
-    assert set(scaling.__all__) <= set(dir(scaling))
+    added = {name for feature in features() for name in feature.library}
+    assert {name: getattr(scaling, name) for name in {*scaling.__all__, *added}}
+    assert {*scaling.__all__, *added} <= set(dir(scaling))
     assert scaling.__version__ == version("cpu-scaling")
 
 

@@ -262,16 +262,7 @@ OPTIONS = {
     "fit": ["--law", "--physical", "--json"],
     "capacity": [
         *("--throughput", "--latency", "--efficiency", "--hourly-budget", "--core-hour", "--assurance", "--gpu-hour"),
-        *(
-            "--replica-hour",
-            "--objective",
-            "--work",
-            "--epochs",
-            "--deadline",
-            "--arrivals",
-            "--response",
-            "--quantile",
-        ),
+        *("--replica-hour", "--objective", "--work", "--epochs", "--deadline", "--quantile"),
         *("--format", "--physical"),
     ],
     "compare": ["--across-machines", "--between", "--set", "-o", "--fail-above"],

@@ -13,7 +13,8 @@ from benchmarks.shared.power import metered_rows
 from scaling.analysis.energy import MeterEnergy
 from scaling.analysis.ops.traces import OpTime, TracedStep
 from scaling.analysis.turns import Turn
-from scaling.api.tuning import prepare_tuning
+from scaling.features.tuning.file import TUNING, write_search
+from scaling.features.tuning.library import prepare_tuning
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
@@ -22,7 +23,6 @@ from scaling.results.power import MeterTrace, PowerTrace, power_to_json
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store
 from scaling.results.traces import TracedRow, traced_row_to_json
-from scaling.results.tuning import TUNING, write_search
 from scaling.study.planning import Run, plan, traced_plan
 from scaling.study.spec import study_from_toml, study_to_toml
 

@@ -1,8 +1,8 @@
 """What a promise is about, over the step time of a point. Pure.
 
 By default it is a turn of a new launch on this host. The promise of a quantile is about that quantile of all steps of a
-launch, quiet turns or not. A job and a service meet the mean of all steps. Each is a distribution over launches, count
-by count, of its logarithm over the step time.
+launch, quiet turns or not. A job meets the mean of all steps. Each is a distribution over launches, count by count, of
+its logarithm over the step time.
 """
 
 from scaling.analysis.curves.fit import SeriesFit
@@ -14,8 +14,6 @@ from scaling.analysis.step_times import StepTimes, steps_needed
 def promised_level(fit: SeriesFit, question: Question) -> HostLevel | None:
     """The level that a question's promise is about; None where too little is known of single steps."""
     host, quantile = fit.series.host, question.quantile
-    if question.goal is Goal.RESPONSE:
-        return statistic_level(host, _mean)
     if question.goal in (Goal.WORK, Goal.DEADLINE):
         return statistic_level(host, _mean) or host_level(host)
     if quantile is not None:

@@ -103,26 +103,10 @@ class TooFewSteps:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoReplicasEnough:
-    """However many replicas there are, requests take longer by themselves, on any size."""
-
-    code: ClassVar[str] = "no-replicas-enough"
-    assurance: float
-
-
 StepRefusal = StepsUnknown | TooFewSteps
 TooFew = MachineTooSmall | BeyondExtrapolation
 SizingReason = (
-    StepsGrow
-    | OverBudget
-    | NeverReached
-    | TooFew
-    | WholeMachineKeeps
-    | ExtrapolationEnds
-    | SimilarCost
-    | StepRefusal
-    | NoReplicasEnough
+    StepsGrow | OverBudget | NeverReached | TooFew | WholeMachineKeeps | ExtrapolationEnds | SimilarCost | StepRefusal
 )
 
 
@@ -140,7 +124,6 @@ class Goal(StrEnum):
     CHEAPEST = "cheapest"
     WORK = "work"
     DEADLINE = "deadline"
-    RESPONSE = "response"
 
 
 class Status(StrEnum):
@@ -156,9 +139,8 @@ class Question:
     """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour.
 
     A time or a throughput is promised of a turn on the host as it was while it was measured. With a `quantile`, a
-    latency is promised of that quantile of the steps of a launch, and a response of that quantile of requests. A job
-    has so many `items`, the target of a deadline is its seconds; `arrivals` are requests per second, each of them a
-    step.
+    latency is promised of that quantile of the steps of a launch. A job has so many `items`, the target of a deadline
+    is its seconds.
     """
 
     goal: Goal
@@ -167,12 +149,11 @@ class Question:
     price: Price = CORE_HOURS
     quantile: float | None = None
     items: float | None = None
-    arrivals: float | None = None
 
     @property
     def is_promise(self) -> bool:
         """Whether a time or a throughput is asked for, which a turn keeps or not."""
-        return self.goal in (Goal.THROUGHPUT, Goal.LATENCY, Goal.DEADLINE, Goal.RESPONSE)
+        return self.goal in (Goal.THROUGHPUT, Goal.LATENCY, Goal.DEADLINE)
 
     def seconds(self, work: float) -> float:
         """The time that a promise allows for a work."""
@@ -226,15 +207,6 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """What requests meet: how busy replicas are, the mean seconds a request waits, and a quantile of its response."""
-
-    utilisation: Estimate
-    waiting: Estimate
-    response: Estimate
-
-
-@dataclass(frozen=True, slots=True)
 class Replicas:
     """Replicas of so many cores with so many threads each, their cost an hour, and how sure their sum is.
 
@@ -254,8 +226,7 @@ class Replicas:
 class Answer:
     """What to give a series; without a size, `reasons` say why, and `needed` what it would take if it is known.
 
-    `replicas` is the cheapest way to a throughput, or to a response under arrivals, by several replicas of a size each;
-    None for other questions. `queue` is what requests meet in front of them.
+    `replicas` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
     """
 
     fit: SeriesFit
@@ -266,7 +237,6 @@ class Answer:
     neighbours: tuple[Allocation, ...]
     reasons: tuple[SizingReason, ...]
     replicas: Replicas | None = None
-    queue: Queue | None = None
 
 
 @dataclass(frozen=True, slots=True)

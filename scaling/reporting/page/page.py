@@ -41,13 +41,11 @@ from scaling.reporting.points import (
 )
 from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.quietness import quietness_sentence, quietness_table
-from scaling.reporting.tuning import TuningSection, tuning_section
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import Section, count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
-from scaling.results.store import Folder, period
-from scaling.study.spec import Study
+from scaling.results.store import period
 
 SCRIPTS = (
     *("numbers.js", "sizing.js", "curve.js"),
@@ -99,7 +97,6 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
         backends=backends_table(compared) if compared else None,
-        tuning=_tuning(folder, study),
         sections=page_sections(result),
         columns=point_columns(table),
         rows=point_rows(result.points, table),
@@ -126,13 +123,6 @@ def page_sections(result: Evaluation) -> list[Section]:
     """What features say of an evaluation."""
     made = (resolve(function)(result) for feature in features() for function in feature.sections)
     return [section for section in made if section is not None]
-
-
-def _tuning(folder: Folder, study: Study | None) -> TuningSection | None:
-    """What a search has found, where the folder was made by one."""
-    if folder.search is None or study is None:
-        return None
-    return tuning_section(folder.search, folder.search.outcome(folder.rows), study)
 
 
 def page_facts(result: Evaluation) -> dict[str, object]:

@@ -87,15 +87,12 @@ def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
         (["--throughput", 1, "--assurance", 1], "--assurance is 1"),
         (["--hourly-budget", 1, "--core-hour", 0], "a core-hour must cost more than nothing"),
         (["--hourly-budget", -3], "--hourly-budget is -3, but it must be a number above 0"),
-        (["--throughput", 1, "--quantile", 0.9], "--quantile needs --latency or --response beside it"),
+        (["--throughput", 1, "--quantile", 0.9], "--quantile needs --latency beside it"),
         (["--latency", 1, "--quantile", 1], "--quantile is 1, but it must be a number between 0 and 0.999"),
         (["--epochs", 3], "--epochs needs --work beside it"),
         (["--deadline", "8h"], "--deadline needs --work beside it"),
         (["--work", 10, "--deadline", "soon"], "deadline soon: that is no time; write it such as 90s, 45m or 8h"),
         (["--work", 10, "--throughput", 3], "--throughput and --work are different questions"),
-        (["--arrivals", 10], "--arrivals needs --response beside it"),
-        (["--response", 1], "--response needs --arrivals beside it"),
-        (["--arrivals", 0, "--response", 1], "--arrivals is 0, but it must be a number above 0"),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(csv, options, words):
@@ -143,14 +140,3 @@ def test_a_deadline_is_for_all_epochs_of_a_job(sixteen_cores):
     assert answer["allocation"]["job_seconds"]["value"] == pytest.approx(
         36000 * (0.1 + 0.9 / answer["cores"]), rel=0.01
     )
-
-
-def test_arrivals_name_replicas_their_utilisation_and_waiting(sixteen_cores):
-    completed = scaling("capacity", sixteen_cores, "--arrivals", 2, "--response", 2.5)
-    assert completed.returncode == 0, completed.stderr
-    assert re.match(r"give calibrated train \d+ replicas of 1 core: .* sure of 95 % of 2 requests", completed.stdout)
-    assert "mean wait" in completed.stdout
-    (answer,) = json_of("capacity", sixteen_cores, "--arrivals", 2, "--response", 2.5)["answers"]
-    assert answer["queue"]["utilisation"]["value"] == pytest.approx(2 / answer["replicas"]["replicas"], rel=0.01)
-    assert answer["queue"]["response"]["value"] <= 2.5
-    assert scaling("capacity", sixteen_cores, "--arrivals", 2, "--response", 0.01).returncode == 1

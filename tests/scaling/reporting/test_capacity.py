@@ -19,7 +19,6 @@ from scaling.analysis.sizing.question import (
     Grounds,
     MachineTooSmall,
     NeverReached,
-    NoReplicasEnough,
     OverBudget,
     Question,
     SimilarCost,
@@ -177,11 +176,6 @@ REASONS = [
         "99 % of steps are known from launches of at least 99 steps, and these have at most 40; measure longer "
         "(`max_seconds`, `rounds`), or ask for a lower quantile",
     ),
-    (
-        NoReplicasEnough(0.95),
-        "no-replicas-enough",
-        "no number of replicas of any size is enough for 95 % confidence",
-    ),
 ]
 
 
@@ -194,7 +188,7 @@ def test_no_reason_or_status_is_without_words():
     assert {type(reason) for reason, *_ in REASONS} == set(get_args(SizingReason))
     assert set(STATUS_WORDS) == set(Status)
     assert [status.value for status in Status] == ["ok", "not-reachable", "refused"]
-    goals = ["throughput", "latency", "efficiency", "hourly-budget", "cheapest", "work", "deadline", "response"]
+    goals = ["throughput", "latency", "efficiency", "hourly-budget", "cheapest", "work", "deadline"]
     assert [goal.value for goal in Goal] == goals
 
 

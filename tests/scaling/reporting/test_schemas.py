@@ -69,7 +69,6 @@ def test_a_command_without_json_is_answered_with_those_that_have_it():
         ("capacity", "--throughput", 1e12),
         ("capacity", "--latency", 0.5, "--quantile", 0.9),
         ("capacity", "--work", 1e6, "--deadline", "8h"),
-        ("capacity", "--arrivals", 1, "--response", 60),
         ("doctor",),
     ],
 )

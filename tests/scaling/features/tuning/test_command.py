@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from scaling.analysis import tuning
+from scaling.features.tuning import search
+from scaling.features.tuning.grid import doublings
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
-from scaling.study.tuning import doublings
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import SCALING, complaint, read_until
 from tests.scaling.cli.scaling import scaling as program
@@ -29,7 +29,7 @@ TINY = ["--set", "rounds=1", "--set", "turn_seconds=0.01"]
 @pytest.fixture
 def quiet_host(monkeypatch):
     """Whatever else runs here meanwhile disturbs nothing."""
-    monkeypatch.setattr(tuning, "_both_quiet", lambda first, second: True)
+    monkeypatch.setattr(search, "_both_quiet", lambda first, second: True)
 
 
 @pytest.mark.usefixtures("quiet_host")
@@ -62,7 +62,7 @@ def test_nothing_beats_the_default_is_an_answer(tmp_path):
 
 
 def test_launches_that_were_disturbed_are_no_answer_and_the_status_is_1(tmp_path, monkeypatch):
-    monkeypatch.setattr(tuning, "_both_quiet", lambda first, second: False)
+    monkeypatch.setattr(search, "_both_quiet", lambda first, second: False)
     done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, *SLOW_LAST)
     assert done.returncode == 1
     assert done.stdout.startswith("no answer yet for latency: the best other is block 0.02, 0.")

@@ -2,8 +2,7 @@ import pytest
 
 from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
-from scaling.study.programs import Program
-from scaling.study.tuning import (
+from scaling.features.tuning.grid import (
     DEFAULT,
     RECIPE,
     doublings,
@@ -12,6 +11,7 @@ from scaling.study.tuning import (
     program_variants,
     workload_variants,
 )
+from scaling.study.programs import Program
 
 POOLS = 'intra = ["auto", 1, 2, 4, 8]\ninter = ["auto", 1, 2, 4]\n'
 

@@ -1,4 +1,4 @@
-"""Which cohort comes next where many settings of a workload race each other: `scaling.analysis.tuning` chooses it.
+"""Which cohort comes next where many settings of a workload race each other: the search chooses it.
 
 A cohort is named by its purpose, so that a search that goes on in a folder knows what its launches were for. One that a
 crash has cut short counts as not made; its rows stay, and their launch numbers are taken.
@@ -12,21 +12,21 @@ from math import ceil, fsum
 from statistics import fmean
 
 from scaling.analysis.summary import Launch
-from scaling.analysis.surrogate import Space
-from scaling.analysis.tuning import (
+from scaling.features.tuning.grid import Objective
+from scaling.features.tuning.search import (
     CONFIRMATION,
     RACE,
     CohortLaunch,
     CohortLogs,
     NextCohort,
     Outcome,
+    Space,
     cohort_logs,
     next_cohort,
     outcome,
 )
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
-from scaling.study.tuning import Objective
 
 # A search without a budget makes at most this part of the launches of a sweep over its grid, each setting as often as a
 # study's default; with a budget it may make them all.
@@ -135,13 +135,9 @@ class TuningSchedule:
         cohort = Cohort(purpose + uuid.uuid4().hex[:12], len(points))
         return [replace(runs[point], launch=self._numbers.get(point, 0) + 1, cohort=cohort) for point in points]
 
-    def cohort_seconds(self, members: int) -> float:
-        """How long a cohort takes: its launches, and what it takes itself, such as the imports of a server."""
-        overhead = fmean(self._overheads) if self._overheads else 0.0
-        if self.walls:
-            return members * fmean(self.walls.values()) + overhead
-        return members * estimated_seconds(self.block(self.points[:1], 1), self.study, {}) + overhead
-
     def _seconds_per_launch(self) -> float:
-        """What a launch takes in a cohort of two, the fewest."""
-        return self.cohort_seconds(2) / 2
+        """What a launch takes in a cohort of two, the fewest, with what such takes itself, as imports of a server."""
+        overhead = fmean(self._overheads) / 2 if self._overheads else 0.0
+        if self.walls:
+            return fmean(self.walls.values()) + overhead
+        return estimated_seconds(self.block(self.points[:1], 1), self.study, {}) + overhead

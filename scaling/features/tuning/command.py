@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from scaling.api.measuring import redo_of
-from scaling.api.tuning import Tuned, carry_out_tuning, prepare_tuning
 from scaling.cli.options import (
     Again,
     Env,
@@ -21,7 +20,9 @@ from scaling.cli.options import (
 )
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.cli.progress import Progress
-from scaling.reporting.tuning import (
+from scaling.features.tuning.grid import parse_parameters
+from scaling.features.tuning.library import Tuned, carry_out_tuning, prepare_tuning
+from scaling.features.tuning.report import (
     environment_lines,
     paste_python,
     setting_words,
@@ -29,10 +30,9 @@ from scaling.reporting.tuning import (
     tuning_facts,
     tuning_table,
 )
+from scaling.features.tuning.schedule import most_launches
 from scaling.reporting.words import count
-from scaling.running.tuning_schedule import most_launches
 from scaling.study.programs import Variables
-from scaling.study.tuning import parse_parameters
 
 
 def tune(

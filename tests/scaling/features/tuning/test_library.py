@@ -5,13 +5,13 @@ import sys
 import pytest
 
 import scaling
-from scaling.analysis import tuning
-from scaling.api.tuning import prepare_tuning
 from scaling.errors import StoreError, StudyError
+from scaling.features.tuning import search as searching
+from scaling.features.tuning.file import TUNING, read_search
+from scaling.features.tuning.library import prepare_tuning
+from scaling.features.tuning.report import environment_lines, paste_python, settings_of
 from scaling.machine.sysfs import read_topology
-from scaling.reporting.tuning import environment_lines, paste_python, settings_of
 from scaling.results.store import read_rows
-from scaling.results.tuning import TUNING, read_search
 
 # A step takes as long as the block says, and a little more or less.
 CODE = """
@@ -40,7 +40,7 @@ def test_a_network_is_searched_over_threads_compilation_and_onednn(tmp_path, mon
 
 
 def test_a_search_returns_its_winner_and_keeps_what_it_chose_from(tmp_path, monkeypatch):
-    monkeypatch.setattr(tuning, "_both_quiet", lambda first, second: True)
+    monkeypatch.setattr(searching, "_both_quiet", lambda first, second: True)
     tuned = scaling.tune(PROGRAM, tmp_path, cores=1, parameters=BLOCKS)
     assert tuned.beaten
     assert tuned.winner == tuned.challenger
@@ -76,7 +76,6 @@ def test_a_budget_too_short_for_a_confirmation_leaves_the_default(tmp_path):
 
 
 def test_a_search_that_cannot_be_read_is_refused_in_a_sentence(tmp_path):
-    assert read_search(tmp_path) is None
     for text in ("{", '{"grid": {"points": [], "values": [], "names": {}}, "cpus": [], "objective": "latency"}'):
         (tmp_path / TUNING).write_text(text)
         with pytest.raises(StoreError, match=r"tuning\.json does not hold a search: .*; take it away"):

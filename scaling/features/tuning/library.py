@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from platform import machine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.tuning import Outcome
 from scaling.api.measuring import (
     Job,
     Monitor,
@@ -28,22 +27,8 @@ from scaling.api.measuring import (
 )
 from scaling.api.results import Results, load
 from scaling.errors import StudyError
-from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import Topology
-from scaling.reporting.machine import spoiler_sentences
-from scaling.reporting.tuning import TunedSettings, outcome_rows, paste_python, settings_of
-from scaling.results.jsonl import Redo
-from scaling.results.rows import Row
-from scaling.results.store import ROWS, made_before, read_rows
-from scaling.results.tuning import Search, cohort_launch, write_search
-from scaling.running.environment import ONEDNN
-from scaling.running.tuning_schedule import TuningSchedule
-from scaling.study.catalogue import read_catalogue
-from scaling.study.keys import did_you_mean
-from scaling.study.planning import Point, block
-from scaling.study.programs import Program, Variables, names_in, program_name
-from scaling.study.spec import Study, study_from_toml, study_to_toml
-from scaling.study.tuning import (
+from scaling.features.tuning.file import Search, cohort_launch, write_search
+from scaling.features.tuning.grid import (
     MOST_INTER,
     Grid,
     Objective,
@@ -54,6 +39,21 @@ from scaling.study.tuning import (
     program_variants,
     workload_variants,
 )
+from scaling.features.tuning.report import TunedSettings, outcome_rows, paste_python, settings_of
+from scaling.features.tuning.schedule import TuningSchedule
+from scaling.features.tuning.search import Outcome
+from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import Topology
+from scaling.reporting.machine import spoiler_sentences
+from scaling.results.jsonl import Redo
+from scaling.results.rows import Row
+from scaling.results.store import ROWS, made_before, read_rows
+from scaling.running.environment import ONEDNN
+from scaling.study.catalogue import read_catalogue
+from scaling.study.keys import did_you_mean
+from scaling.study.planning import Point, block
+from scaling.study.programs import Program, Variables, names_in, program_name
+from scaling.study.spec import Study, study_from_toml, study_to_toml
 from scaling.study.workload import Named, check_workload, workload
 
 if TYPE_CHECKING:
@@ -72,8 +72,6 @@ PROGRAM_THREADS = {"threads", "intra"}
 
 NO_SEARCH = Search(Grid((), (), {}), ())
 
-AnySchedule = TypeVar("AnySchedule", bound=TuningSchedule)
-
 
 @dataclass(frozen=True, slots=True)
 class TuningJob(Job):
@@ -88,12 +86,8 @@ class TuningJob(Job):
 
     def schedule(self) -> TuningSchedule:  # type: ignore[override]
         """The cohorts to make, after those that the folder has."""
-        return self.scheduled_by(TuningSchedule)
-
-    def scheduled_by(self, kind: type[AnySchedule]) -> AnySchedule:
-        """The same by any kind of schedule."""
         stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
-        return kind(
+        return TuningSchedule(
             self.study,
             self.grid.points,
             self.search.space,

@@ -7,14 +7,17 @@ from typing import Any
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import WIDEST_ANSWER
-from scaling.analysis.tuning import FEWEST_CONFIRMATIONS, Outcome, Standing
+from scaling.features.tuning.file import TUNING, Search
+from scaling.features.tuning.grid import Grid, Objective
+from scaling.features.tuning.search import FEWEST_CONFIRMATIONS, Outcome, Standing
 from scaling.machine.cpulist import format_list, parse_list
-from scaling.reporting.words import Table, count, estimate_facts, figure, interval_alone
-from scaling.results.tuning import Search
+from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Fields, record
+from scaling.reporting.page.provenance import study_of
+from scaling.reporting.words import Block, Section, Table, count, estimate_facts, figure, interval_alone
+from scaling.results.evaluation import Evaluation
 from scaling.study.planning import PROGRAM_MODE, Point, programs_of
 from scaling.study.programs import fill
 from scaling.study.spec import Study
-from scaling.study.tuning import Grid, Objective
 
 STANDING_WORDS = {
     Standing.WINNER: "winner",
@@ -24,6 +27,10 @@ STANDING_WORDS = {
 }
 # Of the settings so many are listed, besides those with names.
 MOST_LISTED = 12
+HINT = (
+    "Times are over that of the default, from all launches of the race and the confirmation; the gain above comes from "
+    "the launches that were made after the winner had been chosen."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +99,25 @@ def paste_python(settings: TunedSettings) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class TuningSection:
-    """A search for a page: its answer, the settings that raced, and the winner to paste."""
-
-    sentences: tuple[str, ...]
-    table: Table
-    shell: str
-    python: str
-
-
-def tuning_section(search: Search, outcome: Outcome, study: Study) -> TuningSection:
-    """The section of a folder that was made by a search."""
-    winner = outcome.winner
-    settings = None if winner is None else settings_of(search.grid.points[winner], study, search.cpus[winner])
-    return TuningSection(
-        tuple(tuning_answer(outcome, search.grid, search.objective)),
-        tuning_table(outcome, search.grid),
-        "\n".join(environment_lines(settings)) if settings else "",
-        paste_python(settings) if settings else "",
+def section(result: Evaluation) -> Section | None:
+    """The section of a folder that was made by a search: its answer, the settings that raced, the winner to paste."""
+    search: Search | None = result.folder.of_features.get(TUNING)
+    study = study_of(result.folder.study_toml, result.folder.name)
+    if search is None or study is None:
+        return None
+    outcome = search.outcome(result.folder.rows)
+    raced = Block(
+        sentences=tuning_answer(outcome, search.grid, search.objective),
+        table=tuning_table(outcome, search.grid),
+        caption="Settings that raced, the fastest first",
+        hint=HINT,
     )
+    winner = outcome.winner
+    if winner is None:
+        return Section("tuning", "Settings", "Best settings", [raced])
+    settings = settings_of(search.grid.points[winner], study, search.cpus[winner])
+    texts = ("\n".join(environment_lines(settings)), paste_python(settings))
+    return Section("tuning", "Settings", "Best settings", [raced, Block(heading="To paste", texts=texts)])
 
 
 def setting_words(grid: Grid, setting: int) -> str:
@@ -182,17 +188,14 @@ def _unconfirmed(outcome: Outcome, challenger: str, objective: str) -> str:
 
 def _times_the_default(gain: Estimate, objective: str) -> str:
     """'1.21 times as fast as the default (1.18 to 1.25)'."""
-    ends = interval_alone(gain, lambda value: f"{value:.3f}", joint=" to ")
-    of = "times as fast as the default" if objective == Objective.LATENCY else "times what the default does"
-    return f"{gain.value:.3f} {of}" + (f" ({ends})" if ends else "")
+    of = "as fast as the default" if objective == Objective.LATENCY else "what the default does"
+    return _times(gain, f" {of}")
 
 
-def _times(gain: Estimate | None) -> str:
+def _times(gain: Estimate, of: str = "") -> str:
     """'1.21 times (1.18 to 1.25)'."""
-    if gain is None:
-        return "not known"
     ends = interval_alone(gain, lambda value: f"{value:.3f}", joint=" to ")
-    return f"{gain.value:.3f} times" + (f" ({ends})" if ends else "")
+    return f"{gain.value:.3f} times{of}" + (f" ({ends})" if ends else "")
 
 
 def tuning_table(outcome: Outcome, grid: Grid) -> Table:
@@ -260,10 +263,39 @@ def tuning_facts(outcome: Outcome, grid: Grid, objective: str, settings: TunedSe
     }
 
 
+_OVER_DEFAULT = ("over_default", "over_default_low", "over_default_high")
+_FIXED = ("setting", "name", "launches", *_OVER_DEFAULT, "standing", "standing_code")
+
+
 def _named_settings(row: dict[str, object]) -> dict[str, object]:
-    fixed = {"setting", "name", "launches", "over_default", "over_default_low", "over_default_high"}
-    fixed |= {"standing", "standing_code"}
+    values = {axis: value for axis, value in row.items() if axis not in _FIXED}
+    return {**{key: row[key] for key in _FIXED}, "values": values}
+
+
+def printed() -> Fields:
+    """The keys and types of what `tune --json` prints."""
+    setting = record(
+        "TunedSetting",
+        {"setting": str, "name": str | None, "launches": int, "standing": str, "standing_code": Standing},
+        dict.fromkeys(_OVER_DEFAULT, NUMBER),
+        values=dict[str, float | str],
+    )
     return {
-        **{key: row[key] for key in row if key in fixed},
-        "values": {k: v for k, v in row.items() if k not in fixed},
+        "objective": str,
+        "answer": str,
+        "winner": str | None,
+        "challenger": str | None,
+        "default_beaten": bool,
+        "gain": ESTIMATE,
+        "gains": MAP[str, ESTIMATE],
+        "confirmations": int,
+        "disturbed_confirmations": int,
+        "is_answer": bool,
+        "grid_settings": int,
+        "environment": dict[str, str],
+        "cpus": str | None,
+        "jit": bool | None,
+        "command": TEXTS | None,
+        "python": str | None,
+        "settings": ARRAY[setting],
     }

@@ -10,19 +10,20 @@ from hypothesis import strategies as st
 from benchmarks.shared.machines import first_run
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch
-from scaling.analysis.surrogate import Space, space
-from scaling.analysis.tuning import (
+from scaling.analysis.turns import TurnTimes
+from scaling.features.tuning.search import (
     COHORT,
     CONFIRMATIONS,
     CohortLaunch,
     CohortLogs,
+    Race,
+    Space,
     Standing,
     cohort_logs,
     next_cohort,
     outcome,
-    start_settings,
+    space,
 )
-from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import Cohort
 
 GRID = [
@@ -33,7 +34,7 @@ GRID = [
     ),
 ]
 RECIPE = GRID.index({"intra": 64, "inter": 1, "placement": "compact"})
-SPACE = space(GRID, 0, [RECIPE])
+SPACE = space(GRID, [RECIPE])
 
 
 def valley(setting: dict) -> float:
@@ -72,21 +73,6 @@ def test_the_best_of_a_grid_is_found_with_a_fraction_of_its_launches_and_its_gai
     assert covered >= 6
 
 
-def test_a_race_goes_on_where_the_confirmation_was_noisier_than_it_and_a_new_winner_has_a_gain_of_its_own():
-    chance = np.random.default_rng(3)
-    made: list[CohortLogs] = []
-    while cohort := next_cohort(SPACE, made, 400 - sum(len(one.logs) for one in made)):
-        noise = 0.15 if any(one.confirms for one in made) or cohort.confirms else 0.001
-        made.append(
-            CohortLogs({one: valley(GRID[one]) + chance.normal(0, noise) for one in cohort.settings}, cohort.confirms)
-        )
-    first = next(number for number, one in enumerate(made) if one.confirms)
-    again = [number for number, one in enumerate(made) if number > first and not one.confirms]
-    assert again
-    ended = outcome(SPACE, made)
-    assert ended.confirmations == sum(one.confirms and [*one.logs][-1] == ended.challenger for one in made)
-
-
 def test_nothing_beats_the_default_is_an_answer():
     ends = [outcome(SPACE, search(plateau, seed=seed)) for seed in range(8)]
     kept = [ended for ended in ends if not ended.beaten]
@@ -98,7 +84,7 @@ def test_nothing_beats_the_default_is_an_answer():
 def test_a_short_search_whose_default_leads_measures_what_is_left_instead_of_confirming_a_slower_setting():
     """The default is second to the one setting that lies far from all that the start has."""
     grid = [{"intra": 16, "inter": 16}, *({"intra": a, "inter": b} for a in (4, 8, 16) for b in (1, 2, 4))]
-    small, best = space(grid, 0, [grid.index({"intra": 16, "inter": 1})]), grid.index({"intra": 16, "inter": 4})
+    small, best = space(grid, [grid.index({"intra": 16, "inter": 1})]), grid.index({"intra": 16, "inter": 4})
 
     def seconds(one: int) -> float:
         return 0.0 if one == best else 0.04 if one == 0 else 0.5 / grid[one]["inter"]
@@ -115,9 +101,13 @@ def test_a_short_search_whose_default_leads_measures_what_is_left_instead_of_con
         assert ended.competitors[0].setting == best
 
 
-def test_every_cohort_has_the_default_and_the_confirmation_those_with_names_and_one_winner():
+def test_cohorts_are_linked_and_the_confirmation_has_the_default_those_with_names_and_one_winner():
     made = search(valley)
-    assert all(0 in one.logs and 2 <= len(one.logs) <= COHORT for one in made)
+    assert all(2 <= len(one.logs) <= COHORT for one in made)
+    before: set[int] = set(made[0].logs)
+    for one in made[1:]:
+        assert before & {*one.logs}
+        before |= {*one.logs}
     assert RECIPE in made[0].logs
     confirming = [one for one in made if one.confirms]
     assert len(confirming) >= CONFIRMATIONS
@@ -196,7 +186,7 @@ def test_clearly_slower_settings_are_dropped():
 
 
 def test_the_start_has_the_named_settings_and_others_spread_over_the_grid():
-    start = start_settings(SPACE, 12)
+    start = SPACE.start(12)
     assert start[:2] == [0, RECIPE]
     assert len(set(start)) == 12
     assert {GRID[one]["placement"] for one in start} == {"compact", "scatter"}
@@ -227,3 +217,26 @@ def test_two_settings_are_enough():
     ended = outcome(pair, made)
     assert ended.winner == 0
     assert ended.gain.high < 1
+
+
+def test_launches_go_to_the_best_and_halving_leaves_the_others_with_few():
+    made = search(valley, noise=0.03, limit=200)
+    race = Race(SPACE, [one for one in made if not one.confirms])
+    first, last = (np.mean([race.launches[one] for one in part]) for part in (race.ranked[:5], race.ranked[-15:]))
+    assert first > 3 * last
+
+
+def test_a_launch_that_never_left_a_slow_cpu_hardly_counts():
+    logs = [{0: 0.0, 1: -0.1, 2: 0.1}, {0: 0.0, 1: 0.2, 2: 0.1}, {0: 0.01, 1: -0.11, 2: 0.1}, {0: 0.0, 1: -0.1, 2: 0.1}]
+    slower, _ = Race(space([{"n": 1}, {"n": 2}, {"n": 3}]), [CohortLogs(one) for one in logs]).difference(1, 0)
+    assert slower == pytest.approx(-0.1, abs=0.02)
+
+
+def test_neighbours_differ_by_one_level_of_one_axis_or_in_a_category():
+    beside = SPACE.neighbours(GRID.index({"intra": 8, "inter": 1, "placement": "compact"}))
+    assert sorted((GRID[one]["intra"], GRID[one]["inter"], GRID[one]["placement"]) for one in beside) == [
+        (4, 1, "compact"),
+        (8, 1, "scatter"),
+        (8, 2, "compact"),
+        (16, 1, "compact"),
+    ]

@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
-from scaling.analysis.surrogate import Space, space
-from scaling.analysis.tuning import CohortLaunch, CohortLogs, Outcome, cohort_logs, outcome
 from scaling.errors import StoreError
+from scaling.features.tuning.grid import Grid, Objective
+from scaling.features.tuning.search import CohortLaunch, CohortLogs, Outcome, Space, cohort_logs, outcome, space
 from scaling.machine.topology import Cpus
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.rows import Row, planned_launch
-from scaling.study.tuning import Grid, Objective
 
 TUNING = "tuning.json"
 
@@ -31,7 +30,7 @@ class Search:
     @property
     def space(self) -> Space:
         """The settings as the search sees them."""
-        return space(self.grid.values, 0, self.grid.named)
+        return space(self.grid.values, self.grid.named)
 
     def cohorts(self, rows: Iterable[Row]) -> list[CohortLogs]:
         """The cohorts that are complete among rows, in their order."""
@@ -47,23 +46,18 @@ def cohort_launch(row: Row) -> CohortLaunch:
     return CohortLaunch(planned_launch(row), row.run.cohort)
 
 
-_SEARCH = TypeAdapter(Search)
-
-
 def write_search(folder: Path, search: Search) -> None:
     """Store what a search chooses from beside its rows."""
-    replace_file(folder / TUNING, _SEARCH.dump_json(search, indent=1).decode() + "\n")
+    replace_file(folder / TUNING, msgspec.json.format(msgspec.json.encode(search), indent=1).decode() + "\n")
 
 
-def read_search(folder: Path) -> Search | None:
-    """The search that a folder was made by; None where it was made by none."""
+def read_search(folder: Path) -> Search:
+    """The search that a folder was made by."""
     path = folder / TUNING
-    if not path.exists():
-        return None
     try:
-        search = _SEARCH.validate_json(read_regular_text(path))
-    except ValidationError as error:
-        raise StoreError(f"{path} does not hold a search: {len(error.errors())} are wrong; take it away") from error
+        search = msgspec.json.decode(read_regular_text(path), type=Search)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"{path} does not hold a search: {error}; take it away") from error
     if not len(search.grid.points) == len(search.grid.values) == len(search.cpus) > 0:
         raise StoreError(f"{path} does not hold a search: its lists are not of one length; take it away")
     return search

@@ -6,24 +6,24 @@ import pytest
 
 from benchmarks.shared.machines import machine, row, study
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.tuning import CONFIRMATION, RACE, Competitor, Outcome, Standing
-from scaling.reporting.page.page import page
-from scaling.reporting.tuning import (
+from scaling.features.tuning.file import TUNING, Search
+from scaling.features.tuning.grid import cpus_of, grid
+from scaling.features.tuning.report import (
     environment_lines,
     paste_python,
+    section,
     setting_words,
     settings_of,
     tuning_answer,
     tuning_facts,
-    tuning_section,
     tuning_table,
 )
+from scaling.features.tuning.search import CONFIRMATION, RACE, Competitor, Outcome, Standing
+from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.store import folder_of
-from scaling.results.tuning import Search
 from scaling.study.planning import Cohort, plan
 from scaling.study.spec import study_from_toml, study_to_toml
-from scaling.study.tuning import cpus_of, grid
 
 HOST = machine(4)
 POOLS = 'workloads = "autoenc"\ncores = [4]\nintra = ["auto", 2, 4]\ninter = ["auto", 1, 2]\n'
@@ -145,16 +145,16 @@ def test_the_page_of_a_folder_that_a_search_has_made_has_its_section_escaped():
         for number in numbers
         for point, seconds in ((settings.points[0], 0.02 + 0.0001 * number), (settings.points[1], 0.01))
     ]
-    folder = replace(folder_of("tuned", rows), study_toml=study_to_toml(made, "tuning"), search=search)
-    section = tuning_section(search, search.outcome(rows), made)
-    assert section.sentences[0].startswith("best for latency: threads 1: 2.0")
-    assert "taskset --cpu-list 0-3 echo '<b>&1'" in section.shell
+    folder = replace(folder_of("tuned", rows), study_toml=study_to_toml(made, "tuning"), of_features={TUNING: search})
+    raced, to_paste = section(evaluate(folder)).blocks
+    assert raced.sentences[0].startswith("best for latency: threads 1: 2.0")
+    assert "taskset --cpu-list 0-3 echo '<b>&1'" in to_paste.texts[0]
     html = page(evaluate(folder), [])
     assert '<h2 id="tuning-title">Best settings</h2>' in html
     assert "&lt;b&gt;&amp;1" in html
     assert "<b>&" not in html
     assert html.index("tuning-title") < html.index("answers-title")  # only one number of cores was measured
     assert "planner-title" not in html
-    without = page(evaluate(replace(folder, search=None)), [])
+    without = page(evaluate(replace(folder, of_features={})), [])
     assert "tuning-title" not in without
     assert "planner-title" in without
